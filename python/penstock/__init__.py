@@ -1,0 +1,89 @@
+"""Load, decode and augment data for model training, from plain Python.
+
+    import penstock as ndd
+
+    images = ndd.batch(pictures, layout="HWC")
+    images = ndd.flip(images)
+    train_step(images.torch())
+
+Calls return at once; the work runs on native threads in the background, sample by sample.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from penstock import types as types
+from penstock._context import EvalContext as EvalContext
+from penstock._device import Device as Device
+from penstock._device import DeviceLike as DeviceLike
+from penstock._device import EmulatedDeviceWarning as EmulatedDeviceWarning
+from penstock._device import device as device
+from penstock._dtype import DataType as DataType
+from penstock._dtype import DType as DType
+from penstock._dtype import ImageType as ImageType
+from penstock._dtype import InterpType as InterpType
+from penstock._dtype import bfloat16 as bfloat16
+from penstock._dtype import bool as bool
+from penstock._dtype import dtype as dtype
+from penstock._dtype import float16 as float16
+from penstock._dtype import float32 as float32
+from penstock._dtype import float64 as float64
+from penstock._dtype import int8 as int8
+from penstock._dtype import int16 as int16
+from penstock._dtype import int32 as int32
+from penstock._dtype import int64 as int64
+from penstock._dtype import type_id as type_id
+from penstock._dtype import uint8 as uint8
+from penstock._dtype import uint16 as uint16
+from penstock._dtype import uint32 as uint32
+from penstock._dtype import uint64 as uint64
+from penstock._mode import EvalMode as EvalMode
+from penstock._stream import Stream as Stream
+from penstock._stream import get_current_stream as get_current_stream
+from penstock._stream import get_default_stream as get_default_stream
+from penstock._stream import set_current_stream as set_current_stream
+from penstock._stream import set_default_stream as set_default_stream
+from penstock._stream import stream as stream
+from penstock._threads import ThreadPool as ThreadPool
+from penstock._threads import get_num_threads as get_num_threads
+from penstock._threads import set_num_threads as set_num_threads
+
+if TYPE_CHECKING:
+    from penstock._batch import Batch as Batch
+    from penstock._batch import as_batch as as_batch
+    from penstock._batch import batch as batch
+    from penstock._tensor import Tensor as Tensor
+    from penstock._tensor import as_tensor as as_tensor
+    from penstock._tensor import tensor as tensor
+    from penstock.ops.generic import cast as cast
+    from penstock.ops.generic import copy as copy
+    from penstock.ops.geometry import flip as flip
+
+__version__ = "0.1.0"
+
+# Names that load on first use, by the module that has them.
+_LAZY = {
+    name: module
+    for module, names in {
+        "_batch": ("Batch", "as_batch", "batch"),
+        "_tensor": ("Tensor", "as_tensor", "tensor"),
+        "ops.generic": ("cast", "copy"),
+        "ops.geometry": ("flip",),
+    }.items()
+    for name in names
+}
+
+
+def __getattr__(name: str) -> Any:
+    module = _LAZY.get(name)
+    if module is None:
+        raise AttributeError(f"module 'penstock' has no attribute '{name}'")
+    found = getattr(importlib.import_module(f"penstock.{module}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})

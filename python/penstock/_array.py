@@ -1,0 +1,97 @@
+"""What Tensor and Batch have in common: a handle on one value of the engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from penstock import _core
+from penstock._device import Device, DeviceLike
+from penstock._device import device as to_device_object
+from penstock._dtype import BY_CODE, DType
+from penstock._invoke import invoke, settle
+
+if TYPE_CHECKING:
+    from penstock._core import Value
+
+Self = TypeVar("Self", bound="Array")
+
+_MOVE = _core.register("to_device", "move")
+
+
+class Array:
+    """A handle on data that may still be in the making."""
+
+    __slots__ = ("__dict__", "__weakref__", "_value")
+
+    _value: Value
+
+    def __init_subclass__(cls, *, batch: bool | None = None) -> None:
+        if batch is not None:
+            _classes[batch] = cls
+
+    @classmethod
+    def _wrap(cls: type[Self], value: Value) -> Self:
+        made = cls.__new__(cls)
+        made._value = value
+        return made
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return BY_CODE[self._value.dtype]
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions a sample has."""
+        return self._value.ndim
+
+    @property
+    def layout(self) -> str | None:
+        """A letter for each dimension of a sample, such as "HWC"; None when not set."""
+        return self._value.layout
+
+    @property
+    def device(self) -> Device:
+        """Where the data is."""
+        return _device_of(self._value.device)
+
+    def evaluate(self: Self) -> Self:
+        """Wait until the data is there, and raise what went wrong with it. Returns itself."""
+        settle(self._value)
+        return self
+
+    def cpu(self: Self) -> Self:
+        """The data on the host: itself if it is there already."""
+        return self._move(-1, False)
+
+    def gpu(self: Self, index: int | None = None) -> Self:
+        """The data on a gpu (the current one by default): itself if it is there already."""
+        return self._move(Device("gpu", index)._code, False)
+
+    def to_device(self: Self, device: DeviceLike, force_copy: bool = False) -> Self:
+        """The data on a device: itself if it is there already, unless a copy is forced."""
+        target = to_device_object(device)
+        if target is None:
+            raise TypeError("to_device: `device` must be a device such as 'cpu', got None.")
+        return self._move(target._code, force_copy)
+
+    def _move(self: Self, device: int, force: bool) -> Self:
+        value = self._value
+        if value.device == device and not force:
+            return self
+        samples = len(value) if value.batch else None
+        promise = (value.dtype, value.ndim, value.layout)
+        [moved] = invoke(_MOVE, (value,), 1, (int(force),), samples, (promise,), device)
+        return self._wrap(moved)
+
+
+def wrap(value: Value) -> Any:
+    """A Batch or a Tensor, as the value is one or the other."""
+    return _classes[value.batch]._wrap(value)
+
+
+def _device_of(code: int) -> Device:
+    return Device.CPU if code < 0 else Device("gpu", code)
+
+
+_classes: dict[bool, type[Array]] = {}

@@ -1,0 +1,251 @@
+"""From other people's data to values: wrapped where possible, copied where asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from penstock import _core, _errors
+from penstock._array import Array
+from penstock._context import EvalContext
+from penstock._dtype import BY_CODE, DataType, DType, ImageType, InterpType, bfloat16
+from penstock._invoke import invoke, settle
+from penstock.types import DALIDataType, DALIImageType, DALIInterpType
+
+if TYPE_CHECKING:
+    from penstock._core import Value
+
+_CAST = _core.register("cast", "cast")
+_COPY = _core.register("copy", "copy")
+_STACK = _core.register("as_tensor", "stack")
+
+_ENUMS = {DALIDataType: DataType, DALIImageType: ImageType, DALIInterpType: InterpType}
+_DLPACK_VERSION = (1, 1)
+
+
+def single(data: Any, dtype: DType | None = None, copy: bool = False, pad: bool = False) -> Value:
+    """One sample, of anything that a tensor can be made of."""
+    if isinstance(data, Array):
+        value = data._value
+        if value.batch:
+            value = stack(value, pad)
+            return value if dtype is None else cast(value, dtype)
+        return _own(value, dtype, copy)
+    if isinstance(data, np.ndarray | np.generic):
+        return _own(_from_numpy(data, copy), dtype, False)
+    if isinstance(data, bool | int | float | list | tuple | range):
+        return _from_python(data, dtype)
+    if isinstance(data, str) or data is None:
+        raise _errors.not_data(data)
+    if hasattr(data, "__dlpack__"):
+        return _own(_from_dlpack(data, copy), dtype, False)
+    if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
+        return _own(_from_numpy(_as_array(data), copy), dtype, False)
+    if hasattr(data, "__cuda_array_interface__"):
+        raise TypeError(
+            f"The data of this {type(data).__name__} is in the memory of a CUDA device, which "
+            "can't be read on this machine. Bring it to the host first."
+        )
+    try:
+        return _own(_core.from_buffer(data, None, copy), dtype, False)
+    except (TypeError, BufferError):
+        pass
+    if isinstance(data, Sequence) or (hasattr(data, "__len__") and hasattr(data, "__getitem__")):
+        if not isinstance(data, dict):
+            return _from_python([data[index] for index in range(len(data))], dtype)
+    raise _errors.not_data(data)
+
+
+def rows(data: Any, dtype: DType | None = None, copy: bool = False) -> tuple[Value, str | None]:
+    """A batch of anything that a batch can be made of, and the layout that its samples bring."""
+    if isinstance(data, Array):
+        value = data._value
+        if value.batch:
+            return _own(value, dtype, copy), value.layout
+        return _split(_own(value, dtype, copy)), value.layout
+    if isinstance(data, str) or data is None:
+        raise _errors.not_data(data)
+    if isinstance(data, np.ndarray) or hasattr(data, "__dlpack__") or hasattr(data, "__array__"):
+        return _split(single(data, dtype, copy)), None
+    if not isinstance(data, Iterable) and not hasattr(data, "__getitem__"):
+        raise TypeError(
+            f"Can't make a batch of {data!r}: expected a list of samples, or an array whose first "
+            "dimension counts them."
+        )
+    return _gather(list(data), dtype, copy)
+
+
+def cast(value: Value, dtype: DType) -> Value:
+    """The same numbers in another type."""
+    promise = (dtype._code, value.ndim, value.layout)
+    return _apply(_CAST, value, (dtype._code,), promise)
+
+
+def stack(value: Value, pad: bool) -> Value:
+    """All samples of a batch as one, along a new first dimension."""
+    if len(value) == 0:
+        raise RuntimeError("as_tensor: an empty batch can't be made into one tensor.")
+    ndim = value.ndim + 1
+    layout = value.layout
+    if layout is not None or ndim == 1:
+        layout = "N" + (layout or "")
+    promise = (value.dtype, ndim, layout)
+    return invoke(_STACK, (value,), 1, (int(pad),), None, (promise,), value.device)[0]
+
+
+def relabel(value: Value, layout: str | None) -> Value:
+    """The same samples under the given layout, which must fit; an empty one changes nothing."""
+    if layout is None:
+        return value
+    if not isinstance(layout, str):
+        raise TypeError(f"Layout must be a string such as 'HWC', got {layout!r}.")
+    if not layout or layout == value.layout:
+        return value
+    if len(layout) != value.ndim:
+        raise _errors.layout_length(layout, value.ndim)
+    return value.with_layout(EvalContext.current()._native_pool(), layout)
+
+
+def _own(value: Value, dtype: DType | None, copy: bool) -> Value:
+    """The value as asked: converted, copied or as it is."""
+    if dtype is not None and dtype._code != value.dtype:
+        return cast(value, dtype)
+    if copy:
+        return _apply(_COPY, value, (), (value.dtype, value.ndim, value.layout))
+    return value
+
+
+def _apply(operator: int, value: Value, args: tuple[Any, ...], promise: _core.Promise) -> Value:
+    samples = len(value) if value.batch else None
+    return invoke(operator, (value,), 1, args, samples, (promise,), value.device)[0]
+
+
+def _split(value: Value) -> Value:
+    if value.ndim == 0:
+        raise ValueError("Cannot create a batch from a scalar: there is no dimension to split.")
+    settle(value)
+    return value.split()
+
+
+def _gather(samples: list[Any], dtype: DType | None, copy: bool) -> tuple[Value, str | None]:
+    """A batch of separate samples; the first decides on type and layout where nothing else does."""
+    if not samples:
+        if dtype is None:
+            raise ValueError(
+                "Element type must be specified if the list is empty: give `dtype`, as in "
+                "batch([], dtype=float32)."
+            )
+        return _core.empty(dtype._code, 0), None
+    values = []
+    for position, sample in enumerate(samples):
+        if sample is None or (isinstance(sample, Array) and sample._value.batch):
+            raise TypeError(
+                "The samples of a batch must be array-like types or numbers. Got "
+                f"{'a Batch' if sample is not None else '`None`'} at index {position}."
+            )
+        value = single(sample, dtype, copy)
+        if dtype is None:
+            dtype = BY_CODE[value.dtype]
+        settle(value)
+        values.append(value)
+    first = values[0]
+    for position, value in enumerate(values):
+        if value.ndim != first.ndim:
+            raise TypeError(
+                f"All samples of a batch must have the same number of dimensions: sample 0 has "
+                f"{first.ndim}, sample {position} has {value.ndim}."
+            )
+        if value.device != first.device:
+            raise ValueError(
+                f"All samples of a batch must be on one device, but sample {position} is "
+                "somewhere else than sample 0. Use `.cpu()` or `.gpu()`."
+            )
+    return _core.gather(values, first.layout), first.layout
+
+
+def _from_numpy(array: Any, copy: bool) -> Value:
+    array = np.asarray(array)
+    kind = array.dtype
+    if not kind.isnative:
+        array, copy = array.astype(kind.newbyteorder("=")), False
+    if kind.name == "bfloat16":
+        # Other libraries add this type to NumPy, which then can't export it.
+        return _core.from_buffer(array.view(np.uint16), bfloat16._code, copy)
+    if kind.kind not in "biuf" or kind.itemsize > 8:
+        raise TypeError(
+            f"Can't make a tensor of an array of {kind}: supported are bool, integers and floats "
+            "of up to 64 bits."
+        )
+    return _core.from_buffer(array, None, copy)
+
+
+def _from_dlpack(data: Any, copy: bool) -> Value:
+    kind, index = data.__dlpack_device__() if hasattr(data, "__dlpack_device__") else (1, 0)
+    if int(kind) not in (1, 3):
+        raise TypeError(
+            f"The data of this {type(data).__name__} is in the memory of a device (DLPack type "
+            f"{int(kind)}, number {index}), which can't be read on this machine. Bring it to the "
+            "host first."
+        )
+    try:
+        capsule = data.__dlpack__(max_version=_DLPACK_VERSION)
+    except TypeError:  # from before versions
+        capsule = data.__dlpack__()
+    return _core.from_dlpack(capsule, copy)
+
+
+def _as_array(data: Any) -> Any:
+    array = np.asarray(data)
+    if array.dtype == object:
+        raise _errors.not_data(data)
+    return array
+
+
+def _from_python(data: Any, dtype: DType | None) -> Value:
+    """Numbers and nested lists, which have 32 bits unless said otherwise."""
+    if isinstance(data, list | tuple) and dtype is None:
+        dtype = _ENUMS.get(type(_first(data)))
+    elif dtype is None:
+        dtype = _ENUMS.get(type(data))
+    if dtype is not None:
+        if dtype._numpy is None:  # bfloat16, where NumPy has none
+            return cast(_from_python(data, None), dtype)
+        array = np.array(data, dtype=dtype._numpy)
+        return _core.from_buffer(_bits(array), dtype._code, True)
+    array = np.array(data)
+    if array.dtype.kind in "OUSV" or array.dtype.kind not in "biuf":
+        raise _errors.not_data(data)
+    if array.dtype == np.float64:
+        array = array.astype(np.float32)
+    elif array.dtype in (np.int64, np.uint64):
+        array = _shrink(array)
+    return _core.from_buffer(array, None, True)
+
+
+def _bits(array: Any) -> Any:
+    return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+
+
+def _first(data: Any) -> Any:
+    """The first number of nested lists."""
+    while isinstance(data, list | tuple) and data:
+        data = data[0]
+    return data
+
+
+def _shrink(array: Any) -> Any:
+    """Python's integers as int32, or as uint32 where only that holds them all."""
+    if not array.size:
+        return array.astype(np.int32)
+    low, high = int(array.min()), int(array.max())
+    for kind in (np.int32, np.uint32):
+        info = np.iinfo(kind)
+        if info.min <= low and high <= info.max:
+            return array.astype(kind)
+    wrong = low if low < 0 else high
+    raise OverflowError(
+        f"Python integer {wrong} out of range for {'int32' if low < 0 else 'uint32'}. Give "
+        "`dtype=int64` to keep it."
+    )

@@ -1,0 +1,296 @@
+"""Devices: the host, and the accelerators, which are emulated where there are none."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import os
+import sys
+import threading
+import warnings
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, SupportsIndex, Union
+
+if TYPE_CHECKING:
+    from penstock._context import EvalContext
+
+DEVICE_COUNT = 8
+"""Emulated devices, enough to try out programs made for the common multi-device machine."""
+
+_CPU = -1  # the code of the host; a gpu's code is its id
+
+
+class EmulatedDeviceWarning(UserWarning):
+    """`gpu` was asked for and is emulated on the host."""
+
+
+class TorchDevice(Protocol):
+    """What is read of a `torch.device`."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def index(self) -> int | None: ...
+
+
+class Device:
+    """The host (`cpu`) or one accelerator (`gpu:<id>`).
+
+    There is one object per device. As a context manager, it becomes the calling thread's
+    current device:
+
+        with Device("gpu", 1):
+            images = decoders.image(jpegs, device="gpu")  # on gpu:1
+
+    Args:
+        name: "cpu", "gpu", "cuda" (the same), "gpu:<id>" or "cuda:<id>".
+        device_id: The id, when it isn't in the name. A gpu without id is the current one.
+    """
+
+    __slots__ = ("_code", "device_id", "device_type")
+
+    CPU: ClassVar[Device]
+    device_type: Literal["cpu", "gpu"]
+    device_id: int | None
+    _code: int
+
+    def __new__(cls, name: str, device_id: SupportsIndex | None = None) -> Device:
+        return _find(name, device_id)
+
+    @staticmethod
+    def current() -> Device:
+        """The calling thread's device: that of its innermost `with` block, else the default.
+
+        The default is the host as long as no real accelerator is present.
+        """
+        return thread.device
+
+    @staticmethod
+    def default_device_id(device_type: str) -> int | None:
+        """The id a device has when none is given: None for "cpu", the current one for "gpu"."""
+        if device_type == "cpu":
+            return None
+        if device_type not in ("gpu", "cuda"):
+            _refuse_name(device_type)
+        _require_gpu()
+        return thread.ordinal
+
+    @staticmethod
+    def from_dlpack(dlpack_device: Any) -> Device:
+        """The device of an object with a `__dlpack_device__` method."""
+        if not hasattr(dlpack_device, "__dlpack_device__"):
+            raise TypeError(
+                "Device.from_dlpack: expected an object with a `__dlpack_device__` method, "
+                f"got {type(dlpack_device).__name__}."
+            )
+        kind, device_id = dlpack_device.__dlpack_device__()
+        name = Device.type_from_dlpack(kind)
+        return Device.CPU if name == "cpu" else Device(name, device_id)
+
+    @staticmethod
+    def type_from_dlpack(dev_type: SupportsIndex) -> str:
+        """The kind of device, "cpu" or "gpu", that has memory of a DLPack device type."""
+        kind = {1: "cpu", 2: "gpu"}.get(int(dev_type))
+        if kind is None:
+            raise ValueError(
+                f"Unsupported DLPack device type {dev_type!r}: only host memory (1) and CUDA "
+                "memory (2) are known. Copy the data to the host first."
+            )
+        return kind
+
+    def __enter__(self) -> Device:
+        local = thread
+        local.outer.append((local.device, local.ordinal))
+        local.device = self
+        local.context = None
+        # Within a `cpu` block, "gpu" without id still means the gpu of the block around it.
+        if self._code != _CPU:
+            local.ordinal = self._code
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        thread.device, thread.ordinal = thread.outer.pop()
+        thread.context = None
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("A Device can't be changed; make another one.")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError("A Device can't be changed; make another one.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Device, (str(self),)
+
+    def __copy__(self) -> Device:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Device:
+        return self
+
+    def __str__(self) -> str:
+        return "cpu" if self.device_id is None else f"gpu:{self.device_id}"
+
+    def __repr__(self) -> str:
+        if self.device_id is None:
+            return "Device(device_type='cpu')"
+        return f"Device(device_type='gpu', device_id={self.device_id})"
+
+
+DeviceLike = Union["Device", str, TorchDevice]
+"""What is accepted where a device is asked for: a `Device`, its name or a `torch.device`."""
+
+
+def device(obj: DeviceLike | None, id: SupportsIndex | None = None) -> Device | None:
+    """Convert a device's name or a `torch.device` to a `Device`; None stays None."""
+    if isinstance(obj, Device):
+        if id is not None:
+            raise ValueError(f"device: {obj!r} has its id already; don't give `id` ({id!r}) too.")
+        return obj
+    if isinstance(obj, str):
+        return _find(obj, id)
+    if obj is None:
+        return None
+    # By name, so that torch is neither needed nor imported.
+    if type(obj).__module__ == "torch" and type(obj).__name__ == "device":
+        if obj.type == "cpu":
+            return _find("cpu", id)
+        return _find(obj.type, obj.index if id is None else id)
+    raise TypeError(
+        f"device: expected a Device, a name such as 'cpu' or 'gpu:0', or a torch.device; "
+        f"got {obj!r}."
+    )
+
+
+def check_device_id(value: SupportsIndex) -> int:
+    """The id as an int, if such a device exists."""
+    try:
+        ordinal = operator.index(value)
+    except TypeError:
+        raise TypeError(f"A device id must be an integer, got {value!r}.") from None
+    if not 0 <= ordinal < DEVICE_COUNT:
+        raise ValueError(
+            f"Invalid device id {ordinal}: it must be between 0 and {DEVICE_COUNT - 1}."
+        )
+    return ordinal
+
+
+def current_ordinal() -> int:
+    """The id that "gpu" without id has in this thread, without asking for that device."""
+    return thread.ordinal
+
+
+def _find(name: str, device_id: SupportsIndex | None) -> Device:
+    """The device of a name; one found before was allowed before."""
+    if not isinstance(name, str):
+        raise TypeError(
+            f"Device: the name must be a string such as 'cpu' or 'gpu:0', got {name!r}. "
+            "Use `device()` to convert other objects."
+        )
+    if device_id is None and (found := _named.get(name)) is not None:
+        return found
+    kind, colon, ordinal = name.partition(":")
+    if kind not in ("cpu", "gpu", "cuda"):
+        _refuse_name(name)
+    if colon:
+        if device_id is not None:
+            raise ValueError(
+                f"Device: the id is given twice, in the name {name!r} and as "
+                f"device_id={device_id!r}. Give it once."
+            )
+        if not (ordinal.isascii() and ordinal.isdecimal()):
+            _refuse_name(name)
+        device_id = int(ordinal)
+    if kind == "cpu":
+        raise ValueError(f"Device: 'cpu' has no id, got {device_id!r}. There is one host.")
+    code = thread.ordinal if device_id is None else check_device_id(device_id)
+    found = _devices.get(code)
+    if found is None:
+        _require_gpu()
+        found = _devices.setdefault(code, _make(code))
+    if colon:
+        _named[name] = found
+    return found
+
+
+def _make(code: int) -> Device:
+    device = object.__new__(Device)
+    put = functools.partial(object.__setattr__, device)
+    put("_code", code)
+    put("device_type", "cpu" if code == _CPU else "gpu")
+    put("device_id", None if code == _CPU else code)
+    return device
+
+
+def _refuse_name(name: str) -> NoReturn:
+    if name == "mixed":
+        raise ValueError(
+            'Invalid device "mixed": that is a name of pipelines. Use device="gpu", also for '
+            "decoders that take their input from the host."
+        )
+    raise ValueError(
+        f"Invalid device {name!r}: expected 'cpu', 'gpu', 'cuda', 'gpu:<id>' or 'cuda:<id>'."
+    )
+
+
+@functools.cache
+def _policy() -> str:
+    value = os.environ.get("PENSTOCK_GPU", "").strip() or "auto"
+    if value not in ("auto", "emulate", "error"):
+        raise ValueError(
+            "The environment variable PENSTOCK_GPU must be 'auto', 'emulate' or 'error', "
+            f"got {value!r}."
+        )
+    return value
+
+
+def _require_gpu() -> None:
+    """Say, once, that the gpu is an emulated one; refuse it where that was asked for."""
+    policy = _policy()
+    if policy == "error":
+        raise RuntimeError(
+            "A gpu was asked for, but this machine has none that can be used, and "
+            "PENSTOCK_GPU=error forbids emulating one. Use device='cpu', or set "
+            "PENSTOCK_GPU=emulate to run on the host."
+        )
+    if policy == "auto" and _first_use.acquire(blocking=False):
+        warnings.warn(
+            "There is no gpu that can be used: `gpu` is emulated on the host, with the same "
+            "results at the host's speed. Set PENSTOCK_GPU=emulate to accept this silently, "
+            "or PENSTOCK_GPU=error to make it an error.",
+            EmulatedDeviceWarning,
+            stacklevel=_levels_to_user(),
+        )
+
+
+def _levels_to_user() -> int:
+    """The `stacklevel` at which `_require_gpu`'s warning points at the user's line."""
+    level = 1
+    frame = sys._getframe(1)
+    while (outer := frame.f_back) is not None:
+        level += 1
+        frame = outer
+        if frame.f_globals.get("__name__", "").partition(".")[0] != __package__:
+            break
+    return level
+
+
+# Acquired by the first use and never released: a flag that is set once, atomically.
+_first_use = threading.Lock()
+_devices: dict[int, Device] = {_CPU: _make(_CPU)}
+Device.CPU = _devices[_CPU]
+_named: dict[str, Device] = {"cpu": Device.CPU}  # those that need no further thought
+
+
+class ThreadState(threading.local):
+    """What a thread has chosen. Kept ready beside the stack, as every call reads it."""
+
+    device = Device.CPU
+    ordinal = 0
+    # The thread's current EvalContext, found again after the device has changed: a thread has
+    # a default context per device. It sits here because a second look-up would cost as much.
+    context: EvalContext | None = None
+
+    def __init__(self) -> None:
+        self.outer: list[tuple[Device, int]] = []
+
+
+thread = ThreadState()

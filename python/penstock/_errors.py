@@ -1,0 +1,241 @@
+"""What users read when something is wrong: every message that is worded in one place."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from penstock import _sites
+
+if TYPE_CHECKING:
+    from penstock import _core
+
+
+class OutOfRangeError(IndexError, RuntimeError):
+    """An index lies outside of its axis. The reference raises RuntimeError, Python IndexError."""
+
+
+class InternalError(RuntimeError):
+    """A defect of penstock itself. Please report it, with the message."""
+
+
+# At a call
+
+
+def unknown_argument(operator: str, unknown: Iterable[str], known: Sequence[str]) -> TypeError:
+    """A keyword that the operator doesn't have."""
+    name = next(iter(unknown))
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean `{near[0]}`?" if near else f"it takes {', '.join(known)}."
+    return TypeError(f"{operator}() got an unexpected keyword argument '{name}'; {hint}")
+
+
+def missing_input(operator: str, name: str) -> TypeError:
+    """None, or nothing, where data is needed."""
+    return TypeError(
+        f"{operator}() missing 1 required positional argument: '{name}'; it needs a Tensor, a "
+        "Batch or an array, got None."
+    )
+
+
+def missing_argument(operator: str, name: str) -> TypeError:
+    """A required keyword that was not given, or given as None."""
+    return TypeError(f"{operator}() missing 1 required keyword-only argument: '{name}'")
+
+
+def wrong_argument(operator: str, name: str, value: object, wanted: str) -> TypeError:
+    """An argument of a type that can't be used."""
+    return TypeError(f"{operator}: `{name}` must be {wanted}, got {value!r}.")
+
+
+def batch_sizes_differ(first: int, other: int, where: str) -> ValueError:
+    """Batches of different sizes in one call."""
+    return ValueError(
+        f"Inconsistent batch size: {other} != {first}. {where}: all batches of a call must have "
+        "the same number of samples; single tensors are broadcast."
+    )
+
+
+def bad_batch_size(operator: str, value: object) -> Exception:
+    """`batch_size=` that is no positive number."""
+    text = f"{operator}: `batch_size` must be a positive integer, got {value!r}."
+    return ValueError(text) if isinstance(value, int) else TypeError(text)
+
+
+def wrong_rank(operator: str, ndim: int, layouts: Sequence[str]) -> ValueError:
+    """An input whose number of axes fits no layout."""
+    return ValueError(
+        f"{operator}: the number of dimensions {ndim} does not match any of the allowed layouts; "
+        f"valid layouts are {', '.join(layouts)}."
+    )
+
+
+def wrong_layout(operator: str, layout: str, layouts: Sequence[str]) -> ValueError:
+    """An input whose layout the operator can't take."""
+    return ValueError(
+        f'{operator}: the layout "{layout}" does not match any of the allowed layouts; '
+        f"valid layouts are {', '.join(layouts)}."
+    )
+
+
+def layout_length(layout: str, ndim: int) -> ValueError:
+    """A layout with more or fewer letters than axes."""
+    return ValueError(
+        f'The layout "{layout}" names {len(layout)} dimensions, but the data has {ndim}: a '
+        "layout has a letter for each dimension."
+    )
+
+
+def gpu_input_on_cpu(operator: str) -> ValueError:
+    """device="cpu" with an input on a gpu."""
+    return ValueError(
+        f'{operator}: an input is on a gpu, but device="cpu" was given. Leave `device` out to run '
+        "where the input is, or bring the input to the host with `.cpu()`."
+    )
+
+
+def mixed_devices(operator: str) -> ValueError:
+    """Arithmetic between a cpu and a gpu value."""
+    return ValueError(
+        f"{operator}: one operand is on the cpu and the other on a gpu. Bring them together with "
+        "`.gpu()` or `.cpu()` first."
+    )
+
+
+def not_subscriptable() -> TypeError:
+    """`batch[i]`."""
+    return TypeError(
+        "'Batch' object is not subscriptable: batch[i] could mean two things. Use "
+        "`batch.tensors[i]` (or `batch.select(i)`) for sample i, or `batch.slice[i]` to index "
+        "inside of each sample."
+    )
+
+
+def not_data(data: object) -> TypeError:
+    """An object that no tensor can be made of."""
+    return TypeError(
+        f"Can't make a tensor of {_describe(data)}: expected numbers, nested lists of them, an "
+        "array (NumPy, PyTorch, JAX, anything with DLPack or a buffer), a Tensor or a Batch."
+    )
+
+
+def not_on_host(what: str) -> TypeError:
+    """A protocol of host memory, asked of a gpu value."""
+    return TypeError(
+        f"{what} needs data in host memory, but this tensor is on a gpu. Call `.cpu()` first."
+    )
+
+
+def _describe(value: object) -> str:
+    text = repr(value)
+    kind = type(value).__name__
+    return f"{text} ({kind})" if len(text) <= 60 else f"an object of type {kind}"
+
+
+# From the engine
+
+
+def raise_fault(fault: _core.Fault, *, at_call: bool) -> NoReturn:
+    """Raise what went wrong; unless the call itself raises, with its line as the cause."""
+    error = exception(fault)
+    if at_call or not fault.site:
+        raise error
+    cause = error.with_traceback(None) if fault.cause[0] == "python" else exception(fault)
+    if cause is error:
+        raise error
+    raise error from cause.with_traceback(_traceback(_sites.find(fault.site)))
+
+
+def exception(fault: _core.Fault) -> BaseException:
+    """The exception that a fault becomes."""
+    kind, *details = fault.cause
+    return _KINDS[kind](fault, *details)
+
+
+def _argument(fault: _core.Fault, name: str, problem: str) -> Exception:
+    return RuntimeError(_located(fault, f"`{name}` {problem}"))
+
+
+def _input(fault: _core.Fault, index: int, problem: str) -> Exception:
+    return RuntimeError(_located(fault, problem))
+
+
+def _index(fault: _core.Fault, axis: int, index: int, extent: int) -> Exception:
+    text = f"index {index} is out of range for axis {axis} of length {extent}"
+    return OutOfRangeError(_located(fault, text))
+
+
+def _ragged(
+    fault: _core.Fault, sample: int, shape: tuple[int, ...], first: tuple[int, ...]
+) -> Exception:
+    return ValueError(
+        _located(
+            fault,
+            f"the batch has a non-uniform shape: sample {sample} is {shape}, sample 0 is {first}",
+            hint="`pad=True` fills the shorter samples up with zeros.",
+        )
+    )
+
+
+def _memory(fault: _core.Fault, size: int) -> Exception:
+    return MemoryError(_located(fault, f"no memory for a result of {size} bytes"))
+
+
+def _forked(fault: _core.Fault) -> Exception:
+    return RuntimeError(
+        "This value was still being made when the process was forked; only the parent process "
+        "gets it. Read values before forking, or make them in the child."
+    )
+
+
+def _stopped(fault: _core.Fault) -> Exception:
+    return RuntimeError(_located(fault, "the program is ending, and the work was not begun"))
+
+
+def _python(fault: _core.Fault, error: BaseException) -> BaseException:
+    return error
+
+
+def _internal(fault: _core.Fault, text: str) -> Exception:
+    return InternalError(
+        _located(fault, text, hint="this is a defect of penstock; please report it.")
+    )
+
+
+_KINDS: dict[str, Any] = {
+    "argument": _argument,
+    "input": _input,
+    "index": _index,
+    "ragged": _ragged,
+    "memory": _memory,
+    "forked": _forked,
+    "stopped": _stopped,
+    "python": _python,
+    "internal": _internal,
+}
+
+
+def _located(fault: _core.Fault, problem: str, hint: str | None = None) -> str:
+    sample = "" if fault.sample is None else f"sample {fault.sample}: "
+    lines = [f"{fault.operator}: {sample}{problem}."]
+    if fault.source is not None:
+        lines.append(f"file: {fault.source}")
+    if fault.site:
+        site = _sites.find(fault.site)
+        lines.append(f"at {site.file}:{site.line}: {site.text()}".rstrip(": "))
+    if hint is not None:
+        lines.append(f"hint: {hint}")
+    return "\n  ".join(lines)
+
+
+def _traceback(site: _sites.Site) -> TracebackType | None:
+    """A traceback that ends at a line of the user's program, as if the error had happened there."""
+    source = "\n" * (site.line - 1) + "raise error"
+    code = compile(source, site.file, "exec").replace(co_name=site.function)
+    try:
+        exec(code, {"error": RuntimeError()})
+    except RuntimeError as raised:
+        return raised.__traceback__ and raised.__traceback__.tb_next
+    return None

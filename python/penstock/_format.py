@@ -1,0 +1,55 @@
+"""How tensors and batches print."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from penstock._array import Array
+
+_EDGE = 2
+_MANY_ELEMENTS = 1000
+_MANY_SAMPLES = 5
+_MANY_SHAPES = 16
+
+
+def tensor_text(tensor: Array, array: Any, shape: tuple[int, ...]) -> str:
+    """The text of one tensor."""
+    return _frame(tensor, _numbers(array), f"shape={shape}")
+
+
+def batch_text(batch: Array, arrays: list[Any], shapes: list[tuple[int, ...]]) -> str:
+    """The text of a batch: its samples one after another."""
+    texts: list[str]
+    if len(arrays) > _MANY_SAMPLES and sum(array.size for array in arrays) > _MANY_ELEMENTS:
+        texts = [_numbers(array) for array in arrays[:_EDGE]]
+        texts += ["...", *(_numbers(array) for array in arrays[-_EDGE:])]
+    else:
+        texts = [_numbers(array) for array in arrays]
+    ndim = batch.ndim
+    joint = ",\n" + "\n" * (ndim - 1) if ndim else ", "
+    listed = [str(shape) for shape in shapes]
+    if len(listed) > _MANY_SHAPES:
+        listed = [*listed[:_EDGE], "...", *listed[-_EDGE:]]
+    return _frame(
+        batch,
+        "[" + joint.join(texts) + "]",
+        f"num_samples={len(shapes)}",
+        f"shape=[{', '.join(listed)}]",
+    )
+
+
+def _numbers(array: Any) -> str:
+    return np.array2string(array, edgeitems=_EDGE, threshold=_MANY_ELEMENTS)
+
+
+def _frame(array: Array, data: str, *tail: str) -> str:
+    lines = [data, f"dtype={array.dtype}"]
+    if array.layout:
+        lines.append(f'layout="{array.layout}"')
+    lines += [f'device="{array.device}"', *tail]
+    text = ",\n".join(lines)
+    indented = "\n".join("    " + line if line else "" for line in text.split("\n"))
+    return f"{type(array).__name__}(\n{indented})"

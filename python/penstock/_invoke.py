@@ -1,0 +1,69 @@
+"""The one way in which calls reach the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from penstock import _core, _process  # noqa: F401  (the process must be watched before any work)
+from penstock._context import EvalContext
+from penstock._errors import raise_fault
+from penstock._mode import EvalMode, current_mode
+from penstock._sites import here
+
+if TYPE_CHECKING:
+    from penstock._core import Promise, Value
+
+_deferred = EvalMode.deferred
+_eager = EvalMode.eager
+_current_context = EvalContext.current
+
+
+def invoke(
+    operator: int,
+    values: Sequence[Value],
+    data_inputs: int,
+    args: tuple[Any, ...],
+    samples: int | None,
+    outputs: Sequence[Promise],
+    device: int,
+    layout: str | None = None,
+) -> list[Value]:
+    """Submit a call in the current mode and context, and return its values."""
+    mode = current_mode()
+    context = _current_context()
+    made = _core.submit(
+        operator,
+        values,
+        data_inputs,
+        args,
+        samples,
+        outputs,
+        layout,
+        device,
+        here(),
+        context._native_pool(),
+        mode is _deferred,
+    )
+    if mode is _eager:
+        for value in values:
+            # Its owner may change it after the call, so that the call has waited for the work.
+            if value.external:
+                break
+        else:
+            return made
+    elif mode is _deferred:
+        for value in made:
+            context._defer(value)
+        if not any(value.external for value in values):
+            return made
+    for value in made:
+        settle(value, at_call=True)
+    return made
+
+
+def settle(value: Value, *, at_call: bool = False) -> None:
+    """Wait for a value, and raise what went wrong with it."""
+    fault = value.wait()
+    if fault is not None:
+        raise_fault(fault, at_call=at_call)

@@ -1,0 +1,67 @@
+"""When operators run: the evaluation mode of the calling thread."""
+
+from __future__ import annotations
+
+import threading
+from enum import Enum
+
+
+class EvalMode(Enum):
+    """When an operator call does its work; a greater mode is a more synchronous one.
+
+    Use a mode as a context manager to make it the calling thread's:
+
+        with EvalMode.sync_cpu:
+            images = decoders.image(jpegs)  # done, or has raised, when the call returns
+    """
+
+    deferred = 1
+    """Nothing runs until somebody reads a result."""
+    eager = 2
+    """The work is submitted at once and runs in the background."""
+    sync_cpu = 3
+    """The call returns when the work is done; errors raise at the call."""
+    sync_full = 4
+    """As `sync_cpu`, and waits for the device as well."""
+
+    default = eager
+
+    @staticmethod
+    def current() -> EvalMode:
+        """The calling thread's mode: that of its innermost `with` block, else `default`."""
+        return _local.mode
+
+    def __enter__(self) -> EvalMode:
+        _local.outer.append(_local.mode)
+        _local.mode = self
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        _local.mode = _local.outer.pop()
+
+    def __lt__(self, other: object) -> bool:
+        return self._value_ < other._value_ if isinstance(other, EvalMode) else NotImplemented
+
+    def __le__(self, other: object) -> bool:
+        return self._value_ <= other._value_ if isinstance(other, EvalMode) else NotImplemented
+
+    def __gt__(self, other: object) -> bool:
+        return self._value_ > other._value_ if isinstance(other, EvalMode) else NotImplemented
+
+    def __ge__(self, other: object) -> bool:
+        return self._value_ >= other._value_ if isinstance(other, EvalMode) else NotImplemented
+
+
+class _Local(threading.local):
+    """The mode is kept beside the stack, so that `current()`, asked on every call, is one read."""
+
+    mode = EvalMode.eager
+
+    def __init__(self) -> None:
+        self.outer: list[EvalMode] = []
+
+
+_local = _Local()
+
+# For the path of every call: before Python 3.12, looking anything up in an Enum class is slow.
+current_mode = EvalMode.current

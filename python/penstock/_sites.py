@@ -1,0 +1,59 @@
+"""Lines of the user's program, by number: small enough to travel with every call."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import threading
+from typing import NamedTuple
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class Site(NamedTuple):
+    """A line that calls us."""
+
+    file: str
+    line: int
+    function: str
+
+    def text(self) -> str:
+        """The line itself, where its file can be read."""
+        return linecache.getline(self.file, self.line).strip()
+
+
+def here() -> int:
+    """The number of the line outside of this package that led to this call."""
+    frame = sys._getframe(1)
+    code = frame.f_code
+    while code.co_filename.startswith(_PACKAGE):
+        outer = frame.f_back
+        if outer is None:
+            break
+        frame = outer
+        code = frame.f_code
+    key = (code.co_filename, frame.f_lineno, code.co_name)
+    number = _numbers.get(key)
+    return number if number is not None else _add(key)
+
+
+def find(number: int) -> Site:
+    """The line of a number."""
+    return _sites[number]
+
+
+def _add(key: tuple[str, int, str]) -> int:
+    with _lock:
+        number = _numbers.get(key)
+        if number is None:
+            number = len(_sites)
+            _sites.append(Site(*key))
+            _numbers[key] = number
+        return number
+
+
+_lock = threading.Lock()
+# A program has as many as it has lines, so they are kept for good. Number 0 is no line at all.
+_sites: list[Site] = [Site("", 0, "")]
+_numbers: dict[tuple[str, int, str], int] = {}

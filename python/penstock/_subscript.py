@@ -1,0 +1,115 @@
+"""Indexing inside of samples: `tensor[...]` and `batch.slice[...]`."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from penstock import _core, _errors
+from penstock._array import Array, Self
+from penstock._convert import single
+from penstock._invoke import invoke
+
+if TYPE_CHECKING:
+    from penstock._core import Value
+
+_SUBSCRIPT = _core.register("slice", "subscript")
+_FULL = slice(None)
+
+
+def subscript(array: Self, key: Any) -> Self:
+    """What `key` selects inside of each sample; itself if that is everything."""
+    value = array._value
+    ndim = value.ndim
+    keys = _expand(key if type(key) is tuple else (key,), ndim)
+    axes = ""
+    args: list[Any] = [None]
+    values: list[Value] = [value]
+    samples = len(value) if value.batch else None
+    for item in keys:
+        if type(item) is slice:
+            if item.start in _TRIVIAL_START and item.stop is None and item.step in _TRIVIAL_STEP:
+                axes += ":"
+                continue
+            axes += "r"
+            bounds: tuple[Any, ...] = (item.start, item.stop, item.step)
+        else:
+            axes += "i"
+            bounds = (item,)
+        for bound in bounds:
+            args.append(_bound(bound, values, samples))
+    axes = axes.rstrip(":")
+    if not axes:
+        return array
+    args[0] = axes
+    layout = value.layout
+    if layout is not None:
+        kept = axes.ljust(ndim, ":")
+        layout = "".join(letter for letter, kind in zip(layout, kept, strict=True) if kind != "i")
+    promise = (value.dtype, ndim - axes.count("i"), layout or None)
+    [made] = invoke(_SUBSCRIPT, values, 1, tuple(args), samples, (promise,), value.device)
+    return array._wrap(made)
+
+
+class _Trivial:
+    """A bound that selects everything; compares by identity, as bounds may be arrays."""
+
+    def __init__(self, default: int) -> None:
+        self._default = default
+
+    def __contains__(self, bound: object) -> bool:
+        return bound is None or (type(bound) is int and bound == self._default)
+
+
+_TRIVIAL_START = _Trivial(0)
+_TRIVIAL_STEP = _Trivial(1)
+
+
+def _expand(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
+    """One key per dimension, from the first: an ellipsis stands for as many as are missing."""
+    dots = [position for position, key in enumerate(keys) if key is Ellipsis]
+    if dots and len(dots) == len(keys):
+        return ()
+    if len(dots) > 1:
+        raise ValueError("Only one Ellipsis is allowed in an index.")
+    if dots:
+        before, after = keys[: dots[0]], keys[dots[0] + 1 :]
+        missing = max(ndim - len(before) - len(after), 0)
+        keys = before + (_FULL,) * missing + after
+    if len(keys) > ndim:
+        if all(type(key) is slice and key == _FULL for key in keys):
+            return ()
+        raise ValueError(f"Too many indices: {len(keys)} for data of {ndim} dimensions.")
+    return keys
+
+
+def _bound(bound: Any, values: list[Value], samples: int | None) -> Any:
+    """A number, or the place among `values` of those that tell it per sample."""
+    if bound is None or type(bound) is int:
+        return bound
+    if isinstance(bound, float):
+        return int(bound)
+    if not isinstance(bound, Array):
+        try:
+            return operator.index(bound)
+        except TypeError:
+            pass
+        if isinstance(bound, str) or bound is None:
+            raise TypeError(f"An index must be an integer, a range or a tensor, got {bound!r}.")
+        value = single(bound)
+    else:
+        value = bound._value
+    if value.ndim != 0:
+        raise RuntimeError(
+            f"Array indices must be scalar (0D), got {value.ndim} dimensions. To pick samples of "
+            "a batch, use `tensors[...]`."
+        )
+    if value.batch:
+        if samples is None:
+            raise TypeError(
+                "A tensor can't be indexed with a batch. Use `batch.slice[...]` on a batch."
+            )
+        if len(value) != samples:
+            raise _errors.batch_sizes_differ(samples, len(value), "slice")
+    values.append(value)
+    return [len(values) - 1]

@@ -1,0 +1,1 @@
+"""Operator definitions, one module per family."""

@@ -1,0 +1,29 @@
+"""Where pixels go."""
+
+from __future__ import annotations
+
+from penstock._define import Data, Like, PerSample, operator
+
+
+@operator(layouts="FDHWC FHWC DHWC HWC FCDHW FCHW CDHW CHW")
+def flip(
+    input: Data,
+    *,
+    depthwise: PerSample[int] = 0,
+    horizontal: PerSample[int] = 1,
+    vertical: PerSample[int] = 0,
+) -> Like:
+    """Flip images, volumes or sequences of them.
+
+    Args:
+        input: Images. Without a layout, the last dimension is taken for the channels.
+        depthwise: Non-zero mirrors front and back; without effect where there is no depth.
+        horizontal: Non-zero mirrors left and right.
+        vertical: Non-zero mirrors top and bottom.
+
+    Example:
+        >>> image = tensor([[[1], [2], [3]]], layout="HWC")
+        >>> flip(image).torch().flatten().tolist()
+        [3, 2, 1]
+    """
+    return Like(input)

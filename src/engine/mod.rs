@@ -1,0 +1,13 @@
+//! Dataflow per sample. A *value* is a row of samples that may not be there yet; a *node* is one
+//! submitted call that fills values; a *pool* is the threads that run (node, sample) tasks as
+//! their inputs arrive.
+
+mod node;
+mod pool;
+mod process;
+mod value;
+
+pub use node::{Call, Input, Node, Output, Pick, Task};
+pub use pool::Pool;
+pub use process::{epoch, fork_child, fork_parent, fork_prepare, shut_down};
+pub use value::{Handle, Meta, Value};

@@ -1,0 +1,401 @@
+//! The threads that run tasks.
+//!
+//! Two queues under one lock: *hot* holds tasks whose inputs have just been made, newest first,
+//! so that a sample travels on while it is in cache; *cold* holds submitted nodes, oldest first,
+//! from which workers take one sample at a time. A worker keeps the first task that its own work
+//! made ready and never queues it at all.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use smallvec::SmallVec;
+
+use super::node::{Node, Task};
+
+/// Bounds on submitted work that is not done. A submit that would exceed them waits.
+#[derive(Clone, Copy)]
+struct Limits {
+    nodes: usize,
+    bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { nodes: 1024, bytes: 2 << 30 }
+    }
+}
+
+/// A set of worker threads with its own queue. Threads start with the first task and end when
+/// nobody can submit to the pool any more.
+pub struct Pool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    threads: usize,
+    limits: Limits,
+    queue: Mutex<Queue>,
+    /// There is work, or the pool is done.
+    work: Condvar,
+    /// Something finished: room for a submit, a drained or a paused pool.
+    progress: Condvar,
+    /// Bytes of results made by nodes that are not finished.
+    bytes: AtomicUsize,
+    /// Workers must stop between tasks.
+    paused: AtomicBool,
+}
+
+#[derive(Default)]
+struct Queue {
+    hot: Vec<Task>,
+    cold: VecDeque<Run>,
+    /// Nodes that have been submitted and are not finished.
+    nodes: usize,
+    /// Workers that wait for work.
+    idle: usize,
+    /// Workers that are running a task.
+    running: usize,
+    started: bool,
+    closed: bool,
+}
+
+/// Consecutive tasks of one node.
+struct Run {
+    node: Arc<Node>,
+    next: usize,
+    end: usize,
+}
+
+static POOLS: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// The pool whose worker this thread is.
+    static WORKER: RefCell<Option<Arc<Shared>>> = const { RefCell::new(None) };
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pool {
+    pub fn new(threads: usize) -> Arc<Pool> {
+        Pool::with_limits(threads, Limits::default())
+    }
+
+    /// A pool whose work in flight is bounded to so many nodes and bytes.
+    pub fn bounded(threads: usize, nodes: usize, bytes: usize) -> Arc<Pool> {
+        Pool::with_limits(threads, Limits { nodes, bytes })
+    }
+
+    fn with_limits(threads: usize, limits: Limits) -> Arc<Pool> {
+        let shared = Arc::new(Shared {
+            threads: threads.max(1),
+            limits,
+            queue: Mutex::default(),
+            work: Condvar::new(),
+            progress: Condvar::new(),
+            bytes: AtomicUsize::new(0),
+            paused: AtomicBool::new(false),
+        });
+        let mut pools = lock(&POOLS);
+        pools.retain(|pool| pool.strong_count() > 0);
+        pools.push(Arc::downgrade(&shared));
+        Arc::new(Pool { shared })
+    }
+
+    pub fn threads(&self) -> usize {
+        self.shared.threads
+    }
+
+    /// Nodes that have been submitted and are not finished.
+    pub fn in_flight(&self) -> usize {
+        lock(&self.shared.queue).nodes
+    }
+
+    /// Whether a submit should wait first, see [`Pool::wait_for_room`].
+    pub fn is_full(&self) -> bool {
+        !on_worker() && self.shared.is_full(&lock(&self.shared.queue))
+    }
+
+    /// Waits until there is room for another node, at most this long; says whether there is.
+    /// Workers never wait: their own progress is what makes room.
+    pub fn wait_for_room(&self, at_most: Duration) -> bool {
+        on_worker() || self.shared.wait_until(at_most, |queue| !self.shared.is_full(queue))
+    }
+
+    /// Waits until all submitted work is done, at most this long; says whether it is.
+    pub fn drain(&self, at_most: Duration) -> bool {
+        self.shared.wait_until(at_most, |queue| queue.nodes == 0)
+    }
+
+    /// Counts a node as in flight, before any of its tasks can run.
+    pub fn admit(&self) {
+        lock(&self.shared.queue).nodes += 1;
+    }
+
+    /// Queues an admitted node's tasks that can run now, in order.
+    pub fn push_node(&self, node: &Arc<Node>, ready: &[usize]) {
+        let mut queue = lock(&self.shared.queue);
+        if queue.closed {
+            drop(queue);
+            return abandon(ready.iter().map(|&i| Task { node: node.clone(), index: i }).collect());
+        }
+        for run in ready.chunk_by(|a, b| a + 1 == *b) {
+            let (next, end) = (run[0], run[run.len() - 1] + 1);
+            queue.cold.push_back(Run { node: node.clone(), next, end });
+        }
+        self.shared.wake(queue, ready.len());
+    }
+
+    /// Queues tasks whose inputs have arrived, each in its node's pool.
+    pub fn push_ready(tasks: impl IntoIterator<Item = Task>) {
+        for task in tasks {
+            let shared = task.node.pool().shared.clone();
+            let mut queue = lock(&shared.queue);
+            if queue.closed {
+                drop(queue);
+                abandon(vec![task]);
+            } else {
+                queue.hot.push(task);
+                shared.wake(queue, 1);
+            }
+        }
+    }
+
+    pub fn count_bytes(&self, bytes: usize) {
+        self.shared.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub fn node_done(&self, node: &Node) {
+        self.shared.bytes.fetch_sub(node.bytes(), Ordering::Relaxed);
+        if node.was_queued() {
+            lock(&self.shared.queue).nodes -= 1;
+            self.shared.progress.notify_all();
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // A node keeps its pool, so nothing is queued here any more.
+        lock(&self.shared.queue).closed = true;
+        self.shared.work.notify_all();
+    }
+}
+
+impl Shared {
+    fn is_full(&self, queue: &Queue) -> bool {
+        queue.nodes >= self.limits.nodes
+            || (queue.nodes > 0 && self.bytes.load(Ordering::Relaxed) >= self.limits.bytes)
+    }
+
+    fn wait_until(&self, at_most: Duration, holds: impl Fn(&Queue) -> bool) -> bool {
+        let deadline = Instant::now() + at_most;
+        let mut queue = lock(&self.queue);
+        while !holds(&queue) {
+            let now = Instant::now();
+            if now >= deadline {
+                return false;
+            }
+            let waited = self.progress.wait_timeout(queue, deadline - now);
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// Wakes workers for so many new tasks. One at most: each woken worker wakes the next while
+    /// there is more to do, so the submitting thread pays for a single system call.
+    fn wake(self: &Arc<Shared>, mut queue: MutexGuard<'_, Queue>, tasks: usize) {
+        if tasks == 0 {
+            return;
+        }
+        if !queue.started {
+            queue.started = true;
+            for index in 0..self.threads {
+                let shared = self.clone();
+                let named = thread::Builder::new().name(format!("penstock-{index}"));
+                // With fewer threads than asked for the work still gets done; with none, a
+                // waiting caller would hang, so that is fatal.
+                let spawned = named.spawn(move || shared.work());
+                assert!(spawned.is_ok() || index > 0, "the system refuses to start a thread");
+            }
+        }
+        let sleeper = queue.idle > 0;
+        drop(queue);
+        if sleeper {
+            self.work.notify_one();
+        }
+    }
+
+    fn work(self: Arc<Shared>) {
+        WORKER.set(Some(self.clone()));
+        while let Some(task) = self.next_task() {
+            self.run_chain(task);
+            lock(&self.queue).running -= 1;
+            if self.paused.load(Ordering::Relaxed) {
+                self.progress.notify_all();
+            }
+        }
+    }
+
+    /// Runs a task and then, depth first, what it made ready.
+    fn run_chain(&self, task: Task) {
+        let mut next = Some(task);
+        while let Some(task) = next {
+            let mut ready = task.run();
+            let here = ready.iter().position(|task| std::ptr::eq(&*task.node.pool().shared, self));
+            next = here.map(|index| ready.remove(index));
+            Pool::push_ready(ready);
+            if self.paused.load(Ordering::Relaxed) {
+                return Pool::push_ready(next);
+            }
+        }
+    }
+
+    /// Waits for a task; `None` when there will be no more.
+    fn next_task(&self) -> Option<Task> {
+        let mut queue = lock(&self.queue);
+        loop {
+            if queue.closed {
+                return None;
+            }
+            if let Some(task) = self.take(&mut queue) {
+                let more = queue.idle > 0 && queue.has_tasks();
+                drop(queue);
+                if more {
+                    self.work.notify_one();
+                }
+                return Some(task);
+            }
+            queue.idle += 1;
+            queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.idle -= 1;
+        }
+    }
+
+    /// The next task, counted as running.
+    fn take(&self, queue: &mut Queue) -> Option<Task> {
+        if self.paused.load(Ordering::Relaxed) {
+            return None;
+        }
+        let task = queue.hot.pop().or_else(|| {
+            let run = queue.cold.front_mut()?;
+            let task = Task { node: run.node.clone(), index: run.next };
+            run.next += 1;
+            if run.next == run.end {
+                queue.cold.pop_front();
+            }
+            Some(task)
+        })?;
+        queue.running += 1;
+        Some(task)
+    }
+}
+
+impl Queue {
+    fn has_tasks(&self) -> bool {
+        !self.hot.is_empty() || !self.cold.is_empty()
+    }
+
+    fn take_all(&mut self) -> Vec<Task> {
+        let mut tasks = std::mem::take(&mut self.hot);
+        for run in std::mem::take(&mut self.cold) {
+            tasks.extend((run.next..run.end).map(|i| Task { node: run.node.clone(), index: i }));
+        }
+        tasks
+    }
+}
+
+fn on_worker() -> bool {
+    WORKER.with_borrow(Option::is_some)
+}
+
+/// On a worker thread, runs tasks until `done` or the deadline, and returns true: a user's
+/// function that waits must not starve what it waits for. Elsewhere returns false at once.
+pub fn help_until(deadline: Instant, done: &dyn Fn() -> bool) -> bool {
+    let Some(shared) = WORKER.with_borrow(Clone::clone) else {
+        return false;
+    };
+    while !done() && Instant::now() < deadline {
+        let task = shared.take(&mut lock(&shared.queue));
+        match task {
+            Some(task) => {
+                shared.run_chain(task);
+                lock(&shared.queue).running -= 1;
+            }
+            None => thread::sleep(Duration::from_micros(200)),
+        }
+    }
+    true
+}
+
+/// Fails tasks that will not run, and all that waits for them.
+fn abandon(mut tasks: Vec<Task>) {
+    while let Some(task) = tasks.pop() {
+        let woken: SmallVec<[Task; 2]> = task.node.abandon(task.index);
+        tasks.extend(woken);
+    }
+}
+
+fn all() -> Vec<Arc<Shared>> {
+    lock(&POOLS).iter().filter_map(Weak::upgrade).collect()
+}
+
+/// Stops all workers between tasks.
+pub fn pause_all(at_most: Duration) {
+    let pools = all();
+    for pool in &pools {
+        pool.paused.store(true, Ordering::Relaxed);
+    }
+    let deadline = Instant::now() + at_most;
+    // A worker that forks (in a user's function) is itself running, and stands still in `fork`.
+    let here = WORKER.with_borrow(Clone::clone);
+    for pool in pools {
+        let own = usize::from(here.as_ref().is_some_and(|own| Arc::ptr_eq(own, &pool)));
+        let left = deadline.saturating_duration_since(Instant::now());
+        pool.wait_until(left, |queue| queue.running <= own);
+    }
+}
+
+pub fn resume_all() {
+    for pool in all() {
+        pool.paused.store(false, Ordering::Relaxed);
+        drop(lock(&pool.queue));
+        pool.work.notify_all();
+    }
+}
+
+/// In a forked child: none of the threads is there any more, and none of the work.
+pub fn reset_all() {
+    WORKER.set(None);
+    for pool in all() {
+        let mut queue = lock(&pool.queue);
+        let lost = std::mem::take(&mut *queue);
+        pool.bytes.store(0, Ordering::Relaxed);
+        pool.paused.store(false, Ordering::Relaxed);
+        drop(queue);
+        // Dropping these would run destructors of values that the parent still works on.
+        std::mem::forget(lost);
+    }
+}
+
+pub fn stop_all(at_most: Duration) {
+    let pools = all();
+    for pool in &pools {
+        let mut queue = lock(&pool.queue);
+        queue.closed = true;
+        let tasks = queue.take_all();
+        drop(queue);
+        pool.work.notify_all();
+        abandon(tasks);
+    }
+    let deadline = Instant::now() + at_most;
+    for pool in pools {
+        let left = deadline.saturating_duration_since(Instant::now());
+        pool.wait_until(left, |queue| queue.running == 0);
+    }
+}

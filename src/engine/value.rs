@@ -1,0 +1,258 @@
+//! Values that may not be there yet.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use smallvec::SmallVec;
+
+use super::node::{Node, Task};
+use super::pool;
+use super::process::epoch;
+use crate::value::{Cause, DType, Device, Fault, Layout, Sample};
+
+/// What is known of a value before it is there.
+#[derive(Clone, Debug)]
+pub struct Meta {
+    /// `None` when only the data tells.
+    pub dtype: Option<DType>,
+    /// `None` when only the data tells.
+    pub ndim: Option<usize>,
+    pub layout: Layout,
+    pub device: Device,
+    /// All samples are expected to have one shape, so they share a contiguous block.
+    pub uniform: bool,
+}
+
+type Outcome = Result<Sample, Arc<Fault>>;
+
+/// A row of samples, each filled once by the node that makes it.
+pub struct Value {
+    pub meta: Meta,
+    slots: Box<[Mutex<Slot>]>,
+    unfinished: AtomicUsize,
+    /// Handles outside of the engine: as long as there is one, somebody may read any sample.
+    handles: AtomicUsize,
+    /// The node to run before this can be read, while nobody has asked for it.
+    deferred: Mutex<Option<Arc<Node>>>,
+    finished: (Mutex<()>, Condvar),
+    epoch: u32,
+}
+
+struct Slot {
+    state: State,
+    /// Tasks that have yet to read this sample.
+    readers: u32,
+}
+
+enum State {
+    /// Not there; these tasks wait for it.
+    Pending(SmallVec<[Task; 1]>),
+    Ready(Sample),
+    Failed(Arc<Fault>),
+    /// Let go, because nobody could read it any more.
+    Spent,
+}
+
+/// A poisoned lock only means that a thread panicked; slots are consistent between statements.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Value {
+    fn new(meta: Meta, states: impl Iterator<Item = State>, unfinished: usize) -> Arc<Value> {
+        Arc::new(Value {
+            meta,
+            slots: states.map(|state| Mutex::new(Slot { state, readers: 0 })).collect(),
+            unfinished: AtomicUsize::new(unfinished),
+            handles: AtomicUsize::new(0),
+            deferred: Mutex::new(None),
+            finished: (Mutex::new(()), Condvar::new()),
+            epoch: epoch(),
+        })
+    }
+
+    /// A value that is there already.
+    pub fn ready(meta: Meta, samples: impl IntoIterator<Item = Sample>) -> Handle {
+        Handle::new(Value::new(meta, samples.into_iter().map(State::Ready), 0))
+    }
+
+    /// A value of `count` samples that a node will fill.
+    pub fn pending(meta: Meta, count: usize) -> Handle {
+        let states = (0..count).map(|_| State::Pending(SmallVec::new()));
+        Handle::new(Value::new(meta, states, count))
+    }
+
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Puts the making of this value off until [`Value::demand`].
+    pub fn defer(&self, node: Arc<Node>) {
+        *lock(&self.deferred) = Some(node);
+    }
+
+    /// The node that was put off, if any: the caller must start it.
+    pub fn demand(&self) -> Option<Arc<Node>> {
+        lock(&self.deferred).take()
+    }
+
+    pub fn is_finished(&self) -> bool {
+        self.unfinished.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether it can't be finished any more, because the process that made it was forked.
+    pub fn is_lost(&self) -> bool {
+        self.epoch != epoch() && !self.is_finished()
+    }
+
+    /// What became of a sample; `None` when it is not there yet.
+    pub fn peek(&self, index: usize) -> Option<Outcome> {
+        match &lock(&self.slots[index]).state {
+            State::Pending(_) => None,
+            State::Ready(sample) => Some(Ok(sample.clone())),
+            State::Failed(fault) => Some(Err(fault.clone())),
+            State::Spent => Some(Err(Arc::new(Fault {
+                cause: Cause::Internal("a sample was read after it had been let go".into()),
+                operator: "engine",
+                sample: Some(index),
+                source: None,
+                site: 0,
+            }))),
+        }
+    }
+
+    /// Announces a reader of the sample, and takes its task if it has to wait. Each call needs
+    /// one [`Value::release`].
+    pub fn subscribe(&self, index: usize, task: impl FnOnce() -> Task) {
+        let mut slot = lock(&self.slots[index]);
+        slot.readers += 1;
+        if let State::Pending(waiting) = &mut slot.state {
+            waiting.push(task());
+        }
+    }
+
+    /// One reader is done with the sample. Memory that nobody else can read goes back at once.
+    pub fn release(&self, index: usize) {
+        let mut slot = lock(&self.slots[index]);
+        slot.readers -= 1;
+        let spent = self.spend(&mut slot);
+        drop(slot);
+        drop(spent);
+    }
+
+    /// Takes the sample out if nobody can read it any more.
+    fn spend(&self, slot: &mut Slot) -> Option<State> {
+        let unread = slot.readers == 0 && self.handles.load(Ordering::Acquire) == 0;
+        (unread && matches!(slot.state, State::Ready(_)))
+            .then(|| std::mem::replace(&mut slot.state, State::Spent))
+    }
+
+    /// Fills a sample, and returns the tasks that waited for it.
+    pub fn finish(&self, index: usize, outcome: Outcome) -> SmallVec<[Task; 1]> {
+        let mut slot = lock(&self.slots[index]);
+        let State::Pending(waiting) = &mut slot.state else {
+            return SmallVec::new();
+        };
+        let waiting = std::mem::take(waiting);
+        slot.state = match outcome {
+            Ok(sample) => State::Ready(sample),
+            Err(fault) => State::Failed(fault),
+        };
+        let spent = self.spend(&mut slot);
+        drop(slot);
+        drop(spent);
+        if self.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // Taking the lock orders this after a waiter's check.
+            drop(lock(&self.finished.0));
+            self.finished.1.notify_all();
+        }
+        waiting
+    }
+
+    /// Waits until all samples are there or have failed, at most this long; says whether they
+    /// are. A worker thread that waits (in a user's function) runs other tasks meanwhile.
+    pub fn wait(&self, at_most: Duration) -> bool {
+        if self.is_finished() || self.is_lost() {
+            return true;
+        }
+        let deadline = Instant::now() + at_most;
+        if pool::help_until(deadline, &|| self.is_finished()) {
+            return self.is_finished();
+        }
+        let mut guard = lock(&self.finished.0);
+        while !self.is_finished() {
+            let now = Instant::now();
+            if now >= deadline {
+                return false;
+            }
+            let waited = self.finished.1.wait_timeout(guard, deadline - now);
+            guard = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// The first fault in sample order.
+    pub fn fault(&self) -> Option<Arc<Fault>> {
+        (0..self.len()).find_map(|index| match &lock(&self.slots[index]).state {
+            State::Failed(fault) => Some(fault.clone()),
+            _ => None,
+        })
+    }
+}
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        // A long chain of deferred nodes must not be dropped by recursion.
+        if let Some(node) = self.demand() {
+            Node::drop_chain(node);
+        }
+    }
+}
+
+/// A way to read a value from outside of the engine.
+pub struct Handle(Arc<Value>);
+
+impl Handle {
+    pub fn new(value: Arc<Value>) -> Handle {
+        value.handles.fetch_add(1, Ordering::AcqRel);
+        Handle(value)
+    }
+
+    pub fn value(&self) -> &Arc<Value> {
+        &self.0
+    }
+}
+
+impl Clone for Handle {
+    fn clone(&self) -> Handle {
+        Handle::new(self.0.clone())
+    }
+}
+
+impl Deref for Handle {
+    type Target = Value;
+    fn deref(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let last = self.0.handles.fetch_sub(1, Ordering::AcqRel) == 1;
+        // The engine still holds it: let go of what is there and has no reader.
+        if last && Arc::strong_count(&self.0) > 1 && self.0.epoch == epoch() {
+            for slot in &self.0.slots {
+                let mut slot = lock(slot);
+                let spent = self.0.spend(&mut slot);
+                drop(slot);
+                drop(spent);
+            }
+        }
+    }
+}

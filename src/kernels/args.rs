@@ -1,0 +1,229 @@
+//! A call's arguments: constants, or per-sample values that arrive like inputs.
+
+use super::Result;
+use crate::value::{Cause, DType, Sample, with_element};
+
+/// One argument as the call gave it.
+#[derive(Clone, Debug)]
+pub enum Arg {
+    Absent,
+    Int(i64),
+    Float(f64),
+    Text(Box<str>),
+    Ints(Box<[i64]>),
+    Floats(Box<[f64]>),
+    /// The value of this input of the node, one per sample.
+    Input(usize),
+}
+
+/// The arguments of one sample.
+pub struct ArgReader<'a> {
+    args: &'a [Arg],
+    /// All inputs of the node for this sample, those behind [`Arg::Input`] among them.
+    inputs: &'a [Sample],
+}
+
+impl<'a> ArgReader<'a> {
+    pub fn new(args: &'a [Arg], inputs: &'a [Sample]) -> ArgReader<'a> {
+        ArgReader { args, inputs }
+    }
+
+    pub fn len(&self) -> usize {
+        self.args.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.args.is_empty()
+    }
+
+    /// The argument at this position as a `T`; `name` is for the error.
+    pub fn get<T: FromArg>(&self, position: usize, name: &'static str) -> Result<T> {
+        let arg = self.args.get(position).unwrap_or(&Arg::Absent);
+        let made = match arg {
+            Arg::Input(index) => self
+                .inputs
+                .get(*index)
+                .ok_or_else(|| "has no value".to_string())
+                .and_then(|sample| sample.compact().map_err(|cause| format!("{cause:?}")))
+                .and_then(|sample| T::from_sample(&sample)),
+            constant => T::from_constant(constant),
+        };
+        made.map_err(|problem| Cause::Argument { name, problem })
+    }
+}
+
+/// A type that an argument can be read as. `Err` says what is wrong with the argument.
+pub trait FromArg: Sized {
+    fn from_constant(arg: &Arg) -> std::result::Result<Self, String>;
+    fn from_sample(sample: &Sample) -> std::result::Result<Self, String>;
+}
+
+/// The arguments of a kernel, read by position.
+pub trait FromArgs: Sized + Send + Sync {
+    const NAMES: &'static [&'static str];
+    fn from_args(reader: &ArgReader<'_>) -> Result<Self>;
+}
+
+impl FromArgs for () {
+    const NAMES: &'static [&'static str] = &[];
+    fn from_args(_: &ArgReader<'_>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Declares a kernel's arguments. The order is that of the definition.
+macro_rules! args {
+    ($(#[$doc:meta])* $vis:vis struct $name:ident { $($field:ident: $type:ty),* $(,)? }) => {
+        $(#[$doc])*
+        $vis struct $name { $($field: $type),* }
+        impl $crate::kernels::FromArgs for $name {
+            const NAMES: &'static [&'static str] = &[$(stringify!($field)),*];
+            fn from_args(
+                reader: &$crate::kernels::ArgReader<'_>,
+            ) -> $crate::kernels::Result<Self> {
+                let mut position = 0..;
+                Ok($name {
+                    $($field: reader.get(position.next().unwrap_or(0), stringify!($field))?),*
+                })
+            }
+        }
+    };
+}
+pub(crate) use args;
+
+fn unfit<T>(wanted: &str, arg: &Arg) -> std::result::Result<T, String> {
+    Err(match arg {
+        Arg::Absent => format!("is missing: it needs {wanted}"),
+        given => format!("needs {wanted}, got {given:?}"),
+    })
+}
+
+fn scalar(sample: &Sample) -> std::result::Result<(), String> {
+    match sample.desc.elements() {
+        1 => Ok(()),
+        _ => {
+            Err(format!("needs one number per sample, got the shape {:?}", &sample.desc.shape[..]))
+        }
+    }
+}
+
+fn floats(sample: &Sample) -> Vec<f64> {
+    with_element!(sample.desc.dtype, |T| {
+        sample.elements::<T>().iter().map(|&x| super::cast::Convert::<f64>::convert(x)).collect()
+    })
+}
+
+fn ints(sample: &Sample) -> Vec<i64> {
+    with_element!(sample.desc.dtype, |T| {
+        sample.elements::<T>().iter().map(|&x| super::cast::Convert::<i64>::convert(x)).collect()
+    })
+}
+
+impl FromArg for i64 {
+    fn from_constant(arg: &Arg) -> std::result::Result<i64, String> {
+        match arg {
+            Arg::Int(value) => Ok(*value),
+            other => unfit("an integer", other),
+        }
+    }
+
+    fn from_sample(sample: &Sample) -> std::result::Result<i64, String> {
+        scalar(sample)?;
+        Ok(ints(sample)[0])
+    }
+}
+
+impl FromArg for bool {
+    fn from_constant(arg: &Arg) -> std::result::Result<bool, String> {
+        i64::from_constant(arg).map(|value| value != 0)
+    }
+
+    fn from_sample(sample: &Sample) -> std::result::Result<bool, String> {
+        i64::from_sample(sample).map(|value| value != 0)
+    }
+}
+
+impl FromArg for f64 {
+    fn from_constant(arg: &Arg) -> std::result::Result<f64, String> {
+        match arg {
+            Arg::Float(value) => Ok(*value),
+            Arg::Int(value) => Ok(*value as f64),
+            other => unfit("a number", other),
+        }
+    }
+
+    fn from_sample(sample: &Sample) -> std::result::Result<f64, String> {
+        scalar(sample)?;
+        Ok(floats(sample)[0])
+    }
+}
+
+impl FromArg for DType {
+    fn from_constant(arg: &Arg) -> std::result::Result<DType, String> {
+        let code = i64::from_constant(arg)?;
+        u8::try_from(code)
+            .ok()
+            .and_then(DType::from_code)
+            .map_or_else(|| unfit("an element type", arg), Ok)
+    }
+
+    fn from_sample(_: &Sample) -> std::result::Result<DType, String> {
+        Err("can't differ from sample to sample".into())
+    }
+}
+
+impl FromArg for String {
+    fn from_constant(arg: &Arg) -> std::result::Result<String, String> {
+        match arg {
+            Arg::Text(text) => Ok(text.to_string()),
+            other => unfit("a string", other),
+        }
+    }
+
+    fn from_sample(_: &Sample) -> std::result::Result<String, String> {
+        Err("can't differ from sample to sample".into())
+    }
+}
+
+impl FromArg for Vec<i64> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Vec<i64>, String> {
+        match arg {
+            Arg::Ints(values) => Ok(values.to_vec()),
+            Arg::Int(value) => Ok(vec![*value]),
+            other => unfit("integers", other),
+        }
+    }
+
+    fn from_sample(sample: &Sample) -> std::result::Result<Vec<i64>, String> {
+        Ok(ints(sample))
+    }
+}
+
+impl FromArg for Vec<f64> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Vec<f64>, String> {
+        match arg {
+            Arg::Floats(values) => Ok(values.to_vec()),
+            Arg::Float(value) => Ok(vec![*value]),
+            ints => Vec::<i64>::from_constant(ints)
+                .map(|values| values.into_iter().map(|value| value as f64).collect())
+                .or_else(|_| unfit("numbers", ints)),
+        }
+    }
+
+    fn from_sample(sample: &Sample) -> std::result::Result<Vec<f64>, String> {
+        Ok(floats(sample))
+    }
+}
+
+impl<T: FromArg> FromArg for Option<T> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Option<T>, String> {
+        match arg {
+            Arg::Absent => Ok(None),
+            other => T::from_constant(other).map(Some),
+        }
+    }
+
+    fn from_sample(sample: &Sample) -> std::result::Result<Option<T>, String> {
+        T::from_sample(sample).map(Some)
+    }
+}

@@ -1,0 +1,231 @@
+//! What a kernel is.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::Result;
+use super::args::{Arg, ArgReader, FromArgs};
+use crate::value::{Buffer, Desc, Element, Sample};
+
+/// One operator on one sample. Pure: no Python, no globals, no threads of its own.
+pub trait Kernel: Send + Sync + 'static {
+    /// This sample's arguments, already resolved and checked by the definition.
+    type Args: FromArgs;
+    /// Costs about as much as touching the bytes, so that small work is not worth a thread.
+    const CHEAP: bool = true;
+    /// The output's shape depends on the arguments, not on the inputs alone.
+    const SHAPED_BY_ARGS: bool = true;
+    /// What `run` will write. The engine allocates from it, so it must be exact.
+    fn output(args: &Self::Args, inputs: &[&Desc]) -> Result<Desc>;
+    /// Writes all of `out`. Inputs are contiguous.
+    fn run(args: &Self::Args, inputs: &[Sample], out: &mut Space) -> Result<()>;
+}
+
+/// A kernel with several outputs.
+pub trait ManyKernel: Send + Sync + 'static {
+    type Args: FromArgs;
+    const CHEAP: bool = true;
+    const SHAPED_BY_ARGS: bool = true;
+    fn outputs(args: &Self::Args, inputs: &[&Desc]) -> Result<SmallVec<[Desc; 2]>>;
+    fn run(args: &Self::Args, inputs: &[Sample], outs: &mut [Space]) -> Result<()>;
+}
+
+/// A place for a result that only its writer knows.
+pub struct Space {
+    pub desc: Desc,
+    buffer: Arc<Buffer>,
+    offset: usize,
+}
+
+impl Space {
+    /// The caller hands out each byte of `buffer` to one space at most.
+    pub fn new(desc: Desc, buffer: Arc<Buffer>, offset: usize) -> Space {
+        assert!(offset.checked_add(desc.bytes()).is_some_and(|end| end <= buffer.len()));
+        assert!((buffer.as_ptr() as usize + offset).is_multiple_of(desc.dtype.size()));
+        Space { desc, buffer, offset }
+    }
+
+    pub fn buffer(&self) -> &Arc<Buffer> {
+        &self.buffer
+    }
+
+    pub fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: `new` checked the bounds; the bytes are this space's alone, and initialised
+        // (see `memory`).
+        unsafe {
+            let start = self.buffer.as_ptr().add(self.offset);
+            std::slice::from_raw_parts_mut(start, self.desc.bytes())
+        }
+    }
+
+    pub fn elements<T: Element>(&mut self) -> &mut [T] {
+        assert!(T::DTYPE == self.desc.dtype.storage());
+        // SAFETY: as for `bytes`; `new` checked the alignment, and any bits are a valid element.
+        unsafe {
+            let start = self.buffer.as_ptr().add(self.offset);
+            std::slice::from_raw_parts_mut(start.cast(), self.desc.elements())
+        }
+    }
+
+    /// The finished result.
+    pub fn into_sample(self) -> Result<Sample> {
+        Sample::new(self.desc, self.buffer, self.offset)
+    }
+}
+
+/// Gives room for an output, by its position.
+pub type Allocate<'a> = dyn Fn(usize, Desc) -> Result<Space> + 'a;
+
+/// A kernel as the engine sees it.
+pub trait SampleKernel: Send + Sync {
+    fn run(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>>;
+
+    fn is_cheap(&self) -> bool {
+        true
+    }
+
+    fn is_shaped_by_args(&self) -> bool {
+        true
+    }
+}
+
+/// A kernel that needs its whole batch at once. `inputs` has a row of samples for each input; the
+/// results of all outputs follow one another.
+pub trait BatchKernel: Send + Sync {
+    fn run(
+        &self,
+        args: &[Arg],
+        inputs: &[&[Sample]],
+        allocate: &dyn Fn(Desc) -> Result<Space>,
+    ) -> Result<SmallVec<[Sample; 1]>>;
+
+    fn is_cheap(&self) -> bool {
+        true
+    }
+
+    /// Whether nobody notices when it does not run.
+    fn is_pure(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Clone)]
+pub enum Work {
+    Sample(&'static dyn SampleKernel),
+    Batch(Arc<dyn BatchKernel>),
+}
+
+impl Work {
+    pub fn is_whole_batch(&self) -> bool {
+        matches!(self, Work::Batch(_))
+    }
+
+    pub fn is_cheap(&self) -> bool {
+        match self {
+            Work::Sample(kernel) => kernel.is_cheap(),
+            Work::Batch(kernel) => kernel.is_cheap(),
+        }
+    }
+
+    /// Whether the shape of the result depends on the arguments, not on the inputs alone.
+    pub fn is_shaped_by_args(&self) -> bool {
+        match self {
+            Work::Sample(kernel) => kernel.is_shaped_by_args(),
+            Work::Batch(_) => true,
+        }
+    }
+
+    pub fn is_pure(&self) -> bool {
+        match self {
+            Work::Sample(_) => true,
+            Work::Batch(kernel) => kernel.is_pure(),
+        }
+    }
+}
+
+/// A row of a family's table.
+pub struct Entry {
+    pub name: &'static str,
+    /// Names of the arguments, in the order in which calls pass them.
+    pub args: &'static [&'static str],
+    pub make: fn() -> Work,
+}
+
+struct One<K>(PhantomData<K>);
+struct Many<K>(PhantomData<K>);
+
+impl Entry {
+    pub const fn one<K: Kernel>(name: &'static str) -> Entry {
+        let make = || Work::Sample(&One::<K>(PhantomData));
+        Entry { name, args: K::Args::NAMES, make }
+    }
+
+    pub const fn many<K: ManyKernel>(name: &'static str) -> Entry {
+        let make = || Work::Sample(&Many::<K>(PhantomData));
+        Entry { name, args: K::Args::NAMES, make }
+    }
+}
+
+impl<K: Kernel> SampleKernel for One<K> {
+    fn run(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        let args = K::Args::from_args(args)?;
+        let inputs = compact(inputs)?;
+        let mut out = allocate(0, K::output(&args, &descs(&inputs))?)?;
+        K::run(&args, &inputs, &mut out)?;
+        Ok(smallvec![out.into_sample()?])
+    }
+
+    fn is_cheap(&self) -> bool {
+        K::CHEAP
+    }
+
+    fn is_shaped_by_args(&self) -> bool {
+        K::SHAPED_BY_ARGS
+    }
+}
+
+impl<K: ManyKernel> SampleKernel for Many<K> {
+    fn run(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        let args = K::Args::from_args(args)?;
+        let inputs = compact(inputs)?;
+        let outputs = K::outputs(&args, &descs(&inputs))?;
+        let spaces = outputs.into_iter().enumerate().map(|(index, desc)| allocate(index, desc));
+        let mut outs: SmallVec<[Space; 2]> = spaces.collect::<Result<_>>()?;
+        K::run(&args, &inputs, &mut outs)?;
+        outs.into_iter().map(Space::into_sample).collect()
+    }
+
+    fn is_cheap(&self) -> bool {
+        K::CHEAP
+    }
+
+    fn is_shaped_by_args(&self) -> bool {
+        K::SHAPED_BY_ARGS
+    }
+}
+
+/// Inputs that others own may be strided; kernels need not know.
+fn compact(inputs: &[Sample]) -> Result<SmallVec<[Sample; 2]>> {
+    inputs.iter().map(Sample::compact).collect()
+}
+
+fn descs(inputs: &[Sample]) -> SmallVec<[&Desc; 2]> {
+    inputs.iter().map(|sample| &sample.desc).collect()
+}

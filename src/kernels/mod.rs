@@ -1,0 +1,17 @@
+//! What operators do to samples. One file per family; each has its table of kernels.
+
+mod args;
+mod cast;
+mod elementwise;
+mod generic;
+mod geometry;
+mod kernel;
+mod probe;
+mod registry;
+
+pub(crate) use args::args;
+pub use args::{Arg, ArgReader, FromArg, FromArgs};
+pub use kernel::{Allocate, BatchKernel, Entry, Kernel, ManyKernel, SampleKernel, Space, Work};
+pub use registry::{Operator, find, intern, names, operator, register};
+
+pub type Result<T> = std::result::Result<T, crate::value::Cause>;

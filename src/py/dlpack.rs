@@ -1,0 +1,326 @@
+//! DLPack, in and out: the current protocol version, and the one before versions.
+
+use std::ffi::{CStr, c_void};
+use std::ptr::NonNull;
+
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+
+use super::import::{ready, wrap};
+use super::value::PyValue;
+use crate::value::{DType, Desc, Sample, Shape, Strides, contiguous_strides, extent};
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Device {
+    kind: i32,
+    id: i32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct ElementType {
+    code: u8,
+    bits: u8,
+    lanes: u16,
+}
+
+#[repr(C)]
+struct Tensor {
+    data: *mut c_void,
+    device: Device,
+    ndim: i32,
+    dtype: ElementType,
+    shape: *mut i64,
+    strides: *mut i64,
+    byte_offset: u64,
+}
+
+#[repr(C)]
+struct Managed {
+    tensor: Tensor,
+    context: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut Managed)>,
+}
+
+#[repr(C)]
+struct Version {
+    major: u32,
+    minor: u32,
+}
+
+#[repr(C)]
+struct ManagedVersioned {
+    version: Version,
+    context: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut ManagedVersioned)>,
+    flags: u64,
+    tensor: Tensor,
+}
+
+const HOST: i32 = 1;
+/// Host memory that a CUDA device may read too.
+const CUDA_HOST: i32 = 3;
+const READ_ONLY: u64 = 1;
+const OUR_VERSION: Version = Version { major: 1, minor: 1 };
+
+const NAME: &CStr = c"dltensor";
+const NAME_USED: &CStr = c"used_dltensor";
+const VERSIONED: &CStr = c"dltensor_versioned";
+const VERSIONED_USED: &CStr = c"used_dltensor_versioned";
+
+/// DLPack's codes of element kinds.
+fn element_type(dtype: DType) -> ElementType {
+    let code = match dtype.storage() {
+        DType::U8 | DType::U16 | DType::U32 | DType::U64 => 1,
+        DType::F16 | DType::F32 | DType::F64 => 2,
+        DType::BF16 => 4,
+        DType::Bool => 6,
+        _ => 0,
+    };
+    ElementType { code, bits: 8 * dtype.size() as u8, lanes: 1 }
+}
+
+fn dtype_of(given: ElementType) -> Option<DType> {
+    if given.lanes != 1 {
+        return None;
+    }
+    Some(match (given.code, given.bits) {
+        (0, 8) => DType::I8,
+        (0, 16) => DType::I16,
+        (0, 32) => DType::I32,
+        (0, 64) => DType::I64,
+        (1, 8) => DType::U8,
+        (1, 16) => DType::U16,
+        (1, 32) => DType::U32,
+        (1, 64) => DType::U64,
+        (2, 16) => DType::F16,
+        (2, 32) => DType::F32,
+        (2, 64) => DType::F64,
+        (4, 16) => DType::BF16,
+        (6, 8) => DType::Bool,
+        _ => return None,
+    })
+}
+
+/// What an exported tensor needs to stay valid: the memory and the arrays it points to.
+struct Exported {
+    _sample: Sample,
+    shape: SmallVec<[i64; 6]>,
+    strides: SmallVec<[i64; 6]>,
+}
+
+impl Exported {
+    fn new(sample: Sample) -> Box<Exported> {
+        let size = sample.desc.dtype.size() as i64;
+        let shape = sample.desc.shape.iter().map(|&d| d as i64).collect();
+        let strides = sample.strides().iter().map(|&stride| stride as i64 / size).collect();
+        Box::new(Exported { _sample: sample, shape, strides })
+    }
+
+    fn tensor(&mut self) -> Tensor {
+        let sample = &self._sample;
+        Tensor {
+            data: sample.as_ptr().cast_mut().cast(),
+            device: Device { kind: HOST, id: 0 },
+            ndim: sample.desc.ndim() as i32,
+            dtype: element_type(sample.desc.dtype),
+            shape: self.shape.as_mut_ptr(),
+            strides: self.strides.as_mut_ptr(),
+            byte_offset: 0,
+        }
+    }
+}
+
+/// # Safety
+/// Called once by the consumer, with a pointer that `to_dlpack` made.
+unsafe extern "C" fn delete(managed: *mut Managed) {
+    // SAFETY: both were leaked from boxes of these types.
+    unsafe {
+        let managed = Box::from_raw(managed);
+        drop(Box::from_raw(managed.context.cast::<Exported>()));
+    }
+}
+
+/// # Safety
+/// As [`delete`].
+unsafe extern "C" fn delete_versioned(managed: *mut ManagedVersioned) {
+    // SAFETY: both were leaked from boxes of these types.
+    unsafe {
+        let managed = Box::from_raw(managed);
+        drop(Box::from_raw(managed.context.cast::<Exported>()));
+    }
+}
+
+/// # Safety
+/// The destructor of a capsule that `to_dlpack` made.
+unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
+    // SAFETY: a capsule that still has the name of an unused one still owns its tensor.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, NAME.as_ptr()) == 1 {
+            delete(ffi::PyCapsule_GetPointer(capsule, NAME.as_ptr()).cast());
+        } else if ffi::PyCapsule_IsValid(capsule, VERSIONED.as_ptr()) == 1 {
+            delete_versioned(ffi::PyCapsule_GetPointer(capsule, VERSIONED.as_ptr()).cast());
+        }
+    }
+}
+
+/// A capsule that shares the sample's memory.
+pub fn to_dlpack(py: Python<'_>, sample: Sample, versioned: bool) -> PyResult<Bound<'_, PyAny>> {
+    let writable = sample.buffer().writable();
+    if !writable && !versioned {
+        return Err(PyBufferError::new_err("the memory is read-only, which this DLPack can't say"));
+    }
+    let size = sample.desc.dtype.size() as isize;
+    if sample.strides().iter().any(|stride| stride % size != 0) {
+        return Err(PyBufferError::new_err("the strides are not whole elements"));
+    }
+    let mut exported = Exported::new(sample);
+    let tensor = exported.tensor();
+    let context = Box::into_raw(exported).cast::<c_void>();
+    let (pointer, name) = if versioned {
+        let flags = if writable { 0 } else { READ_ONLY };
+        let deleter = Some(delete_versioned as unsafe extern "C" fn(_));
+        let managed = ManagedVersioned { version: OUR_VERSION, context, deleter, flags, tensor };
+        (Box::into_raw(Box::new(managed)).cast::<c_void>(), VERSIONED)
+    } else {
+        let deleter = Some(delete as unsafe extern "C" fn(_));
+        (Box::into_raw(Box::new(Managed { tensor, context, deleter })).cast(), NAME)
+    };
+    // SAFETY: the capsule owns the tensor until a consumer renames it.
+    unsafe {
+        Bound::from_owned_ptr_or_err(
+            py,
+            ffi::PyCapsule_New(pointer, name.as_ptr(), Some(drop_capsule)),
+        )
+    }
+}
+
+/// Owns a tensor that a producer gave, and tells it when we are done. An object of Python's, so
+/// that it is dropped where the producer may run Python.
+#[pyclass(module = "penstock._core", frozen)]
+struct Imported {
+    _tensor: Owned,
+}
+
+enum Owned {
+    Plain(NonNull<Managed>),
+    Versioned(NonNull<ManagedVersioned>),
+}
+
+// SAFETY: DLPack lets the deleter be called from any thread.
+unsafe impl Send for Owned {}
+// SAFETY: nothing is done through a shared reference.
+unsafe impl Sync for Owned {}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: the capsule was consumed, so that the tensor is ours, and this runs once.
+        unsafe {
+            match self {
+                Owned::Plain(managed) => {
+                    if let Some(deleter) = managed.as_ref().deleter {
+                        deleter(managed.as_ptr());
+                    }
+                }
+                Owned::Versioned(managed) => {
+                    if let Some(deleter) = managed.as_ref().deleter {
+                        deleter(managed.as_ptr());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Takes a DLPack capsule over.
+#[pyfunction]
+#[pyo3(signature = (capsule, copy=false))]
+pub fn from_dlpack(capsule: &Bound<'_, PyAny>, copy: bool) -> PyResult<PyValue> {
+    let py = capsule.py();
+    let object = capsule.as_ptr();
+    // SAFETY: the capsule's name tells what its pointer points to, and renaming it makes it ours.
+    let (owned, tensor, readonly) = unsafe {
+        if ffi::PyCapsule_IsValid(object, VERSIONED.as_ptr()) == 1 {
+            let pointer = ffi::PyCapsule_GetPointer(object, VERSIONED.as_ptr());
+            let managed = pointer.cast::<ManagedVersioned>();
+            if (*managed).version.major > OUR_VERSION.major {
+                let version = (*managed).version.major;
+                let text = format!("DLPack version {version} is newer than what is known here");
+                return Err(PyBufferError::new_err(text));
+            }
+            let managed = take(py, object, pointer, VERSIONED_USED)?.cast::<ManagedVersioned>();
+            let tensor = &raw const (*managed.as_ptr()).tensor;
+            (Owned::Versioned(managed), tensor, (*managed.as_ptr()).flags & READ_ONLY != 0)
+        } else if ffi::PyCapsule_IsValid(object, NAME.as_ptr()) == 1 {
+            let pointer = ffi::PyCapsule_GetPointer(object, NAME.as_ptr());
+            let managed = take(py, object, pointer, NAME_USED)?.cast::<Managed>();
+            (Owned::Plain(managed), &raw const (*managed.as_ptr()).tensor, false)
+        } else {
+            return Err(PyTypeError::new_err("not an unused DLPack capsule"));
+        }
+    };
+    let owner = Py::new(py, Imported { _tensor: owned })?.into_any();
+    // SAFETY: the producer vouches for its tensor while `owner` holds it.
+    let sample = unsafe { read_tensor(&*tensor, owner, readonly)? };
+    ready(py, sample, copy)
+}
+
+/// # Safety
+/// `capsule` must be a capsule.
+unsafe fn take(
+    py: Python<'_>,
+    capsule: *mut ffi::PyObject,
+    pointer: *mut c_void,
+    used: &'static CStr,
+) -> PyResult<NonNull<c_void>> {
+    let pointer = NonNull::new(pointer).ok_or_else(|| PyErr::fetch(py))?;
+    // SAFETY: by the caller.
+    match unsafe { ffi::PyCapsule_SetName(capsule, used.as_ptr()) } {
+        0 => Ok(pointer),
+        _ => Err(PyErr::fetch(py)),
+    }
+}
+
+/// # Safety
+/// The tensor's arrays must be as long as it says, its memory readable while `owner` lives.
+unsafe fn read_tensor(tensor: &Tensor, owner: Py<PyAny>, readonly: bool) -> PyResult<Sample> {
+    if ![HOST, CUDA_HOST].contains(&tensor.device.kind) {
+        let text = format!("the memory is on a device (DLPack kind {})", tensor.device.kind);
+        return Err(PyBufferError::new_err(text));
+    }
+    let dtype = dtype_of(tensor.dtype).ok_or_else(|| {
+        let ElementType { code, bits, lanes } = tensor.dtype;
+        PyTypeError::new_err(format!("DLPack elements of code {code}, {bits} bits, {lanes} lanes"))
+    })?;
+    let ndim = usize::try_from(tensor.ndim).ok().filter(|&n| n <= 64);
+    let ndim = ndim.ok_or_else(|| PyValueError::new_err(format!("{} axes", tensor.ndim)))?;
+    if ndim > 0 && tensor.shape.is_null() {
+        return Err(PyValueError::new_err("a DLPack tensor without a shape"));
+    }
+    let axes = |array: *mut i64| {
+        // SAFETY: by the caller; an array of no axes is never read.
+        let axes = if ndim == 0 { &[] } else { unsafe { std::slice::from_raw_parts(array, ndim) } };
+        axes.iter().copied()
+    };
+    let shape: Option<Shape> = axes(tensor.shape).map(|d| usize::try_from(d).ok()).collect();
+    let shape = shape
+        .filter(|shape| extent(shape).is_some())
+        .ok_or_else(|| PyValueError::new_err("a DLPack tensor with an impossible shape"))?;
+    let size = dtype.size() as i64;
+    let strides: Option<Strides> = if tensor.strides.is_null() {
+        Some(contiguous_strides(&shape, dtype.size()))
+    } else {
+        axes(tensor.strides).map(|s| s.checked_mul(size)?.try_into().ok()).collect()
+    };
+    let strides = strides.ok_or_else(|| PyValueError::new_err("the strides overflow"))?;
+    let desc = Desc::new(dtype, &shape);
+    if tensor.data.is_null() && desc.elements() > 0 {
+        return Err(PyValueError::new_err("a DLPack tensor without memory"));
+    }
+    let start = tensor.data.cast::<u8>().wrapping_add(tensor.byte_offset as usize);
+    // SAFETY: by the caller.
+    unsafe { wrap(start, desc, strides, owner, !readonly, true) }
+}

@@ -1,0 +1,229 @@
+//! Memory of others, wrapped or copied.
+
+use std::ffi::CStr;
+use std::ptr::NonNull;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyMemoryView};
+
+use super::submit::parse_layout;
+use super::value::PyValue;
+use crate::engine::{Meta, Value};
+use crate::value::{Buffer, Cause, DType, Desc, Device, Sample, Shape, Strides, extent};
+
+/// Above this many bytes a copy is made without the GIL.
+const LARGE: usize = 1 << 20;
+
+fn refuse(cause: Cause) -> PyErr {
+    match cause {
+        Cause::Input { problem, .. } => PyValueError::new_err(problem),
+        Cause::Memory { bytes } => {
+            pyo3::exceptions::PyMemoryError::new_err(format!("no memory for {bytes} bytes"))
+        }
+        other => PyValueError::new_err(format!("{other:?}")),
+    }
+}
+
+/// A single ready sample as a value.
+pub fn ready(py: Python<'_>, sample: Sample, copy: bool) -> PyResult<PyValue> {
+    let sample = match copy {
+        false => sample,
+        true if sample.desc.bytes() > LARGE => py.detach(|| sample.duplicate()).map_err(refuse)?,
+        true => sample.duplicate().map_err(refuse)?,
+    };
+    let meta = Meta {
+        dtype: Some(sample.desc.dtype),
+        ndim: Some(sample.desc.ndim()),
+        layout: sample.desc.layout,
+        device: Device::Cpu,
+        uniform: true,
+    };
+    Ok(PyValue::new(Value::ready(meta, [sample]), false))
+}
+
+/// Wraps memory that `owner` keeps alive. Strides are in bytes and may point backwards.
+///
+/// # Safety
+/// All elements that shape and strides reach from `start` must be readable while `owner` lives.
+pub unsafe fn wrap(
+    start: *mut u8,
+    desc: Desc,
+    strides: Strides,
+    owner: Py<PyAny>,
+    writable: bool,
+    mutable: bool,
+) -> PyResult<Sample> {
+    let size = desc.dtype.size() as isize;
+    let (mut low, mut high) = (0_isize, size);
+    for (&d, &stride) in desc.shape.iter().zip(&strides) {
+        let reach = (d as isize - 1).max(0).checked_mul(stride).filter(|r| r.abs() < 1 << 62);
+        let reach = reach.ok_or_else(|| PyValueError::new_err("the strides overflow"))?;
+        *(if reach < 0 { &mut low } else { &mut high }) += reach;
+    }
+    if desc.shape.contains(&0) {
+        (low, high) = (0, 0);
+    }
+    let first = NonNull::new(start.wrapping_offset(low)).unwrap_or(NonNull::dangling());
+    // SAFETY: the caller vouches for `low..high` around `start`.
+    let buffer = unsafe {
+        Buffer::foreign(first, (high - low) as usize, Box::new(owner), writable, mutable)
+    };
+    if desc.shape.contains(&0) {
+        // No element, so no address to be aligned either.
+        let empty = Buffer::new(0).map_err(refuse)?;
+        return Sample::new(desc, empty, 0).map_err(refuse);
+    }
+    Sample::strided(desc, buffer, (-low) as usize, strides).map_err(refuse)
+}
+
+fn dtype_of(format: &str, size: usize) -> Option<DType> {
+    let native = format.strip_prefix(['@', '=', '<']).unwrap_or(format);
+    let little = cfg!(target_endian = "little");
+    if !little && format.starts_with('<') || format.starts_with(['>', '!']) && size > 1 {
+        return None;
+    }
+    let native = native.trim_start_matches(['>', '!']);
+    Some(match (native, size) {
+        ("?", 1) => DType::Bool,
+        ("b", 1) => DType::I8,
+        ("B" | "c", 1) => DType::U8,
+        ("e", 2) => DType::F16,
+        ("f", 4) => DType::F32,
+        ("d", 8) => DType::F64,
+        ("h" | "i" | "l" | "q" | "n", 2) => DType::I16,
+        ("h" | "i" | "l" | "q" | "n", 4) => DType::I32,
+        ("h" | "i" | "l" | "q" | "n", 8) => DType::I64,
+        ("H" | "I" | "L" | "Q" | "N", 2) => DType::U16,
+        ("H" | "I" | "L" | "Q" | "N", 4) => DType::U32,
+        ("H" | "I" | "L" | "Q" | "N", 8) => DType::U64,
+        _ => return None,
+    })
+}
+
+/// What an object says of its buffer.
+struct Exported {
+    start: *mut u8,
+    desc: Desc,
+    strides: Strides,
+    readonly: bool,
+}
+
+impl Exported {
+    fn of(view: &Bound<'_, PyMemoryView>, told: Option<DType>) -> PyResult<Exported> {
+        let mut buffer = ffi::Py_buffer::new();
+        // SAFETY: `buffer` is a place for the answer, read only if there was one.
+        if unsafe { ffi::PyObject_GetBuffer(view.as_ptr(), &mut buffer, ffi::PyBUF_FULL_RO) } != 0 {
+            return Err(PyErr::fetch(view.py()));
+        }
+        let exported = Exported::read(&buffer, told);
+        // SAFETY: it was filled above; the view holds an export of its own.
+        unsafe { ffi::PyBuffer_Release(&mut buffer) };
+        exported
+    }
+
+    fn read(buffer: &ffi::Py_buffer, told: Option<DType>) -> PyResult<Exported> {
+        let format = match buffer.format.is_null() {
+            true => "B".into(),
+            // SAFETY: the protocol promises a string that ends with a zero.
+            false => unsafe { CStr::from_ptr(buffer.format) }.to_string_lossy(),
+        };
+        let size = usize::try_from(buffer.itemsize).unwrap_or(0);
+        let dtype = told
+            .or_else(|| dtype_of(&format, size))
+            .filter(|dtype| dtype.size() == size)
+            .ok_or_else(|| {
+            PyTypeError::new_err(format!("elements of {size} bytes, of the format {format:?}"))
+        })?;
+        let ndim = usize::try_from(buffer.ndim).unwrap_or(0);
+        let axes = |array: *mut ffi::Py_ssize_t| {
+            // SAFETY: the protocol promises `ndim` numbers; with no axes the array may be null.
+            if ndim == 0 { &[] } else { unsafe { std::slice::from_raw_parts(array, ndim) } }
+        };
+        let shape: Option<Shape> = axes(buffer.shape).iter().map(|&d| d.try_into().ok()).collect();
+        let shape = shape
+            .filter(|shape| extent(shape).is_some())
+            .ok_or_else(|| PyValueError::new_err("a buffer with an impossible shape"))?;
+        Ok(Exported {
+            start: buffer.buf.cast(),
+            desc: Desc::new(dtype, &shape),
+            strides: axes(buffer.strides).iter().copied().collect(),
+            readonly: buffer.readonly != 0,
+        })
+    }
+}
+
+/// A sample of an object's buffer. `dtype` overrides what the buffer says of its elements, which
+/// must be as large.
+#[pyfunction]
+#[pyo3(signature = (data, dtype=None, copy=false))]
+pub fn from_buffer(data: &Bound<'_, PyAny>, dtype: Option<u8>, copy: bool) -> PyResult<PyValue> {
+    let py = data.py();
+    // The view keeps the export alive, and can be let go from any thread.
+    let view = PyMemoryView::from(data)?;
+    let told = dtype.and_then(DType::from_code);
+    let Exported { start, desc, strides, readonly } = Exported::of(&view, told)?;
+    let mutable = !data.is_exact_instance_of::<PyBytes>();
+    // SAFETY: the exporter vouches for what its buffer says, as long as the view exists.
+    let sample =
+        unsafe { wrap(start, desc, strides, view.into_any().unbind(), !readonly, mutable)? };
+    ready(py, sample, copy)
+}
+
+/// A number as a sample without axes: bool, 32-bit integer or 32-bit float.
+#[pyfunction]
+pub fn scalar(value: &Bound<'_, PyAny>) -> PyResult<PyValue> {
+    let (dtype, bytes) = if value.is_instance_of::<PyBool>() {
+        (DType::Bool, vec![u8::from(value.is_truthy()?)])
+    } else if let Ok(int) = value.extract::<i32>() {
+        (DType::I32, int.to_ne_bytes().to_vec())
+    } else {
+        (DType::F32, (value.extract::<f64>()? as f32).to_ne_bytes().to_vec())
+    };
+    let buffer = Buffer::new(bytes.len()).map_err(refuse)?;
+    // SAFETY: the buffer is new and has this many bytes.
+    unsafe { buffer.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    let sample = Sample::new(Desc::new(dtype, &[]), buffer, 0).map_err(refuse)?;
+    ready(value.py(), sample, false)
+}
+
+/// Single samples as one batch; nothing is copied. All must be of one element type.
+#[pyfunction]
+#[pyo3(signature = (values, layout=None))]
+pub fn gather(
+    py: Python<'_>,
+    values: Vec<PyRef<'_, PyValue>>,
+    layout: Option<&str>,
+) -> PyResult<PyValue> {
+    let layout = parse_layout(layout)?;
+    let mut samples = Vec::with_capacity(values.len());
+    for value in &values {
+        let mut sample = value.sample(py, 0)?;
+        sample.desc.layout = layout;
+        samples.push(sample);
+    }
+    let first = samples.first().ok_or_else(|| PyValueError::new_err("no samples"))?;
+    let meta = Meta {
+        dtype: Some(first.desc.dtype),
+        ndim: Some(first.desc.ndim()),
+        layout,
+        device: values[0].handle.meta.device,
+        uniform: samples.iter().all(|sample| sample.desc.shape == first.desc.shape),
+    };
+    Ok(PyValue::new(Value::ready(meta, samples), true))
+}
+
+/// A batch of no samples.
+#[pyfunction]
+#[pyo3(signature = (dtype, ndim, layout=None))]
+pub fn empty(dtype: u8, ndim: usize, layout: Option<&str>) -> PyResult<PyValue> {
+    let meta = Meta {
+        dtype: DType::from_code(dtype),
+        ndim: Some(ndim),
+        layout: parse_layout(layout)?,
+        device: Device::Cpu,
+        uniform: true,
+    };
+    Ok(PyValue::new(Value::ready(meta, []), true))
+}

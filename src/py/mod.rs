@@ -1,0 +1,32 @@
+//! The border to Python: create a value, submit a node, wait for a value, export a buffer.
+
+mod bridge;
+mod dlpack;
+mod export;
+mod fault;
+mod import;
+mod pool;
+mod submit;
+mod value;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = false)]
+mod _core {
+    #[pymodule_export]
+    use super::bridge::call;
+    #[pymodule_export]
+    use super::dlpack::from_dlpack;
+    #[pymodule_export]
+    use super::export::Memory;
+    #[pymodule_export]
+    use super::fault::PyFault;
+    #[pymodule_export]
+    use super::import::{empty, from_buffer, gather, scalar};
+    #[pymodule_export]
+    use super::pool::{PyPool, fork_child, fork_parent, fork_prepare, shut_down};
+    #[pymodule_export]
+    use super::submit::{kernel_arguments, kernels, register, submit};
+    #[pymodule_export]
+    use super::value::PyValue;
+}

@@ -1,0 +1,72 @@
+//! Pools, and what the process goes through.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+use crate::engine::{self, Pool};
+
+/// How often a waiting thread looks for Ctrl-C.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// Calls `wait` without the GIL until it says true. Signals are handled meanwhile.
+pub fn wait_for(py: Python<'_>, wait: impl Fn(Duration) -> bool + Send + Sync) -> PyResult<()> {
+    while !py.detach(|| wait(SLICE)) {
+        py.check_signals()?;
+    }
+    Ok(())
+}
+
+/// Worker threads.
+#[pyclass(name = "Pool", module = "penstock._core", frozen)]
+pub struct PyPool(pub Arc<Pool>);
+
+#[pymethods]
+impl PyPool {
+    #[new]
+    #[pyo3(signature = (num_threads, max_nodes=None, max_bytes=None))]
+    fn new(num_threads: usize, max_nodes: Option<usize>, max_bytes: Option<usize>) -> PyPool {
+        PyPool(match (max_nodes, max_bytes) {
+            (None, None) => Pool::new(num_threads),
+            (nodes, bytes) => {
+                Pool::bounded(num_threads, nodes.unwrap_or(usize::MAX), bytes.unwrap_or(usize::MAX))
+            }
+        })
+    }
+
+    #[getter]
+    fn num_threads(&self) -> usize {
+        self.0.threads()
+    }
+
+    #[getter]
+    fn in_flight(&self) -> usize {
+        self.0.in_flight()
+    }
+
+    fn drain(&self, py: Python<'_>) -> PyResult<()> {
+        wait_for(py, |at_most| self.0.drain(at_most))
+    }
+}
+
+#[pyfunction]
+pub fn fork_prepare(py: Python<'_>) {
+    // A user's function that a worker runs needs the GIL to come to its end.
+    py.detach(engine::fork_prepare);
+}
+
+#[pyfunction]
+pub fn fork_parent() {
+    engine::fork_parent();
+}
+
+#[pyfunction]
+pub fn fork_child() {
+    engine::fork_child();
+}
+
+#[pyfunction]
+pub fn shut_down(py: Python<'_>) {
+    py.detach(|| engine::shut_down(Duration::from_secs(5)));
+}

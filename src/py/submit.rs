@@ -1,0 +1,170 @@
+//! The way in: operators by number, calls as tuples.
+
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt, PyList, PyString, PyTuple};
+use smallvec::SmallVec;
+
+use super::pool::{PyPool, wait_for};
+use super::value::PyValue;
+use crate::engine::{Call, Input, Meta, Node, Output, Pick, Pool};
+use crate::kernels::{self as registry, Arg, Operator};
+use crate::value::{DType, Device, Layout};
+
+/// Names of all kernels.
+#[pyfunction]
+pub fn kernels() -> Vec<&'static str> {
+    registry::names()
+}
+
+/// Names of a kernel's arguments, in order.
+#[pyfunction]
+pub fn kernel_arguments(kernel: &str) -> PyResult<Vec<&'static str>> {
+    Ok(find(kernel)?.args.to_vec())
+}
+
+fn find(kernel: &str) -> PyResult<&'static registry::Entry> {
+    registry::find(kernel).ok_or_else(|| PyValueError::new_err(format!("no kernel `{kernel}`")))
+}
+
+/// Makes a kernel known under an operator's name, and returns the number to call it by.
+#[pyfunction]
+pub fn register(operator: &str, kernel: &str) -> PyResult<usize> {
+    Ok(registry::register(operator, (find(kernel)?.make)()))
+}
+
+fn argument(given: &Bound<'_, PyAny>, inputs: usize) -> PyResult<Arg> {
+    if given.is_none() {
+        Ok(Arg::Absent)
+    } else if let Ok(int) = given.cast::<PyInt>() {
+        Ok(Arg::Int(int.extract()?))
+    } else if let Ok(float) = given.cast::<PyFloat>() {
+        Ok(Arg::Float(float.value()))
+    } else if let Ok(text) = given.cast::<PyString>() {
+        Ok(Arg::Text(text.to_str()?.into()))
+    } else if let Ok(list) = given.cast::<PyList>() {
+        // A list of one number says which input holds the argument.
+        let index: usize = list.get_item(0)?.extract()?;
+        if index >= inputs {
+            return Err(PyValueError::new_err("an argument names an input that is not there"));
+        }
+        Ok(Arg::Input(index))
+    } else if let Ok(row) = given.cast::<PyTuple>() {
+        match row.extract::<Vec<i64>>() {
+            Ok(ints) => Ok(Arg::Ints(ints.into())),
+            Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => Err(error),
+            Err(_) => Ok(Arg::Floats(row.extract::<Vec<f64>>()?.into())),
+        }
+    } else {
+        Err(PyTypeError::new_err(format!("an argument of {}", given.get_type())))
+    }
+}
+
+/// What a definition promises of an output: element type, axes, layout.
+type Promise = (Option<u8>, Option<usize>, Option<String>);
+
+/// Puts a call to work and returns its values. `inputs` are the operator's, then those that hold
+/// per-sample arguments; `samples` is `None` for a call on single samples.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn submit(
+    py: Python<'_>,
+    operator: usize,
+    inputs: Vec<PyRef<'_, PyValue>>,
+    data_inputs: usize,
+    args: &Bound<'_, PyTuple>,
+    samples: Option<usize>,
+    outputs: Vec<Promise>,
+    layout: Option<&str>,
+    device: i32,
+    site: u32,
+    pool: &PyPool,
+    deferred: bool,
+) -> PyResult<Vec<PyValue>> {
+    let operator = registry::operator(operator)
+        .ok_or_else(|| PyValueError::new_err("no such operator number"))?;
+    let args = args.iter().map(|arg| argument(&arg, inputs.len())).collect::<PyResult<_>>()?;
+    let layout = parse_layout(layout)?;
+    let invocation = Invocation { operator, args, samples, layout, device, site, data_inputs };
+    invocation.submit(py, &inputs, outputs, pool, deferred)
+}
+
+/// Letters of axes; none given is an unset layout.
+pub fn parse_layout(letters: Option<&str>) -> PyResult<Layout> {
+    Layout::new(letters.unwrap_or_default()).ok_or_else(|| {
+        PyValueError::new_err(format!("a layout has at most {} ASCII letters", Layout::MAX))
+    })
+}
+
+/// The parts of a call that are not values.
+pub struct Invocation {
+    pub operator: Operator,
+    pub args: SmallVec<[Arg; 4]>,
+    pub samples: Option<usize>,
+    pub layout: Layout,
+    pub device: i32,
+    pub site: u32,
+    pub data_inputs: usize,
+}
+
+impl Invocation {
+    pub fn submit(
+        self,
+        py: Python<'_>,
+        inputs: &[PyRef<'_, PyValue>],
+        outputs: Vec<Promise>,
+        pool: &PyPool,
+        deferred: bool,
+    ) -> PyResult<Vec<PyValue>> {
+        let Invocation { operator, args, samples, layout, device, site, data_inputs } = self;
+        let batch = samples.is_some();
+        let samples = samples.unwrap_or(1);
+        let whole_batch = operator.work.is_whole_batch();
+        let mut row: SmallVec<[Input; 2]> = SmallVec::new();
+        for input in inputs {
+            let pick = if input.batch || whole_batch { Pick::Same } else { Pick::One(0) };
+            if matches!(pick, Pick::Same) && !whole_batch && input.handle.len() != samples {
+                return Err(PyValueError::new_err("batches of different sizes"));
+            }
+            row.push(Input { value: input.handle.value().clone(), pick });
+        }
+        if data_inputs > row.len() {
+            return Err(PyValueError::new_err("fewer inputs than said"));
+        }
+        let args_differ = args.iter().any(|arg| matches!(arg, Arg::Input(_)));
+        let uniform = row[..data_inputs].iter().all(|input| input.value.meta.uniform)
+            && !(args_differ && operator.work.is_shaped_by_args());
+        let device = Device::from_code(device);
+        let outputs = outputs
+            .into_iter()
+            .map(|(dtype, ndim, layout)| {
+                let layout = parse_layout(layout.as_deref())?;
+                let dtype = dtype.and_then(DType::from_code);
+                Ok(Output { meta: Meta { dtype, ndim, layout, device, uniform }, samples })
+            })
+            .collect::<PyResult<SmallVec<[Output; 1]>>>()?;
+        let call = Call { operator, inputs: row, data_inputs, args, samples, layout, device, site };
+        make_room(py, &pool.0)?;
+        let (node, handles) = Node::new(call, outputs, pool.0.clone());
+        // Memory that its owner may change must be read before the call returns.
+        let external = inputs.iter().any(|input| input.external);
+        if deferred && !external {
+            handles.iter().for_each(|handle| handle.defer(node.clone()));
+        } else {
+            node.start();
+        }
+        let mut values = Vec::with_capacity(handles.len());
+        for handle in handles {
+            values.push(PyValue::made_from(py, handle, batch, external)?);
+        }
+        Ok(values)
+    }
+}
+
+/// Waits while too much work is in flight.
+fn make_room(py: Python<'_>, pool: &Pool) -> PyResult<()> {
+    if pool.is_full() {
+        wait_for(py, |at_most| pool.wait_for_room(at_most))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! Values as Python sees them.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyIndexError, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use smallvec::smallvec;
+
+use super::export::Memory;
+use super::fault::PyFault;
+use super::pool::{PyPool, wait_for};
+use super::submit::parse_layout;
+use crate::engine::{Call, Handle, Input, Meta, Node, Output, Pick, Value};
+use crate::kernels::{Operator, find};
+use crate::value::{Cause, Fault, Layout, Sample};
+
+/// One sample or a batch of them, that may not be there yet.
+#[pyclass(name = "Value", module = "penstock._core", frozen, weakref)]
+pub struct PyValue {
+    pub handle: Handle,
+    /// Whether it is a batch, as opposed to a single sample.
+    #[pyo3(get)]
+    pub batch: bool,
+    /// Whether somebody outside may change its memory.
+    #[pyo3(get)]
+    pub external: bool,
+}
+
+impl PyValue {
+    /// A value that is there already.
+    pub fn new(handle: Handle, batch: bool) -> PyValue {
+        let external = (0..handle.len()).any(|index| match handle.peek(index) {
+            Some(Ok(sample)) => sample.buffer().mutable_outside(),
+            _ => false,
+        });
+        PyValue { handle, batch, external }
+    }
+
+    /// The result of a call, which is waited for if an input may change after the call.
+    pub fn made_from(
+        py: Python<'_>,
+        handle: Handle,
+        batch: bool,
+        external: bool,
+    ) -> PyResult<PyValue> {
+        let value = PyValue { handle, batch, external: false };
+        if !external {
+            return Ok(value);
+        }
+        value.settle(py)?;
+        Ok(PyValue::new(value.handle, batch))
+    }
+
+    /// Runs what was put off, and waits for the value.
+    pub fn settle(&self, py: Python<'_>) -> PyResult<()> {
+        if let Some(node) = self.handle.demand() {
+            node.start();
+        }
+        if self.handle.is_finished() {
+            return Ok(());
+        }
+        wait_for(py, |at_most| self.handle.wait(at_most))
+    }
+
+    /// The sample, once it is there. `Err` when it failed: callers wait and look first.
+    pub fn sample(&self, py: Python<'_>, index: usize) -> PyResult<Sample> {
+        self.settle(py)?;
+        if index >= self.handle.len() {
+            return Err(PyIndexError::new_err("sample index out of range"));
+        }
+        match self.handle.peek(index) {
+            Some(Ok(sample)) => Ok(sample),
+            _ => Err(PyRuntimeError::new_err("the sample failed; wait() has its fault")),
+        }
+    }
+
+    fn describe<T>(
+        &self,
+        py: Python<'_>,
+        known: Option<T>,
+        read: impl FnOnce(&Sample) -> T,
+    ) -> PyResult<T> {
+        match known {
+            Some(known) => Ok(known),
+            None => Ok(read(&self.sample(py, 0)?)),
+        }
+    }
+}
+
+#[pymethods]
+impl PyValue {
+    fn __len__(&self) -> usize {
+        self.handle.len()
+    }
+
+    /// Code of the element type.
+    #[getter]
+    fn dtype(&self, py: Python<'_>) -> PyResult<u8> {
+        let known = self.handle.meta.dtype.map(|dtype| dtype.code());
+        self.describe(py, known, |sample| sample.desc.dtype.code())
+    }
+
+    #[getter]
+    fn ndim(&self, py: Python<'_>) -> PyResult<usize> {
+        self.describe(py, self.handle.meta.ndim, |sample| sample.desc.ndim())
+    }
+
+    #[getter]
+    fn layout(&self) -> Option<&str> {
+        let layout = &self.handle.meta.layout;
+        (!layout.is_empty()).then(|| layout.as_str())
+    }
+
+    /// Code of the device.
+    #[getter]
+    fn device(&self) -> i32 {
+        self.handle.meta.device.code()
+    }
+
+    /// Whether it is there, or has failed.
+    #[getter]
+    fn finished(&self) -> bool {
+        self.handle.is_finished()
+    }
+
+    /// Waits until the value is there, and returns what went wrong, if anything.
+    fn wait(&self, py: Python<'_>) -> PyResult<Option<PyFault>> {
+        self.settle(py)?;
+        if self.handle.is_lost() {
+            let (cause, operator) = (Cause::Forked, "");
+            let fault = Fault { cause, operator, sample: None, source: None, site: 0 };
+            return Ok(Some(PyFault(Arc::new(fault))));
+        }
+        Ok(self.handle.fault().map(PyFault))
+    }
+
+    /// Shapes of all samples, as tuples.
+    fn shapes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let shapes = (0..self.handle.len())
+            .map(|index| PyTuple::new(py, self.sample(py, index)?.desc.shape.iter()))
+            .collect::<PyResult<Vec<_>>>()?;
+        PyList::new(py, shapes)
+    }
+
+    /// Shape of one sample.
+    fn shape<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.sample(py, index)?.desc.shape.iter())
+    }
+
+    /// Where a sample came from.
+    fn source(&self, py: Python<'_>, index: usize) -> PyResult<Option<String>> {
+        Ok(self.sample(py, index)?.source.map(|source| source.to_string()))
+    }
+
+    fn memory(&self, py: Python<'_>, index: usize) -> PyResult<Memory> {
+        Ok(Memory::new(self.sample(py, index)?))
+    }
+
+    fn __dlpack__<'py>(&self, py: Python<'py>, versioned: bool) -> PyResult<Bound<'py, PyAny>> {
+        super::dlpack::to_dlpack(py, self.sample(py, 0)?, versioned)
+    }
+
+    /// The named samples as a batch, or one of them; nothing is copied.
+    #[pyo3(signature = (pool, indices, batch=true))]
+    fn pick(
+        &self,
+        py: Python<'_>,
+        pool: &PyPool,
+        indices: Vec<usize>,
+        batch: bool,
+    ) -> PyResult<PyValue> {
+        if indices.iter().any(|&index| index >= self.handle.len()) {
+            return Err(PyIndexError::new_err("sample index out of range"));
+        }
+        self.derive(py, pool, indices, batch, self.handle.meta.layout)
+    }
+
+    /// The same samples under another layout.
+    fn with_layout(&self, py: Python<'_>, pool: &PyPool, layout: &str) -> PyResult<PyValue> {
+        let layout = parse_layout(Some(layout))?;
+        self.derive(py, pool, (0..self.handle.len()).collect(), self.batch, layout)
+    }
+
+    /// A sample cut along its first axis into a batch; nothing is copied.
+    fn split(&self, py: Python<'_>) -> PyResult<PyValue> {
+        let whole = self.sample(py, 0)?;
+        let meta = Meta {
+            ndim: Some(whole.desc.ndim() - 1),
+            dtype: Some(whole.desc.dtype),
+            layout: Layout::default(),
+            uniform: true,
+            ..self.handle.meta.clone()
+        };
+        let parts = (0..whole.desc.shape[0]).map(|index| whole.row(index));
+        let parts = parts.collect::<Result<Vec<_>, Cause>>();
+        let parts = parts.map_err(|cause| PyRuntimeError::new_err(format!("{cause:?}")))?;
+        Ok(PyValue::new(Value::ready(meta, parts), true))
+    }
+}
+
+impl PyValue {
+    fn derive(
+        &self,
+        py: Python<'_>,
+        pool: &PyPool,
+        indices: Vec<usize>,
+        batch: bool,
+        layout: Layout,
+    ) -> PyResult<PyValue> {
+        let meta = Meta { layout, ..self.handle.meta.clone() };
+        let there: Option<Vec<Sample>> =
+            indices.iter().map(|&index| self.handle.peek(index)?.ok()).collect();
+        if let Some(mut samples) = there {
+            samples.iter_mut().for_each(|sample| sample.desc.layout = layout);
+            return Ok(PyValue::new(Value::ready(meta, samples), batch));
+        }
+        let Some(same) = find("same") else {
+            return Err(PyRuntimeError::new_err("the kernel `same` is missing"));
+        };
+        let samples = indices.len();
+        let pick = Pick::Listed(indices.into());
+        let call = Call {
+            operator: Operator { name: "tensors", work: (same.make)() },
+            inputs: smallvec![Input { value: self.handle.value().clone(), pick }],
+            data_inputs: 1,
+            args: smallvec![],
+            samples,
+            layout: Layout::default(),
+            device: self.handle.meta.device,
+            site: 0,
+        };
+        let (node, mut made) = Node::new(call, [Output { meta, samples }], pool.0.clone());
+        let handle = made.remove(0);
+        // Nothing is computed, so that it can wait until somebody asks.
+        handle.defer(node);
+        PyValue::made_from(py, handle, batch, self.external)
+    }
+}

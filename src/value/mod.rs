@@ -1,0 +1,19 @@
+//! What flows through the engine: element types, memory, samples and faults.
+
+mod buffer;
+mod device;
+mod dtype;
+mod fault;
+mod layout;
+mod memory;
+mod sample;
+mod strided;
+
+pub use buffer::Buffer;
+pub use device::{Accelerator, Device};
+pub(crate) use dtype::with_element;
+pub use dtype::{Bool, DType, Element};
+pub use fault::{Cause, Fault};
+pub use layout::Layout;
+pub use sample::{Desc, Sample, Shape, Strides, contiguous_strides, extent};
+pub use strided::copy_strided;

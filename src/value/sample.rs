@@ -1,0 +1,200 @@
+//! One sample: a described piece of a buffer.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::buffer::Buffer;
+use super::dtype::{DType, Element};
+use super::fault::Cause;
+use super::layout::Layout;
+use super::strided::copy_strided;
+
+pub type Shape = SmallVec<[usize; 6]>;
+/// Bytes from one element to the next along each axis; may be negative or zero.
+pub type Strides = SmallVec<[isize; 6]>;
+
+/// Number of elements; `None` when it (times any element's size) can't be addressed.
+pub fn extent(shape: &[usize]) -> Option<usize> {
+    if shape.contains(&0) {
+        return Some(0);
+    }
+    let count = shape.iter().try_fold(1_usize, |n, &d| n.checked_mul(d))?;
+    (count <= isize::MAX as usize / 8).then_some(count)
+}
+
+pub fn contiguous_strides(shape: &[usize], itemsize: usize) -> Strides {
+    let mut strides: Strides = SmallVec::from_elem(0, shape.len());
+    let mut step = itemsize as isize;
+    for (stride, &d) in strides.iter_mut().zip(shape).rev() {
+        *stride = step;
+        step = step.saturating_mul(d.max(1) as isize);
+    }
+    strides
+}
+
+/// What a sample holds, without the data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Desc {
+    pub dtype: DType,
+    pub shape: Shape,
+    pub layout: Layout,
+}
+
+impl Desc {
+    pub fn new(dtype: DType, shape: &[usize]) -> Desc {
+        Desc { dtype, shape: SmallVec::from_slice(shape), layout: Layout::default() }
+    }
+
+    pub fn elements(&self) -> usize {
+        extent(&self.shape).unwrap_or(usize::MAX / 16)
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.elements() * self.dtype.size()
+    }
+
+    pub fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+}
+
+/// One sample's data. Immutable once made; cloning shares the memory.
+#[derive(Clone)]
+pub struct Sample {
+    pub desc: Desc,
+    buffer: Arc<Buffer>,
+    /// Byte of the first element.
+    offset: usize,
+    /// `None` when contiguous.
+    strides: Option<Strides>,
+    /// Where it came from, usually a file name.
+    pub source: Option<Arc<str>>,
+}
+
+impl Sample {
+    /// A contiguous sample at `offset` of `buffer`. `Err` when it does not fit in there, or when
+    /// its elements would not be aligned.
+    pub fn new(desc: Desc, buffer: Arc<Buffer>, offset: usize) -> Result<Sample, Cause> {
+        let end = extent(&desc.shape)
+            .and_then(|n| n.checked_mul(desc.dtype.size()))
+            .and_then(|bytes| bytes.checked_add(offset));
+        let aligned = (buffer.as_ptr() as usize + offset).is_multiple_of(desc.dtype.size());
+        if end.is_none_or(|end| end > buffer.len()) || !aligned {
+            return Err(Cause::Internal(format!("{desc:?} does not fit its buffer at {offset}")));
+        }
+        Ok(Sample { desc, buffer, offset, strides: None, source: None })
+    }
+
+    /// A strided view of foreign memory. `Err` says what is wrong with the description.
+    pub fn strided(
+        desc: Desc,
+        buffer: Arc<Buffer>,
+        offset: usize,
+        strides: Strides,
+    ) -> Result<Sample, Cause> {
+        let size = desc.dtype.size();
+        let aligned = |n: usize| n.is_multiple_of(size);
+        if strides == contiguous_strides(&desc.shape, size)
+            && aligned(buffer.as_ptr() as usize + offset)
+        {
+            return Sample::new(desc, buffer, offset);
+        }
+        if !desc.shape.contains(&0) {
+            let (mut low, mut high) = (offset as i128, offset as i128 + size as i128);
+            for (&d, &stride) in desc.shape.iter().zip(&strides) {
+                let reach = (d as i128 - 1) * stride as i128;
+                *(if reach < 0 { &mut low } else { &mut high }) += reach;
+            }
+            if low < 0 || high > buffer.len() as i128 {
+                let problem = format!("its strides reach outside of its {} bytes", buffer.len());
+                return Err(Cause::Input { index: 0, problem });
+            }
+        }
+        Ok(Sample { desc, buffer, offset, strides: Some(strides), source: None })
+    }
+
+    /// What lies at `index` of the first axis, without that axis.
+    pub fn row(&self, index: usize) -> Result<Sample, Cause> {
+        let strides = self.strides();
+        let desc = Desc::new(self.desc.dtype, &self.desc.shape[1..]);
+        let offset = self.offset as isize + index as isize * strides[0];
+        let mut row = Sample::strided(
+            desc,
+            self.buffer.clone(),
+            // The whole sample was checked to lie in the buffer, and so does its row.
+            usize::try_from(offset).unwrap_or(0),
+            SmallVec::from_slice(&strides[1..]),
+        )?;
+        row.source = self.source.clone();
+        Ok(row)
+    }
+
+    pub fn buffer(&self) -> &Arc<Buffer> {
+        &self.buffer
+    }
+
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    pub fn as_ptr(&self) -> *const u8 {
+        // SAFETY: `new` and `strided` checked that the offset is inside of the buffer.
+        unsafe { self.buffer.as_ptr().add(self.offset) }
+    }
+
+    pub fn is_contiguous(&self) -> bool {
+        self.strides.is_none()
+    }
+
+    pub fn strides(&self) -> Strides {
+        match &self.strides {
+            Some(strides) => strides.clone(),
+            None => contiguous_strides(&self.desc.shape, self.desc.dtype.size()),
+        }
+    }
+
+    /// The same data in row-major order: itself where it is so already.
+    pub fn compact(&self) -> Result<Sample, Cause> {
+        match &self.strides {
+            None => Ok(self.clone()),
+            Some(_) => self.duplicate(),
+        }
+    }
+
+    /// A contiguous copy in memory of its own.
+    pub fn duplicate(&self) -> Result<Sample, Cause> {
+        let bytes = self.desc.bytes();
+        let buffer = Buffer::new(bytes)?;
+        // SAFETY: the source was checked when it was made; the new buffer has `bytes` bytes and
+        // nobody else knows it yet.
+        unsafe {
+            copy_strided(
+                self.as_ptr(),
+                &self.strides(),
+                &self.desc.shape,
+                self.desc.dtype.size(),
+                buffer.as_ptr(),
+            );
+        }
+        let mut copy = Sample::new(self.desc.clone(), buffer, 0)?;
+        copy.source = self.source.clone();
+        Ok(copy)
+    }
+
+    /// The elements of a contiguous sample.
+    pub fn elements<T: Element>(&self) -> &[T] {
+        assert!(self.strides.is_none() && T::DTYPE == self.desc.dtype.storage());
+        // SAFETY: `new` checked bounds and alignment, the dtype is the one asked for, every bit
+        // pattern is valid for an `Element`, and the bytes don't change once a sample exists
+        // (foreign memory that others may write is only read while its caller waits).
+        unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), self.desc.elements()) }
+    }
+
+    /// The bytes of a contiguous sample.
+    pub fn elements_as_bytes(&self) -> &[u8] {
+        assert!(self.strides.is_none());
+        // SAFETY: as for `elements`.
+        unsafe { std::slice::from_raw_parts(self.as_ptr(), self.desc.bytes()) }
+    }
+}

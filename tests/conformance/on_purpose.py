@@ -1,0 +1,63 @@
+"""For cases where the original's answer is an accident: a defect, or an error nobody meant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.conformance.case import Raised
+from tests.conformance.compare import differences, show
+from tests.conformance.oracle import oracle, ours
+
+MEANT = {"TypeError", "ValueError", "OverflowError", "IndexError", "BufferError", "RuntimeError"}
+"""The errors that tell callers about their mistakes."""
+
+
+@dataclass(frozen=True)
+class Differs:
+    """A case in which penstock differs from the original, and why."""
+
+    source: str
+    ours: str
+    """A source with the same outcome in penstock, or the name of the error it raises."""
+    why: str
+    ask: bool = True
+    """False where the original crashes, hangs or gives another answer each time."""
+
+    def __str__(self) -> str:
+        return self.source
+
+    def check(self) -> None:
+        """Fail unless penstock does what the row says, and the original still doesn't."""
+        actual = ours.run(self.source)
+        if self.ours in MEANT:
+            same = isinstance(actual, Raised) and self.ours in actual.bases
+        else:
+            expected = ours.run(self.ours)
+            assert not isinstance(expected, Raised), f"the row itself is wrong: {expected}"
+            same = next(differences(expected, actual, None), None) is None
+        if not same:
+            pytest.fail(
+                f"{self.source}\nshould be like {self.ours} ({self.why}), but gives\n"
+                f"{show(actual)}",
+                pytrace=False,
+            )
+        if self.ask and next(differences(oracle.run(self.source), actual, None), None) is None:
+            pytest.fail(
+                f"{self.source}\nthe original does the same; this row belongs to the table of "
+                "cases that agree",
+                pytrace=False,
+            )
+
+
+def assert_refused(source: str) -> None:
+    """Fail unless both raise, penstock with an error that is meant for callers.
+
+    For mistakes where the original's type of error comes from its insides.
+    """
+    expected = oracle.run(source)
+    assert isinstance(expected, Raised), f"the original takes it: {show(expected)}"
+    actual = ours.run(source)
+    assert isinstance(actual, Raised), f"penstock takes it: {show(actual)}"
+    assert MEANT & set(actual.bases), f"not an error for callers: {actual}"

@@ -1,0 +1,196 @@
+"""One source string, run by the original and by penstock, with the same outcome.
+
+`assert_same(source, **inputs)` is what conformance tests call. The original runs in an
+environment of its own: `PENSTOCK_ORACLE` names its Python (`.venv-oracle/bin/python` when unset;
+`off` skips whatever needs it).
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import signal
+import subprocess
+import tempfile
+import textwrap
+import time
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from tests.conformance.case import evaluate
+from tests.conformance.compare import differences, show, silence
+from tests.conformance.oracle_server import LENGTH
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 60.0
+CASE_SECONDS = 50.0  # under the tests' own timeout, so that the oracle's word comes first
+
+
+class OracleError(Exception):
+    """The original could not be asked: it isn't there, it died, or it doesn't answer."""
+
+
+class Oracle:
+    """The original in a process of its own, which starts at the first question.
+
+    A question that kills or hangs the process fails alone: the next one starts a new process.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stderr: IO[bytes] | None = None
+        self._owner = os.getpid()
+        self._unusable: str | None = None
+
+    def run(self, source: str, **inputs: Any) -> Any:
+        """What the source gives with the original, as `case.evaluate` records it."""
+        if os.environ.get("PENSTOCK_ORACLE") == "off":
+            pytest.skip("PENSTOCK_ORACLE=off: the original is not asked")
+        process = self._process or self._start()
+        data = pickle.dumps((source, inputs), protocol=pickle.HIGHEST_PROTOCOL)
+        assert process.stdin is not None
+        try:
+            process.stdin.write(LENGTH.pack(len(data)) + data)
+            process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it died between two cases; receiving says how
+        return self._receive(CASE_SECONDS, f"while it ran\n{_indent(source)}")
+
+    def close(self) -> None:
+        """End the process. A forked child leaves its parent's alone."""
+        process, self._process = self._process, None
+        if process is not None and os.getpid() == self._owner:
+            process.kill()
+            process.wait()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdout.close()
+            try:
+                process.stdin.close()
+            except BrokenPipeError:
+                pass  # what was still buffered has no reader any more
+        if self._stderr is not None:
+            self._stderr.close()
+            self._stderr = None
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        if self._unusable is not None:
+            raise OracleError(self._unusable)
+        # Not resolved: the link is what makes it the environment's Python.
+        python = ROOT / (os.environ.get("PENSTOCK_ORACLE") or ".venv-oracle/bin/python")
+        advice = (
+            "`make oracle` sets the original up; PENSTOCK_ORACLE names the Python of another "
+            "environment that has it, PENSTOCK_ORACLE=off skips the tests that need it."
+        )
+        if not python.exists():
+            self._unusable = f"there is no Python at {python} to run the original with.\n{advice}"
+            raise OracleError(self._unusable)
+        self._owner = os.getpid()
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115, it lives as long as the process
+        self._process = subprocess.Popen(
+            [python, "-m", "tests.conformance.oracle_server"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+        )
+        try:
+            self._receive(START_SECONDS, f"when {python} started it")
+        except OracleError as error:
+            self._unusable = f"{error}\n{advice}"
+            raise OracleError(self._unusable) from None
+        return self._process
+
+    def _receive(self, seconds: float, doing: str) -> Any:
+        deadline = time.monotonic() + seconds
+        length = LENGTH.unpack(self._read(LENGTH.size, deadline, doing))[0]
+        return pickle.loads(self._read(length, deadline, doing))
+
+    def _read(self, size: int, deadline: float, doing: str) -> bytes:
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
+        pipe = process.stdout.fileno()
+        data = bytearray()
+        while len(data) < size:
+            if not select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise self._gone(f"the original did not answer in time {doing}")
+            part = os.read(pipe, size - len(data))
+            if not part:
+                process.wait()
+                raise self._gone(f"the original {_end(process.returncode)} {doing}")
+            data += part
+        return bytes(data)
+
+    def _gone(self, what: str) -> OracleError:
+        assert self._stderr is not None
+        self._stderr.seek(0)
+        said = self._stderr.read().decode(errors="replace").strip().splitlines()[-20:]
+        self.close()
+        if said:
+            what += "\nits last words:\n" + _indent("\n".join(said))
+        return OracleError(what)
+
+
+class Ours:
+    """The same for penstock, in this process."""
+
+    def run(self, source: str, **inputs: Any) -> Any:
+        """What the source gives with penstock, as `case.evaluate` records it."""
+        import penstock
+        from penstock import types
+
+        # The original gets its inputs through a pipe; what that does to strides and flags
+        # happens to ours too.
+        return evaluate(source, penstock, types, pickle.loads(pickle.dumps(inputs)))
+
+
+oracle = Oracle()
+ours = Ours()
+
+
+def assert_same(
+    source: str, /, *, tol: float | None = None, says: str | None = None, **inputs: Any
+) -> None:
+    """Fail unless the original and penstock give the same for the source.
+
+    Values agree in kind, dtype, layout, device, shape and elements. Errors agree in type (ours
+    may be a subclass); their wording is our own. Arrays arrive contiguous and writable: make
+    strided or read-only ones in the source.
+
+    Args:
+        source: Statements or an expression; the last expression's value counts. `ndd`, `types`,
+            `np` and the inputs are in scope.
+        tol: The largest difference allowed between numbers; none when unset.
+        says: A regular expression, case ignored, to be found in the text of both errors, for
+            words that programs may rely on. Asks for an error.
+        inputs: Names and values the source may use.
+    """
+    expected = oracle.run(source, **inputs)
+    actual = ours.run(source, **inputs)
+    difference = next(differences(expected, actual, tol), None)
+    if difference is None and says is not None:
+        difference = silence(expected, says, "the original") or silence(actual, says, "penstock")
+    if difference is not None:
+        pytest.fail(_report(source, inputs, difference, expected, actual), pytrace=False)
+
+
+def _report(source: str, inputs: dict[str, Any], difference: str, a: Any, b: Any) -> str:
+    parts = [f"the original and penstock differ: {difference}", "source:", _indent(source)]
+    if inputs:
+        parts += ["inputs:", *(_indent(f"{name} = {show(x)}") for name, x in inputs.items())]
+    parts += ["the original:", _indent(show(a)), "penstock:", _indent(show(b))]
+    return "\n".join(parts)
+
+
+def _indent(text: str) -> str:
+    return textwrap.indent(textwrap.dedent(text).strip("\n"), "    ")
+
+
+def _end(code: int) -> str:
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with exit code {code}"
