@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, overload
 
 import numpy as np
@@ -100,7 +100,7 @@ class Batch(Arithmetic, batch=True):
 
     def select(self, sample_range: Any) -> Tensor | Batch:
         """Sample i for an integer i; a batch of the named samples for a slice or a list."""
-        return self.tensors[sample_range]
+        return self.tensors.select(sample_range)
 
     def torch(self, copy: bool | None = None, pad: bool = False) -> torch.Tensor:
         """All samples as one PyTorch tensor.
@@ -144,7 +144,7 @@ class Batch(Arithmetic, batch=True):
         return batch_text(self, arrays, value.shapes())
 
 
-class Samples(Sequence[Tensor]):
+class Samples:
     """The samples of a batch, to be picked by number."""
 
     __slots__ = ("_batch",)
@@ -156,10 +156,10 @@ class Samples(Sequence[Tensor]):
         return self._batch.batch_size
 
     @overload
-    def __getitem__(self, key: int) -> Tensor: ...
+    def __getitem__(self, key: SupportsIndex) -> Tensor: ...
     @overload
-    def __getitem__(self, key: slice | list[int]) -> Batch: ...  # type: ignore[overload-cannot-match]
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: slice | list[int]) -> Batch: ...
+    def __getitem__(self, key: Any) -> Tensor | Batch:
         value = self._batch._value
         count = len(value)
         if key is Ellipsis:
@@ -170,12 +170,16 @@ class Samples(Sequence[Tensor]):
             picked = [_position(index, count) for index in key]
             return Batch._wrap(value.pick(_pool(), picked))
         if isinstance(key, np.ndarray) and key.ndim == 1 and key.dtype.kind in "iu":
-            return self[key.tolist()]
+            return self[list(map(int, key))]
         return Tensor._wrap(value.pick(_pool(), (_position(key, count),), False))
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[index] for index in range(len(self)))
 
     def select(self, key: Any) -> Tensor | Batch:
         """As indexing."""
-        return self[key]
+        picked: Tensor | Batch = self[key]
+        return picked
 
     def tolist(self) -> list[Tensor]:
         """All samples as a list."""

@@ -21,7 +21,7 @@ _FIRST_PURGE = 64
 class Deferred(Protocol):
     """A value whose work starts when it is waited for."""
 
-    def wait(self) -> None: ...
+    def wait(self) -> object: ...
 
 
 class EvalContext:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,9 +52,9 @@ def single(data: Any, dtype: DType | None = None, copy: bool = False, pad: bool 
         return _own(_core.from_buffer(data, None, copy), dtype, False)
     except (TypeError, BufferError):
         pass
-    if isinstance(data, Sequence) or (hasattr(data, "__len__") and hasattr(data, "__getitem__")):
-        if not isinstance(data, dict):
-            return _from_python([data[index] for index in range(len(data))], dtype)
+    indexable = hasattr(data, "__len__") and hasattr(data, "__getitem__")
+    if indexable and not isinstance(data, dict):
+        return _from_python([data[index] for index in range(len(data))], dtype)
     raise _errors.not_data(data)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import typing
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from penstock import _core, _errors
 from penstock._array import Array, wrap
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Data = Union[Array, Any]
+Data: TypeAlias = Any
 """An input: a Tensor, a Batch, or anything that `as_tensor` takes."""
 
-PerSample = Union[T, Array]
+PerSample: TypeAlias = T | Array
 """An argument that may be a batch with a value for each sample, or a tensor with one for all."""
 
 REQUIRED: Any = ...
@@ -97,11 +97,12 @@ class Operator:
         self.number = _core.register(self.name, self.name)
         self.function = self._make_function()
         self._by_rank = {len(layout): layout for layout in reversed(layouts)}
+        self._ready: tuple[dict[str, Any], list[Any]] | None = None
 
     def call(
-        self, inputs: tuple[Any, ...], given: tuple[Any, ...], batch_size: Any, device: Any
+        self, inputs: tuple[Any, ...], given: tuple[Any, ...] | None, batch_size: Any, device: Any
     ) -> Any:
-        """Check a call and submit it."""
+        """Check a call and submit it; `given` is None when no argument was given."""
         samples: int | None = None
         place = -1
         arrays = []
@@ -117,8 +118,42 @@ class Operator:
             arrays.append(data)
             values.append(value)
         layout = self._check_layout(values[0]) if self.layouts else None
-        known = {}
-        args: list[Any] = []
+        if given is None:
+            known, args = self._defaults()
+        else:
+            known, args = {}, []
+            samples = self._arguments(given, known, args, values, samples)
+        if batch_size is not None and samples is None:
+            samples = self._check_batch_size(batch_size)
+        if device is not None:
+            place = self._check_device(device, place)
+        promise = self.definition(*arrays, **known).promise(layout)
+        [made] = invoke(
+            self.number, values, len(inputs), tuple(args), samples, (promise,), place, layout
+        )
+        return wrap(made)
+
+    def _defaults(self) -> tuple[dict[str, Any], list[Any]]:
+        """The arguments of a call that gives none, worked out once."""
+        if self._ready is None:
+            known: dict[str, Any] = {}
+            args: list[Any] = []
+            self._arguments((None,) * len(self.arguments), known, args, [], None)
+            self._ready = known, args
+        return self._ready
+
+    def _arguments(
+        self,
+        given: tuple[Any, ...],
+        known: dict[str, Any],
+        args: list[Any],
+        values: list[Value],
+        samples: int | None,
+    ) -> int | None:
+        """Convert the arguments, for the definition and for the kernel.
+
+        Those that come as tensors or batches join `values`; the number of samples is returned.
+        """
         for argument, item in zip(self.arguments, given, strict=True):
             if item is None:
                 item = argument.default
@@ -138,15 +173,7 @@ class Operator:
                 item = self._convert(argument, item)
             known[argument.name] = item
             args.append(item._code if type(item) is DType else item)
-        if batch_size is not None and samples is None:
-            samples = self._check_batch_size(batch_size)
-        if device is not None:
-            place = self._check_device(device, place)
-        promise = self.definition(*arrays, **known).promise(layout)
-        [made] = invoke(
-            self.number, values, len(inputs), tuple(args), samples, (promise,), place, layout
-        )
-        return wrap(made)
+        return samples
 
     def _input(self, position: int, data: Any) -> Array:
         if data is None:
@@ -184,8 +211,10 @@ class Operator:
 
     def _per_sample(self, argument: Argument, item: Any) -> Any:
         """A number for all samples, or an array that has one for each."""
-        if isinstance(item, Array) or isinstance(item, bool | int | float):
-            return item if isinstance(item, Array) else self._convert(argument, item)
+        if isinstance(item, Array):
+            return item
+        if isinstance(item, bool | int | float):
+            return self._convert(argument, item)
         if isinstance(item, str):
             raise _errors.wrong_argument(self.name, argument.name, item, argument.wanted)
         try:
@@ -202,15 +231,16 @@ class Operator:
     def _make_function(self) -> Callable[..., Any]:
         """The public function. It is written out, so that Python itself binds the call."""
         inputs = ", ".join(self.inputs)
-        keywords = ", ".join(f"{argument.name}=None" for argument in self.arguments)
+        names = ["batch_size", "device", *(argument.name for argument in self.arguments)]
+        keywords = ", ".join(f"{name}=None" for name in names)
         given = "".join(f"{argument.name}, " for argument in self.arguments)
+        absent = " and ".join(f"{argument.name} is None" for argument in self.arguments) or "True"
         source = f"""
-def {self.name}({inputs}, /, *, batch_size=None, device=None{keywords and ", " + keywords}, **unknown):
+def {self.name}({inputs}, /, *, {keywords}, **unknown):
     if unknown:
         raise unknown_argument("{self.name}", unknown, names)
-    return call(({inputs},), ({given}), batch_size, device)
+    return call(({inputs},), None if {absent} else ({given}), batch_size, device)
 """
-        names = ["batch_size", "device", *(argument.name for argument in self.arguments)]
         scope: dict[str, Any] = {
             "__name__": self.definition.__module__,
             "unknown_argument": _errors.unknown_argument,

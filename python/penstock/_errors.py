@@ -151,7 +151,8 @@ def raise_fault(fault: _core.Fault, *, at_call: bool) -> NoReturn:
 def exception(fault: _core.Fault) -> BaseException:
     """The exception that a fault becomes."""
     kind, *details = fault.cause
-    return _KINDS[kind](fault, *details)
+    error: BaseException = _KINDS[kind](fault, *details)
+    return error
 
 
 def _argument(fault: _core.Fault, name: str, problem: str) -> Exception:

@@ -215,9 +215,7 @@ impl Node {
         let mut bytes = 0;
         for task in 0..self.tasks() {
             self.for_each_slot(task, |input, slot| {
-                if let Some(Ok(sample)) = input.value.peek(slot) {
-                    bytes += sample.desc.bytes();
-                }
+                bytes += input.value.bytes(slot);
             });
         }
         bytes

@@ -127,6 +127,14 @@ impl Value {
         }
     }
 
+    /// Bytes of a sample that is there.
+    pub fn bytes(&self, index: usize) -> usize {
+        match &lock(&self.slots[index]).state {
+            State::Ready(sample) => sample.desc.bytes(),
+            _ => 0,
+        }
+    }
+
     /// Announces a reader of the sample, and takes its task if it has to wait. Each call needs
     /// one [`Value::release`].
     pub fn subscribe(&self, index: usize, task: impl FnOnce() -> Task) {

@@ -1,5 +1,6 @@
 //! What a kernel is.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -222,7 +223,10 @@ impl<K: ManyKernel> SampleKernel for Many<K> {
 }
 
 /// Inputs that others own may be strided; kernels need not know.
-fn compact(inputs: &[Sample]) -> Result<SmallVec<[Sample; 2]>> {
+fn compact(inputs: &[Sample]) -> Result<Cow<'_, [Sample]>> {
+    if inputs.iter().all(Sample::is_contiguous) {
+        return Ok(Cow::Borrowed(inputs));
+    }
     inputs.iter().map(Sample::compact).collect()
 }
 

@@ -76,7 +76,8 @@ def test_each_reading_of_a_failed_value_raises(mode, read):
 SAME = [
     # a failed batch
     "b = ndd.batch([[1, 2], [3]]).slice[1]\nb.dtype, b.batch_size, b.layout, b.ndim",
-    "ndd.batch([[1, 2], [3]]).slice[1].tensors[0].evaluate()",
+    "ndd.batch([[1, 2], [3]]).slice[1].tensors[1].evaluate()",
+    "u = ndd.tensor([1, 2, 3])[7]\nu.shape",
     "ndd.batch([[1, 2], [3]]).slice[1].shape",
     "b = ndd.batch([[1, 2], [3]]).slice[1]\nt = b.tensors[0]\nlen(list(b))",
     "u = ndd.tensor([1, 2])[7]\ndel u",
@@ -97,8 +98,7 @@ SAME = [
     "list(ndd.EvalMode), ndd.EvalMode.default is ndd.EvalMode.eager, ndd.EvalMode.current()",
     "list(ndd.EvalMode.__members__), ndd.EvalMode(2), ndd.EvalMode['sync_cpu']",
     "[mode.value for mode in ndd.EvalMode]",
-    "with ndd.EvalMode.sync_cpu as m:\n    c = ndd.EvalMode.current()\n"
-    "m, c, ndd.EvalMode.current()",
+    "with ndd.EvalMode.sync_cpu:\n    c = ndd.EvalMode.current()\nc, ndd.EvalMode.current()",
     "try:\n    with ndd.EvalMode.deferred:\n        raise KeyError\n"
     "except KeyError:\n    pass\nndd.EvalMode.current()",
     "with ndd.EvalMode.deferred:\n    with ndd.EvalMode.deferred:\n        pass\n"
@@ -136,7 +136,7 @@ SAME = [
     "ndd.Device.current(), ndd.Device.default_device_id('cpu')",
     "ndd.Device.type_from_dlpack(1), ndd.Device.type_from_dlpack(2)",
     "ndd.Device.from_dlpack(ndd.tensor(1))",
-    "with ndd.Device.CPU as d:\n    c = ndd.Device.current()\nd, c",
+    "with ndd.Device.CPU:\n    c = ndd.Device.current()\nc",
     "ndd.Device('gpu:0', 0)",
     "ndd.Device('cpu', 0)",
     "ndd.Device('cpu:0')",
@@ -276,7 +276,11 @@ DIFFERS = [
     Differs("ndd.Device('cpu') == 'cpu'", "False", "comparing is not an error"),
     Differs("ndd.ThreadPool(0)", "ValueError", "nobody would do the work"),
     Differs("ndd.EvalContext(num_threads=0)", "ValueError", "nobody would do the work"),
-    Differs("u = ndd.tensor([1, 2, 3])[7]\nu.shape", "RuntimeError", "one error for one mistake"),
+    Differs(
+        "ndd.batch([[1, 2], [3]]).slice[1].tensors[0]",
+        "ndd.tensor(2)",
+        "a sample that went well can be read, whatever happened to others",
+    ),
 ]
 
 

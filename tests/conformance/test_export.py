@@ -101,7 +101,3 @@ def test_differs_on_purpose(case):
 
 def test_no_device_is_refused_by_both():
     assert_refused("ndd.tensor([1]).to_device(None)")
-
-
-def test_the_cuda_interface_of_a_host_value_names_the_way_there():
-    assert_same("ndd.tensor([1]).__cuda_array_interface__", says=r"\.gpu\(\)")

@@ -87,6 +87,7 @@ def test_arguments_are_taken_in_the_same_forms(value):
         "ndd.flip(ndd.tensor(x), device='cpu'), ndd.flip(ndd.tensor(x), device=ndd.Device.CPU)",
         "ndd.flip(ndd.tensor(x), device=None).device, ndd.flip(x).device",
         "ndd.flip(x), ndd.flip(x.tolist()), ndd.flip([x, x])",
+        "ndd.flip(ndd.tensor(x[:0])), ndd.flip(ndd.tensor(x[:, :0]))",
         # refused
         "ndd.flip()",
         "ndd.flip(x, 1)",
@@ -99,7 +100,6 @@ def test_arguments_are_taken_in_the_same_forms(value):
         "ndd.flip(ndd.batch([], dtype=ndd.uint8))",
         "ndd.flip(ndd.batch([x, x]), horizontal=ndd.batch([1, 0, 1]))",
         "ndd.flip(ndd.batch([x, x]), horizontal=ndd.batch([1]))",
-        "ndd.flip(x, horizontal='a')",
         "ndd.flip(x, horizontal={})",
         "ndd.flip(x, horizontal=object())",
         "ndd.flip(x, device='mixed')",
@@ -115,7 +115,7 @@ def test_calls_agree(source):
 
 REFUSED = [
     "ndd.flip('a')",
-    "many = 2**40\nndd.flip(np.zeros((1, 1, 1)), horizontal=many)",
+    "ndd.flip(np.zeros((1, 1, 1)), horizontal='a')",
     "pair = [1, 0]\nndd.flip(np.zeros((1, 1, 1)), horizontal=pair)",
     "pair = [1, 0]\nndd.flip(ndd.batch(np.zeros((2, 1, 1, 1))), horizontal=pair).evaluate()",
     "ndd.flip(ndd.batch(np.zeros((2, 1, 1, 1))), horizontal=np.array([1, 0])).evaluate()",
@@ -142,7 +142,11 @@ DIFFERS = [
         "ndd.tensor([[[False], [True]]], layout='HWC')",
         ANY_TYPE,
     ),
-    Differs("ndd.flip(np.zeros((0, 2, 3)))", "ndd.tensor(np.zeros((0, 2, 3)), layout='HWC')", NONE),
+    Differs(
+        "ndd.flip(ndd.tensor(np.zeros((2, 2, 0))))",
+        "ndd.tensor(np.zeros((2, 2, 0)), layout='HWC')",
+        NONE,
+    ),
     Differs(
         "ndd.flip(ndd.batch(np.zeros((0, 2, 2, 3))))",
         "ndd.batch(np.zeros((0, 2, 2, 3)), layout='HWC')",

@@ -96,10 +96,10 @@ def test_other_objects_look_the_same(source):
     assert_same(source)
 
 
-def test_numpys_precision_counts_but_its_shortening_does_not():
+def test_numpys_print_options_count_alike():
     assert_same(
         """
-        with np.printoptions(precision=3, threshold=5, edgeitems=1):
+        with np.printoptions(precision=3, threshold=5, edgeitems=1, linewidth=60):
             texts = [
                 repr(ndd.tensor(np.float64([1 / 3] * 20))),
                 repr(ndd.tensor(np.arange(2000))),

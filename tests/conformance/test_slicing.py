@@ -31,8 +31,8 @@ INDICES = [
 BAD_INDICES = ["3", "-4", "0, 4", "::0", ":, ::0", "[0, 1]", "np.array([0, 1])", "ndd.tensor([1])"]
 
 PER_SAMPLE = [
-    "i", "i:", ":i", "::i", "::-i", ":, i", "0, i", "i, i", "0:i, -1", "i:, ::-1", "-i", "..., i",
-    "i, ndd.tensor(0)", "i:i", "0:i:1, i:", "np.int64(0), i",
+    "i", "i:", ":i", "::i", "::j", ":, i", "0, i", "i, i", "0:i, -1", "i:, ::-1", "j", "..., j",
+    "i, ndd.tensor(0)", "i:i", "0:i:1, i:", "np.int64(0), i", "j:", "::j, i:",
 ]  # fmt: skip
 
 
@@ -77,8 +77,8 @@ def test_random_indices_give_the_same(index):
 
 @pytest.mark.parametrize("index", PER_SAMPLE)
 def test_each_sample_takes_its_own_index(index):
-    prepare = "i = ndd.batch([1, 2])\nb = ndd.batch([x, x + 50], layout='HW')"
-    assert_same(f"{prepare}\nb.slice[{index}]", x=GRID)
+    prepare = "i, j = ndd.batch([1, 2]), ndd.batch([-1, -2])"
+    assert_same(f"{prepare}\nndd.batch([x, x + 50], layout='HW').slice[{index}]", x=GRID)
 
 
 @pytest.mark.parametrize("index", BAD_INDICES)
@@ -97,8 +97,6 @@ def test_bad_indices_raise_the_same(index):
         "ndd.tensor(5)[()], ndd.tensor(5)[...]",
         "ndd.tensor(np.zeros((0, 3)))[0].evaluate()",
         "ndd.tensor(np.zeros((0, 3)))[0:1], ndd.tensor(np.zeros((0, 3)))[::-1]",
-        "ndd.batch([x, x]).slice[0, 0, 0].evaluate()",
-        "ndd.batch([1, 2]).slice[0].evaluate()",
         "b = ndd.batch(np.zeros((0, 3)))\nb.slice[0].evaluate(), b.slice[0:1].evaluate()",
         "ndd.batch([x, x]).slice[ndd.batch([1, 2, 3])]",
         "ndd.batch([x, x]).slice[ndd.batch([1])]",
@@ -162,10 +160,8 @@ SELECTIONS = [
     "b.tensors[0], b.tensors[-1], b.tensors[np.int64(1)]",
     "b.select(1), b.select(-1), b.select(np.int32(1))",
     "len(b.tensors), b.tensors.tolist(), list(b.tensors), list(b)",
-    "b.tensors[0:2].tolist(), b.tensors[::-1].tolist(), b.tensors[[2, 0]].tolist()",
-    "len(b.tensors[0:2]), len(b.tensors[[2, 0]])",
     "b.tensors.select(1), b.tensors[...], b.tensors.as_batch()",
-    "b.select(...) is b, b.tensors[0] is b.tensors[0]",
+    "b.select(...) is b",
     "b.tensors[3]",
     "b.tensors[-4]",
     "b.tensors[[5]]",
@@ -195,6 +191,8 @@ REFUSED = [
     "ndd.tensor([1, 2])[np.array([True, False])].evaluate()",
     "ndd.tensor([1, 2])[ndd.batch([0, 1])]",
     "ndd.batch([[1], [2]]).slice['a']",
+    "ndd.batch([[1], [2]]).slice[0, 0].evaluate()",
+    "ndd.batch([1, 2]).slice[0].evaluate()",
     "ndd.batch([[1], [2]]).tensors[ndd.batch([1, 0])]",
 ]
 
@@ -209,9 +207,9 @@ AXIS = "None makes a new axis, as in NumPy"
 DIFFERS = [
     Differs("ndd.batch([10, 20, 30]).select([2, 0])", "ndd.batch([30, 10])", SELECTED),
     Differs("ndd.batch([10, 20, 30]).select(slice(1, None))", "ndd.batch([20, 30])", SELECTED),
-    Differs("ndd.batch([10, 20, 30]).tensors[1:].as_batch()", "ndd.batch([20, 30])", SELECTED),
-    Differs("ndd.batch([10, 20, 30]).tensors[1:][0]", "ndd.tensor(20)", SELECTED),
-    Differs("ndd.batch([10, 20, 30]).tensors[5:].tolist()", "[]", SELECTED),
+    Differs("ndd.batch([10, 20, 30]).tensors[1:]", "ndd.batch([20, 30])", SELECTED),
+    Differs("ndd.batch([10, 20, 30]).tensors[[2, 0]]", "ndd.batch([30, 10])", SELECTED),
+    Differs("ndd.batch([10, 20, 30]).tensors[5:]", "ndd.batch([], dtype=ndd.int32)", SELECTED),
     Differs("ndd.tensor([1, 2])[None]", "ndd.tensor([[1, 2]])", AXIS),
     Differs("ndd.batch([[1, 2], [3]]).slice[None]", "ndd.batch([[[1, 2]], [[3]]])", AXIS),
     Differs("ndd.tensor([1, 2])[1.5]", "TypeError", "a fraction is no index"),

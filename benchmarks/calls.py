@@ -1,0 +1,104 @@
+"""What a call costs when there is next to nothing to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import (
+    Case,
+    Contender,
+    Library,
+    Measure,
+    Prepare,
+    Ready,
+    Target,
+    arrays,
+    latency,
+    throughput,
+)
+
+ABOUT = """\
+Samples of 4x4x3 uint8 that the library owns: the work is negligible, the call is what counts.
+*batch* and *tensor*: 200 calls in mode eager, then a wait for all results, divided by 200; that is
+a call with its share of the work in the background. *chain*: flip, cast, + 1; the time is for all
+three. *read at once*: each result is waited for before the next call. *border*: `batch` of eight
+arrays, and all eight samples as NumPy arrays."""
+
+CALLS = 200
+GOAL = Target(seconds=20e-6, ratio=20)
+
+Operator = Callable[[Library, Any], Any]
+
+OPERATORS: dict[str, Operator] = {
+    "flip": lambda library, data: library.flip(data),
+    "cast": lambda library, data: library.cast(data, dtype=library.float32),
+    "add": lambda library, data: data + 1,
+    "slice": lambda library, data: data.slice[0:2],
+}
+
+
+def cases() -> Iterator[Case]:
+    for name, operator in OPERATORS.items():
+        yield Case(f"calls/batch of 8/{name}", row(operator, batch_of(8)), target=GOAL)
+    for name, operator in OPERATORS.items():
+        yield Case(f"calls/batch of 64/{name}", row(operator, batch_of(64)))
+    for name, operator in (OPERATORS | {"slice": lambda _, data: data[0:2]}).items():
+        yield Case(f"calls/tensor/{name}", row(operator, one_tensor))
+    yield Case("calls/chain/batch of 8", row(chain, batch_of(8)))
+    yield Case("calls/chain/tensor", row(chain, one_tensor))
+    for mode in ("eager", "sync_cpu"):
+        for name, operator in OPERATORS.items():
+            prepare = row(operator, batch_of(8), latency, mode)
+            yield Case(f"calls/read at once, {mode}/{name}", prepare)
+    yield Case("calls/border/make a batch", row(make, lambda _: pictures(8), latency))
+    yield Case("calls/border/read as NumPy", row(export, batch_of(8), latency))
+
+
+def row(
+    operator: Operator,
+    data: Callable[[Library], Any],
+    measure: Callable[[Callable[[], Any], int], Measure] = throughput,
+    mode: str = "eager",
+) -> Prepare:
+    """A row of equal calls of one operator."""
+
+    def prepare(side: Contender) -> Ready:
+        library = side.library
+        given = data(library)
+        calls = measure(lambda: operator(library, given), CALLS)
+
+        def turn() -> float:
+            with library.EvalMode[mode]:
+                return calls()
+
+        return Ready(turn, arrays(operator(library, given)))
+
+    return prepare
+
+
+def pictures(count: int) -> list[np.ndarray]:
+    """The same arrays for both contenders."""
+    return list(np.random.default_rng(0).integers(0, 256, (count, 4, 4, 3), dtype=np.uint8))
+
+
+def batch_of(count: int) -> Callable[[Library], Any]:
+    return lambda library: make(library, pictures(count))
+
+
+def one_tensor(library: Library) -> Any:
+    return library.tensor(pictures(1)[0], layout="HWC")
+
+
+def make(library: Library, data: Any) -> Any:
+    return library.batch(data, layout="HWC")
+
+
+def chain(library: Library, data: Any) -> Any:
+    return library.cast(library.flip(data), dtype=library.float32) + 1
+
+
+def export(_: Library, data: Any) -> list[np.ndarray]:
+    return [np.asarray(sample) for sample in data.tensors]

@@ -1,0 +1,185 @@
+"""Cases, turns and statistics.
+
+The contenders of a case take turns in one process, and a case's answer is the ratio between
+neighbours: a machine that slows down does so for both.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Library = Any
+"""A module with the API that both contenders have."""
+
+Measure = Callable[[], float]
+"""One turn of one contender; returns the seconds that one call took."""
+
+
+class Ready(NamedTuple):
+    """A contender that is set up: its turn, and its results as arrays."""
+
+    turn: Measure
+    results: Sequence[np.ndarray] = ()
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One of the two that are compared."""
+
+    name: str
+    library: Library
+
+
+Prepare = Callable[[Contender], Ready]
+"""Sets a contender up for a case."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The contenders: ours and the one it is measured against."""
+
+    ours: Contender
+    original: Contender
+
+    def __iter__(self) -> Iterator[Contender]:
+        return iter((self.ours, self.original))
+
+
+@dataclass(frozen=True)
+class Target:
+    """What we want to reach. A missed one is printed, it fails nothing."""
+
+    seconds: float | None = None
+    ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One comparison.
+
+    Args:
+        name: `family/group/what`; filters match any part of it.
+        prepare: Sets a contender up. The results of both must be equal before anything is timed.
+        rounds: Turns per contender.
+        target: What we want to reach.
+    """
+
+    name: str
+    prepare: Prepare
+    rounds: int = 21
+    target: Target = Target()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a case gave: seconds per call, by round."""
+
+    name: str
+    ours: Sequence[float]
+    original: Sequence[float]
+    target: Target
+
+    @property
+    def ratios(self) -> list[float]:
+        """How many times longer the original took, by round."""
+        return [b / a for a, b in zip(self.ours, self.original, strict=True)]
+
+    @property
+    def ratio(self) -> float:
+        return statistics.median(self.ratios)
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        """The middle half of the rounds' ratios."""
+        if len(self.ratios) < 2:
+            return self.ratio, self.ratio
+        low, _, high = statistics.quantiles(self.ratios, n=4, method="inclusive")
+        return low, high
+
+    @property
+    def is_met(self) -> bool:
+        wanted = self.target
+        fast = wanted.seconds is None or statistics.median(self.ours) <= wanted.seconds
+        return fast and (wanted.ratio is None or self.ratio >= wanted.ratio)
+
+
+def run(case: Case, pair: Pair, *, quick: bool) -> Outcome:
+    """Compare the results, then let the contenders take turns."""
+    ours, original = (case.prepare(side) for side in pair)
+    _assert_equal(case.name, ours.results, original.results)
+    for ready in (ours, original) * 2:  # threads start, memory is touched, caches fill
+        ready.turn()
+    times: dict[Ready, list[float]] = {ours: [], original: []}
+    for number in range(min(case.rounds, 5) if quick else case.rounds):
+        # Who goes first alternates too, so that nobody always follows the slower one.
+        for ready in (ours, original) if number % 2 else (original, ours):
+            times[ready].append(ready.turn())
+    return Outcome(case.name, times[ours], times[original], case.target)
+
+
+def throughput(call: Callable[[], Any], calls: int) -> Measure:
+    """Seconds per call in a row of calls, until the last result is there and all are freed.
+
+    That is a call's cost with its share of the work in the background.
+    """
+
+    def turn() -> float:
+        with _no_collection():
+            start = time.perf_counter()
+            results = [call() for _ in range(calls)]
+            for result in results:
+                result.evaluate()
+            del results, result
+            return (time.perf_counter() - start) / calls
+
+    return turn
+
+
+def latency(call: Callable[[], Any], calls: int) -> Measure:
+    """Seconds per call when each result is waited for before the next call."""
+
+    def turn() -> float:
+        with _no_collection():
+            start = time.perf_counter()
+            for _ in range(calls):
+                wait(call())
+            return (time.perf_counter() - start) / calls
+
+    return turn
+
+
+def arrays(result: Any) -> list[np.ndarray]:
+    """The samples of a Tensor or a Batch of either contender."""
+    samples = result.tensors if hasattr(result, "tensors") else [result]
+    return [np.array(sample) for sample in samples]
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Collect garbage before, not during: a collection walks the objects of both contenders."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _assert_equal(name: str, ours: Sequence[np.ndarray], original: Sequence[np.ndarray]) -> None:
+    if len(ours) != len(original):
+        raise AssertionError(f"{name}: {len(ours)} samples, the original has {len(original)}")
+    for index, (a, b) in enumerate(zip(ours, original, strict=True)):
+        if a.dtype != b.dtype or a.shape != b.shape:
+            raise AssertionError(
+                f"{name}: sample {index} is {a.dtype}{a.shape}, the original's {b.dtype}{b.shape}"
+            )
+        if not np.array_equal(a, b):
+            raise AssertionError(f"{name}: sample {index} differs from the original's")
