@@ -10,11 +10,13 @@ import numpy as np
 from benchmarks.harness import (
     Case,
     Contender,
+    Family,
     Library,
     Measure,
     Prepare,
     Ready,
     Target,
+    alone,
     arrays,
     latency,
     throughput,
@@ -54,7 +56,7 @@ def cases() -> Iterator[Case]:
             prepare = row(operator, batch_of(8), latency, mode)
             yield Case(f"calls/read at once, {mode}/{name}", prepare)
     yield Case("calls/border/make a batch", row(make, lambda _: pictures(8), latency))
-    yield Case("calls/border/read as NumPy", row(export, batch_of(8), latency))
+    yield Case("calls/border/read as NumPy", row(export, batch_of(8), alone))
 
 
 def row(
@@ -62,17 +64,18 @@ def row(
     data: Callable[[Library], Any],
     measure: Callable[[Callable[[], Any], int], Measure] = throughput,
     mode: str = "eager",
+    calls: int = CALLS,
 ) -> Prepare:
     """A row of equal calls of one operator."""
 
     def prepare(side: Contender) -> Ready:
         library = side.library
         given = data(library)
-        calls = measure(lambda: operator(library, given), CALLS)
+        measured = measure(lambda: operator(library, given), calls)
 
         def turn() -> float:
             with library.EvalMode[mode]:
-                return calls()
+                return measured()
 
         return Ready(turn, arrays(operator(library, given)))
 
@@ -102,3 +105,6 @@ def chain(library: Library, data: Any) -> Any:
 
 def export(_: Library, data: Any) -> list[np.ndarray]:
     return [np.asarray(sample) for sample in data.tensors]
+
+
+FAMILY = Family("calls", ABOUT, cases)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -36,6 +36,7 @@ class Contender:
 
     name: str
     library: Library
+    version: str
 
 
 Prepare = Callable[[Contender], Ready]
@@ -78,6 +79,27 @@ class Case:
     target: Target = Target()
 
 
+def _nothing(_: Pair) -> Iterable[str]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Family:
+    """Cases with a subject in common: a module, and a section of the page.
+
+    Args:
+        name: The first part of its cases' names.
+        about: What is measured, for readers of the page.
+        cases: Its cases.
+        facts: Sentences on what needs no rounds.
+    """
+
+    name: str
+    about: str
+    cases: Callable[[], Iterable[Case]]
+    facts: Callable[[Pair], Iterable[str]] = _nothing
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a case gave: seconds per call, by round."""
@@ -117,12 +139,14 @@ def run(case: Case, pair: Pair, *, quick: bool) -> Outcome:
     _assert_equal(case.name, ours.results, original.results)
     for ready in (ours, original) * 2:  # threads start, memory is touched, caches fill
         ready.turn()
-    times: dict[Ready, list[float]] = {ours: [], original: []}
-    for number in range(min(case.rounds, 5) if quick else case.rounds):
-        # Who goes first alternates too, so that nobody always follows the slower one.
-        for ready in (ours, original) if number % 2 else (original, ours):
-            times[ready].append(ready.turn())
-    return Outcome(case.name, times[ours], times[original], case.target)
+    our_times: list[float] = []
+    original_times: list[float] = []
+    turns = [(ours.turn, our_times), (original.turn, original_times)]
+    for _ in range(min(case.rounds, 5) if quick else case.rounds):
+        for turn, times in turns:
+            times.append(turn())
+        turns.reverse()  # nobody always follows the slower one
+    return Outcome(case.name, our_times, original_times, case.target)
 
 
 def throughput(call: Callable[[], Any], calls: int) -> Measure:
@@ -150,14 +174,29 @@ def latency(call: Callable[[], Any], calls: int) -> Measure:
         with _no_collection():
             start = time.perf_counter()
             for _ in range(calls):
-                wait(call())
+                call().evaluate()
+            return (time.perf_counter() - start) / calls
+
+    return turn
+
+
+def alone(call: Callable[[], Any], calls: int) -> Measure:
+    """Seconds per call of something that leaves nothing to wait for."""
+
+    def turn() -> float:
+        with _no_collection():
+            start = time.perf_counter()
+            for _ in range(calls):
+                call()
             return (time.perf_counter() - start) / calls
 
     return turn
 
 
 def arrays(result: Any) -> list[np.ndarray]:
-    """The samples of a Tensor or a Batch of either contender."""
+    """The samples of a Tensor or a Batch of either contender, or of a list of arrays."""
+    if isinstance(result, list):
+        return result
     samples = result.tensors if hasattr(result, "tensors") else [result]
     return [np.array(sample) for sample in samples]
 

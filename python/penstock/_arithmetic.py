@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core, _errors
-from penstock._array import Array, Self, wrap
+from penstock._array import Array, Self, device_of, wrap
 from penstock._convert import single
 from penstock._dtype import BY_CODE, DType, bfloat16, float16
 from penstock._dtype import bool as bool_
@@ -37,7 +37,7 @@ def _add(left: Any, right: Any) -> Any:
     device = a.device
     if b.device != device:
         if not (_is_number(left) or _is_number(right)):
-            raise _errors.mixed_devices("+")
+            raise _errors.mixed_devices("+", device_of(device), device_of(b.device))
         device = max(device, b.device)
     samples = None
     if a.batch:
@@ -55,7 +55,8 @@ def _add(left: Any, right: Any) -> Any:
 
 
 def _is_number(data: Any) -> bool:
-    return isinstance(data, (bool, int, float))
+    # Not their subclasses: NumPy's and the API's constants have types of their own.
+    return type(data) in (bool, int, float)
 
 
 def _operand(data: Any) -> Value:
@@ -63,10 +64,7 @@ def _operand(data: Any) -> Value:
         return data._value
     if _is_number(data):
         if isinstance(data, int) and not -(2**31) <= data < 2**31:
-            raise OverflowError(
-                f"+: Integer {data} is out of range for int32, the type that Python's integers "
-                "have here. Use `int64(...)` to make it a tensor."
-            )
+            raise _errors.integer_overflow(data, signed=True)
         return _core.scalar(data)
     return single(data)
 

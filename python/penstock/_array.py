@@ -53,7 +53,7 @@ class Array:
     @property
     def device(self) -> Device:
         """Where the data is."""
-        return _device_of(self._value.device)
+        return device_of(self._value.device)
 
     def evaluate(self: Self) -> Self:
         """Wait until the data is there, and raise what went wrong with it. Returns itself."""
@@ -75,6 +75,9 @@ class Array:
             raise TypeError("to_device: `device` must be a device such as 'cpu', got None.")
         return self._move(target._code, force_copy)
 
+    # `==` is to compare elements.
+    __hash__ = None  # type: ignore[assignment]
+
     def _move(self: Self, device: int, force: bool) -> Self:
         value = self._value
         if value.device == device and not force:
@@ -90,7 +93,8 @@ def wrap(value: Value) -> Any:
     return _classes[value.batch]._wrap(value)
 
 
-def _device_of(code: int) -> Device:
+def device_of(code: int) -> Device:
+    """The device of a code of the engine."""
     return Device.CPU if code < 0 else Device("gpu", code)
 
 

@@ -22,6 +22,7 @@ _COPY = _core.register("copy", "copy")
 _STACK = _core.register("as_tensor", "stack")
 
 _ENUMS = {DALIDataType: DataType, DALIImageType: ImageType, DALIInterpType: InterpType}
+_PROTOCOLS = ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
 _DLPACK_VERSION = (1, 1)
 
 
@@ -67,7 +68,7 @@ def rows(data: Any, dtype: DType | None = None, copy: bool = False) -> tuple[Val
         return _split(_own(value, dtype, copy)), value.layout
     if isinstance(data, str) or data is None:
         raise _errors.not_data(data)
-    if isinstance(data, np.ndarray) or hasattr(data, "__dlpack__") or hasattr(data, "__array__"):
+    if isinstance(data, np.ndarray) or any(hasattr(data, name) for name in _PROTOCOLS):
         return _split(single(data, dtype, copy)), None
     if not isinstance(data, Iterable) and not hasattr(data, "__getitem__"):
         raise TypeError(
@@ -193,7 +194,13 @@ def _from_dlpack(data: Any, copy: bool) -> Value:
         capsule = data.__dlpack__(max_version=_DLPACK_VERSION)
     except TypeError:  # from before versions
         capsule = data.__dlpack__()
-    return _core.from_dlpack(capsule, copy)
+    try:
+        return _core.from_dlpack(capsule, copy)
+    except (TypeError, ValueError, BufferError) as error:
+        raise type(error)(
+            f"Can't make a tensor of the DLPack data of this {type(data).__name__}: {error}. "
+            "Supported are bool, integers and floats of up to 64 bits in host memory."
+        ) from None
 
 
 def _as_array(data: Any) -> Any:
@@ -214,8 +221,13 @@ def _from_python(data: Any, dtype: DType | None) -> Value:
             return cast(_from_python(data, None), dtype)
         array = np.array(data, dtype=dtype._numpy)
         return _core.from_buffer(_bits(array), dtype._code, True)
-    array = np.array(data)
-    if array.dtype.kind in "OUSV" or array.dtype.kind not in "biuf":
+    try:
+        array = np.array(data)
+    except TypeError:  # tensors among numbers, for one
+        raise _errors.not_data(data) from None
+    if array.dtype == object and array.size and all(isinstance(x, int) for x in array.flat):
+        raise _errors.integer_overflow(next(x for x in array.flat if not -(2**63) <= x < 2**64))
+    if array.dtype.kind not in "biuf":
         raise _errors.not_data(data)
     if array.dtype == np.float64:
         array = array.astype(np.float32)
@@ -244,8 +256,4 @@ def _shrink(array: Any) -> Any:
         info = np.iinfo(kind)
         if info.min <= low and high <= info.max:
             return array.astype(kind)
-    wrong = low if low < 0 else high
-    raise OverflowError(
-        f"Python integer {wrong} out of range for {'int32' if low < 0 else 'uint32'}. Give "
-        "`dtype=int64` to keep it."
-    )
+    raise _errors.integer_overflow(low if low < -(2**31) else high, signed=low < 0)

@@ -8,9 +8,11 @@ function, checks and converts them, and submits the kernel of the same name.
 
 from __future__ import annotations
 
+import math
 import os
 import typing
 from collections.abc import Callable
+from operator import index as operator_index
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from penstock import _core, _errors
@@ -159,7 +161,7 @@ class Operator:
                 item = argument.default
                 if item is REQUIRED:
                     raise _errors.missing_argument(self.name, argument.name)
-            if argument.per_sample and type(item) is not int:
+            if argument.per_sample:
                 item = self._per_sample(argument, item)
                 if isinstance(item, Array):
                     value = item._value
@@ -225,6 +227,10 @@ class Operator:
     def _convert(self, argument: Argument, item: Any) -> Any:
         try:
             return argument.convert(item)
+        except OverflowError:
+            raise _errors.argument_overflow(
+                self.name, argument.name, item, argument.wanted
+            ) from None
         except TypeError:
             raise _errors.wrong_argument(self.name, argument.name, item, argument.wanted) from None
 
@@ -263,15 +269,21 @@ def _argument(name: str, hint: Any, default: Any) -> Argument:
 
 
 def _integer(item: Any) -> int:
-    # A float is cut off, as in the reference.
     if isinstance(item, float):
-        return int(item)
-    return int(item.__index__())
+        # Cut off, as in the reference.
+        number = int(item) if math.isfinite(item) else 2**63
+    else:
+        number = operator_index(item)
+    if not -(2**63) <= number < 2**63:
+        raise OverflowError
+    return number
 
 
 def _dtype(item: Any) -> DType:
     if item is float or item is int:
         raise ValueError(f"Python's {item.__name__} does not say how many bits; use a DType.")
+    if type(item) is int:
+        return DType.from_type_id(item)
     return to_dtype(item)
 
 

@@ -47,7 +47,13 @@ def missing_argument(operator: str, name: str) -> TypeError:
 
 def wrong_argument(operator: str, name: str, value: object, wanted: str) -> TypeError:
     """An argument of a type that can't be used."""
-    return TypeError(f"{operator}: `{name}` must be {wanted}, got {value!r}.")
+    return TypeError(f"{operator}: `{name}` must be {wanted}, got {_describe(value)}.")
+
+
+def argument_overflow(operator: str, name: str, value: object, wanted: str) -> Exception:
+    """A number that can't be the argument: too large, or not a number at all."""
+    kind = ValueError if value != value else OverflowError
+    return kind(f"{operator}: `{name}` must be {wanted} of up to 64 bits, got {value!r}.")
 
 
 def batch_sizes_differ(first: int, other: int, where: str) -> ValueError:
@@ -96,11 +102,11 @@ def gpu_input_on_cpu(operator: str) -> ValueError:
     )
 
 
-def mixed_devices(operator: str) -> ValueError:
-    """Arithmetic between a cpu and a gpu value."""
+def mixed_devices(operator: str, left: object, right: object) -> ValueError:
+    """Arithmetic between values on different devices."""
     return ValueError(
-        f"{operator}: one operand is on the cpu and the other on a gpu. Bring them together with "
-        "`.gpu()` or `.cpu()` first."
+        f"{operator}: one operand is on {left} and the other on {right}. Bring them together with "
+        "`.gpu()`, `.cpu()` or `.to_device(...)` first."
     )
 
 
@@ -121,6 +127,15 @@ def not_data(data: object) -> TypeError:
     )
 
 
+def integer_overflow(value: int, *, signed: bool = False) -> OverflowError:
+    """One of Python's integers that 32 bits can't hold."""
+    kind = "int32" if signed or value < 0 else "uint32"
+    return OverflowError(
+        f"Python integer {value} out of range for {kind}, the type that Python's integers have "
+        "here. Give `dtype=int64` to keep a larger one."
+    )
+
+
 def not_on_host(what: str) -> TypeError:
     """A protocol of host memory, asked of a gpu value."""
     return TypeError(
@@ -129,9 +144,10 @@ def not_on_host(what: str) -> TypeError:
 
 
 def _describe(value: object) -> str:
-    text = repr(value)
     kind = type(value).__name__
-    return f"{text} ({kind})" if len(text) <= 60 else f"an object of type {kind}"
+    # The text of a tensor would wait for it.
+    text = "" if type(value).__module__.startswith("penstock.") else repr(value)
+    return f"{text} ({kind})" if 0 < len(text) <= 60 else f"an object of type {kind}"
 
 
 # From the engine

@@ -9,10 +9,12 @@ import numpy as np
 if TYPE_CHECKING:
     from penstock._array import Array
 
+_INDENT = "    "
 _EDGE = 2
 _MANY_ELEMENTS = 1000
 _MANY_SAMPLES = 5
 _MANY_SHAPES = 16
+_LONG_LINE = 75
 
 
 def tensor_text(tensor: Array, array: Any, shape: tuple[int, ...]) -> str:
@@ -29,20 +31,20 @@ def batch_text(batch: Array, arrays: list[Any], shapes: list[tuple[int, ...]]) -
     else:
         texts = [_numbers(array) for array in arrays]
     ndim = batch.ndim
-    joint = ",\n" + "\n" * (ndim - 1) if ndim else ", "
+    joint = "," + "\n" * ndim + _INDENT if ndim else ", "
     listed = [str(shape) for shape in shapes]
     if len(listed) > _MANY_SHAPES:
         listed = [*listed[:_EDGE], "...", *listed[-_EDGE:]]
+    shape = ", ".join(listed)
+    if len(shape) > _LONG_LINE:
+        shape = (", \n" + _INDENT + " " * len("shape=[")).join(listed)
     return _frame(
-        batch,
-        "[" + joint.join(texts) + "]",
-        f"num_samples={len(shapes)}",
-        f"shape=[{', '.join(listed)}]",
+        batch, "[" + joint.join(texts) + "]", f"num_samples={len(shapes)}", f"shape=[{shape}]"
     )
 
 
 def _numbers(array: Any) -> str:
-    return np.array2string(array, edgeitems=_EDGE, threshold=_MANY_ELEMENTS)
+    return np.array2string(array, prefix=_INDENT, edgeitems=_EDGE)
 
 
 def _frame(array: Array, data: str, *tail: str) -> str:
@@ -50,6 +52,5 @@ def _frame(array: Array, data: str, *tail: str) -> str:
     if array.layout:
         lines.append(f'layout="{array.layout}"')
     lines += [f'device="{array.device}"', *tail]
-    text = ",\n".join(lines)
-    indented = "\n".join("    " + line if line else "" for line in text.split("\n"))
-    return f"{type(array).__name__}(\n{indented})"
+    text = f",\n{_INDENT}".join(lines)
+    return f"{type(array).__name__}(\n{_INDENT}{text})"

@@ -13,9 +13,8 @@ if hasattr(os, "register_at_fork"):
         after_in_parent=_core.fork_parent,
         after_in_child=_core.fork_child,
     )
-    # Another thread may have held these when the process was forked.
-    os.register_at_fork(after_in_child=_sites._lock._at_fork_reinit)  # type: ignore[attr-defined]
-    os.register_at_fork(after_in_child=_threads._lock._at_fork_reinit)  # type: ignore[attr-defined]
+    os.register_at_fork(after_in_child=_sites.after_fork)
+    os.register_at_fork(after_in_child=_threads.after_fork)
 
 # Runs while the interpreter still works, so that functions of users on worker threads can end.
 atexit.register(_core.shut_down)

@@ -43,6 +43,12 @@ def find(number: int) -> Site:
     return _sites[number]
 
 
+def after_fork() -> None:
+    """In a forked child: another thread of the parent may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+
+
 def _add(key: tuple[str, int, str]) -> int:
     with _lock:
         number = _numbers.get(key)

@@ -27,6 +27,9 @@ def subscript(array: Self, key: Any) -> Self:
     values: list[Value] = [value]
     samples = len(value) if value.batch else None
     for item in keys:
+        if item is None:
+            axes += "n"
+            continue
         if type(item) is slice:
             if item.start in _TRIVIAL_START and item.stop is None and item.step in _TRIVIAL_STEP:
                 axes += ":"
@@ -44,9 +47,10 @@ def subscript(array: Self, key: Any) -> Self:
     args[0] = axes
     layout = value.layout
     if layout is not None:
-        kept = axes.ljust(ndim, ":")
+        # A new dimension has no letter, so that nothing can be said of all of them.
+        kept = axes.ljust(ndim, ":") if "n" not in axes else "i" * ndim
         layout = "".join(letter for letter, kind in zip(layout, kept, strict=True) if kind != "i")
-    promise = (value.dtype, ndim - axes.count("i"), layout or None)
+    promise = (value.dtype, ndim - axes.count("i") + axes.count("n"), layout or None)
     [made] = invoke(_SUBSCRIPT, values, 1, tuple(args), samples, (promise,), value.device)
     return array._wrap(made)
 
@@ -74,27 +78,35 @@ def _expand(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
         raise ValueError("Only one Ellipsis is allowed in an index.")
     if dots:
         before, after = keys[: dots[0]], keys[dots[0] + 1 :]
-        missing = max(ndim - len(before) - len(after), 0)
+        missing = max(ndim - _used(before) - _used(after), 0)
         keys = before + (_FULL,) * missing + after
-    if len(keys) > ndim:
+    if _used(keys) > ndim:
         if all(type(key) is slice and key == _FULL for key in keys):
             return ()
-        raise ValueError(f"Too many indices: {len(keys)} for data of {ndim} dimensions.")
+        raise ValueError(f"Too many indices: {_used(keys)} for data of {ndim} dimensions.")
     return keys
+
+
+def _used(keys: tuple[Any, ...]) -> int:
+    """How many dimensions the keys speak of; None makes a new one."""
+    return sum(key is not None for key in keys)
 
 
 def _bound(bound: Any, values: list[Value], samples: int | None) -> Any:
     """A number, or the place among `values` of those that tell it per sample."""
-    if bound is None or type(bound) is int:
-        return bound
-    if isinstance(bound, float):
-        return int(bound)
+    if bound is None:
+        return None
     if not isinstance(bound, Array):
         try:
-            return operator.index(bound)
+            # A float is cut off, as in the reference.
+            number = int(bound) if isinstance(bound, float) else operator.index(bound)
         except TypeError:
             pass
-        if isinstance(bound, str) or bound is None:
+        else:
+            if not -(2**63) <= number < 2**63:
+                raise OverflowError(f"An index must have up to 64 bits, got {number}.")
+            return number
+        if isinstance(bound, str):
             raise TypeError(f"An index must be an integer, a range or a tensor, got {bound!r}.")
         value = single(bound)
     else:

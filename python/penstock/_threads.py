@@ -123,6 +123,12 @@ def drain_all() -> None:
             native.drain()
 
 
+def after_fork() -> None:
+    """In a forked child: another thread of the parent may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+
+
 def _check_count(value: SupportsIndex, what: str) -> int:
     try:
         if isinstance(value, bool):

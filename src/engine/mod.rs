@@ -5,6 +5,8 @@
 mod node;
 mod pool;
 mod process;
+#[cfg(test)]
+mod tests;
 mod value;
 
 pub use node::{Call, Input, Node, Output, Pick, Task};

@@ -177,8 +177,10 @@ impl Node {
         let inline =
             all_ready && self.call.operator.work.is_cheap() && self.input_bytes() <= INLINE_BYTES;
         if inline || self.tasks() == 0 {
-            // Nobody can have subscribed to the results yet, so this makes nothing ready.
-            (0..self.tasks()).for_each(|index| drop(Task { node: self.clone(), index }.run()));
+            // What was put off together may have subscribed to the results already.
+            for index in 0..self.tasks() {
+                Pool::push_ready(Task { node: self.clone(), index }.run());
+            }
             return;
         }
         self.queued.store(true, Ordering::Relaxed);

@@ -173,7 +173,10 @@ impl Pool {
     pub fn node_done(&self, node: &Node) {
         self.shared.bytes.fetch_sub(node.bytes(), Ordering::Relaxed);
         if node.was_queued() {
-            lock(&self.shared.queue).nodes -= 1;
+            // In a forked child the counts begin anew, under tasks that forked.
+            let mut queue = lock(&self.shared.queue);
+            queue.nodes = queue.nodes.saturating_sub(1);
+            drop(queue);
             self.shared.progress.notify_all();
         }
     }
@@ -235,10 +238,18 @@ impl Shared {
         WORKER.set(Some(self.clone()));
         while let Some(task) = self.next_task() {
             self.run_chain(task);
-            lock(&self.queue).running -= 1;
-            if self.paused.load(Ordering::Relaxed) {
-                self.progress.notify_all();
-            }
+            self.rest();
+        }
+    }
+
+    /// The end of what [`Shared::take`] began.
+    fn rest(&self) {
+        let mut queue = lock(&self.queue);
+        queue.running = queue.running.saturating_sub(1);
+        let awaited = queue.closed || self.paused.load(Ordering::Relaxed);
+        drop(queue);
+        if awaited {
+            self.progress.notify_all();
         }
     }
 
@@ -325,7 +336,7 @@ pub fn help_until(deadline: Instant, done: &dyn Fn() -> bool) -> bool {
         match task {
             Some(task) => {
                 shared.run_chain(task);
-                lock(&shared.queue).running -= 1;
+                shared.rest();
             }
             None => thread::sleep(Duration::from_micros(200)),
         }
@@ -341,50 +352,70 @@ fn abandon(mut tasks: Vec<Task>) {
     }
 }
 
-fn all() -> Vec<Arc<Shared>> {
-    lock(&POOLS).iter().filter_map(Weak::upgrade).collect()
+/// All pools at a standstill, with every lock of theirs in the hands of the thread that forks.
+struct Standstill {
+    // Declared before the pools that the guards point into, to be dropped first.
+    queues: Vec<MutexGuard<'static, Queue>>,
+    pools: Vec<Arc<Shared>>,
+    _registry: MutexGuard<'static, Vec<Weak<Shared>>>,
 }
 
-/// Stops all workers between tasks.
+thread_local! {
+    static STANDSTILL: RefCell<Option<Standstill>> = const { RefCell::new(None) };
+}
+
+/// Stops all workers between tasks, until [`resume_all`] or [`reset_all`] on the same thread.
 pub fn pause_all(at_most: Duration) {
-    let pools = all();
+    let registry = lock(&POOLS);
+    let pools: Vec<_> = registry.iter().filter_map(Weak::upgrade).collect();
     for pool in &pools {
         pool.paused.store(true, Ordering::Relaxed);
     }
     let deadline = Instant::now() + at_most;
     // A worker that forks (in a user's function) is itself running, and stands still in `fork`.
     let here = WORKER.with_borrow(Clone::clone);
-    for pool in pools {
-        let own = usize::from(here.as_ref().is_some_and(|own| Arc::ptr_eq(own, &pool)));
-        let left = deadline.saturating_duration_since(Instant::now());
-        pool.wait_until(left, |queue| queue.running <= own);
+    let mut queues = Vec::new();
+    for pool in &pools {
+        let own = usize::from(here.as_ref().is_some_and(|own| Arc::ptr_eq(own, pool)));
+        let mut queue = lock(&pool.queue);
+        while queue.running > own && Instant::now() < deadline {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let waited = pool.progress.wait_timeout(queue, left);
+            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        // SAFETY: the guard is dropped before `pools`, which keeps what it points into alive.
+        queues.push(unsafe {
+            std::mem::transmute::<MutexGuard<'_, Queue>, MutexGuard<'static, Queue>>(queue)
+        });
     }
+    STANDSTILL.set(Some(Standstill { queues, pools, _registry: registry }));
 }
 
 pub fn resume_all() {
-    for pool in all() {
-        pool.paused.store(false, Ordering::Relaxed);
-        drop(lock(&pool.queue));
-        pool.work.notify_all();
+    if let Some(Standstill { queues, pools, _registry }) = STANDSTILL.take() {
+        for pool in &pools {
+            pool.paused.store(false, Ordering::Relaxed);
+        }
+        drop(queues);
+        pools.iter().for_each(|pool| pool.work.notify_all());
     }
 }
 
 /// In a forked child: none of the threads is there any more, and none of the work.
 pub fn reset_all() {
     WORKER.set(None);
-    for pool in all() {
-        let mut queue = lock(&pool.queue);
-        let lost = std::mem::take(&mut *queue);
-        pool.bytes.store(0, Ordering::Relaxed);
-        pool.paused.store(false, Ordering::Relaxed);
-        drop(queue);
-        // Dropping these would run destructors of values that the parent still works on.
-        std::mem::forget(lost);
+    if let Some(Standstill { queues, pools, _registry }) = STANDSTILL.take() {
+        for (pool, mut queue) in pools.iter().zip(queues) {
+            // Dropping tasks would run destructors of values that the parent still works on.
+            std::mem::forget(std::mem::take(&mut *queue));
+            pool.bytes.store(0, Ordering::Relaxed);
+            pool.paused.store(false, Ordering::Relaxed);
+        }
     }
 }
 
 pub fn stop_all(at_most: Duration) {
-    let pools = all();
+    let pools: Vec<_> = lock(&POOLS).iter().filter_map(Weak::upgrade).collect();
     for pool in &pools {
         let mut queue = lock(&pool.queue);
         queue.closed = true;

@@ -9,8 +9,8 @@ use super::pool;
 /// submitted in: a child has none of its parent's threads, so unfinished work is lost to it.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
 
-/// How long `fork` waits for tasks that are running. A task cut in two by `fork` holds no lock of
-/// ours while its kernel runs, so going on after that is a small risk only for a stuck one.
+/// How long `fork` waits for tasks that are running. A kernel that takes longer holds no lock of
+/// ours, so that going on without it is safe but for the moment in which it ends.
 const QUIESCE: Duration = Duration::from_secs(2);
 
 pub fn epoch() -> u32 {

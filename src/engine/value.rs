@@ -97,9 +97,10 @@ impl Value {
         *lock(&self.deferred) = Some(node);
     }
 
-    /// The node that was put off, if any: the caller must start it.
+    /// The node that was put off, if any: the caller must start it. What a process put off
+    /// before it was forked stays undone in the child, as all of its unfinished work.
     pub fn demand(&self) -> Option<Arc<Node>> {
-        lock(&self.deferred).take()
+        if self.is_lost() { None } else { lock(&self.deferred).take() }
     }
 
     pub fn is_finished(&self) -> bool {
@@ -217,7 +218,8 @@ impl Value {
 impl Drop for Value {
     fn drop(&mut self) {
         // A long chain of deferred nodes must not be dropped by recursion.
-        if let Some(node) = self.demand() {
+        let deferred = self.deferred.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(node) = deferred.take() {
             Node::drop_chain(node);
         }
     }

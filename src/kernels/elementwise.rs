@@ -30,7 +30,8 @@ impl Kernel for Add {
     }
 
     fn run(_: &AddArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        with_element!(out.desc.dtype, |T| apply(&inputs[0], &inputs[1], out, <T as Sum>::sum));
+        let (left, right) = (wrapped(&inputs[0], out), wrapped(&inputs[1], out));
+        with_element!(out.desc.dtype, |T| apply(&left, &right, out, <T as Sum>::sum));
         Ok(())
     }
 }
@@ -68,6 +69,15 @@ sum! {
     bf16: |a, b| bf16::from_f32(a.to_f32() + b.to_f32());
     f32: |a, b| a + b;
     f64: |a, b| a + b;
+}
+
+/// An operand that its promoted type can't hold (64 bits unsigned, as signed) wraps around, where
+/// the conversion of numbers would saturate.
+fn wrapped(operand: &Sample, out: &Space) -> Sample {
+    match (operand.desc.dtype, out.desc.dtype) {
+        (DType::U64, DType::I64) => operand.reinterpret(DType::I64),
+        _ => operand.clone(),
+    }
 }
 
 /// The common shape, axes aligned at the end; `None` when there is none.

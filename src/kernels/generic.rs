@@ -65,7 +65,8 @@ impl SampleKernel for Move {
 }
 
 /// Indexing as Python does it. The first argument has a letter for each subscripted axis, and the
-/// others follow in order: `i` takes an index, `r` a start, a stop and a step, `:` nothing.
+/// others follow in order: `i` takes an index, `r` a start, a stop and a step, `:` nothing. The
+/// letter `n` stands for a new axis.
 struct Subscript;
 
 impl SampleKernel for Subscript {
@@ -87,14 +88,24 @@ impl SampleKernel for Subscript {
             position - 1
         };
         let ndim = sample.desc.ndim();
-        for (axis, kind) in axes.bytes().chain(std::iter::repeat(b':')).take(ndim).enumerate() {
+        let mut axis = 0;
+        for kind in axes.bytes().chain(std::iter::repeat(b':')) {
+            if kind == b'n' {
+                shape.push(1);
+                kept.push(0);
+                continue;
+            }
+            if axis == ndim {
+                break;
+            }
             let (extent, stride) = (sample.desc.shape[axis], strides[axis]);
+            axis += 1;
             match kind {
                 b'i' => {
                     let index: i64 = args.get(next(), "index")?;
                     let from_start = if index < 0 { index + extent as i64 } else { index };
                     if from_start < 0 || from_start >= extent as i64 {
-                        return Err(Cause::Index { axis, index, extent });
+                        return Err(Cause::Index { axis: axis - 1, index, extent });
                     }
                     offset += from_start as isize * stride;
                 }

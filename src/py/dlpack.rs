@@ -173,9 +173,10 @@ pub fn to_dlpack(py: Python<'_>, sample: Sample, versioned: bool) -> PyResult<Bo
     if !writable && !versioned {
         return Err(PyBufferError::new_err("the memory is read-only, which this DLPack can't say"));
     }
+    // Nothing forbids other strides, but consumers abort the process on negative ones.
     let size = sample.desc.dtype.size() as isize;
-    if sample.strides().iter().any(|stride| stride % size != 0) {
-        return Err(PyBufferError::new_err("the strides are not whole elements"));
+    if sample.strides().iter().any(|stride| *stride < 0 || stride % size != 0) {
+        return Err(PyBufferError::new_err("the strides are negative or not whole elements"));
     }
     let mut exported = Exported::new(sample);
     let tensor = exported.tensor();

@@ -58,9 +58,12 @@ pub unsafe fn wrap(
     let size = desc.dtype.size() as isize;
     let (mut low, mut high) = (0_isize, size);
     for (&d, &stride) in desc.shape.iter().zip(&strides) {
-        let reach = (d as isize - 1).max(0).checked_mul(stride).filter(|r| r.abs() < 1 << 62);
-        let reach = reach.ok_or_else(|| PyValueError::new_err("the strides overflow"))?;
-        *(if reach < 0 { &mut low } else { &mut high }) += reach;
+        let end = if stride < 0 { &mut low } else { &mut high };
+        let reach = (d as isize - 1).max(0).checked_mul(stride);
+        *end = reach
+            .and_then(|reach| end.checked_add(reach))
+            .filter(|end| end.unsigned_abs() < isize::MAX as usize / 4)
+            .ok_or_else(|| PyValueError::new_err("the strides reach beyond all memory"))?;
     }
     if desc.shape.contains(&0) {
         (low, high) = (0, 0);

@@ -118,7 +118,9 @@ impl Sample {
     pub fn row(&self, index: usize) -> Result<Sample, Cause> {
         let strides = self.strides();
         let desc = Desc::new(self.desc.dtype, &self.desc.shape[1..]);
-        let offset = self.offset as isize + index as isize * strides[0];
+        // Rows without elements are nowhere in particular.
+        let step = if desc.shape.contains(&0) { 0 } else { strides[0] };
+        let offset = self.offset as isize + index as isize * step;
         let mut row = Sample::strided(
             desc,
             self.buffer.clone(),
@@ -128,6 +130,14 @@ impl Sample {
         )?;
         row.source = self.source.clone();
         Ok(row)
+    }
+
+    /// The same bits taken for another type of the same size.
+    pub fn reinterpret(&self, dtype: DType) -> Sample {
+        assert_eq!(dtype.size(), self.desc.dtype.size());
+        let mut sample = self.clone();
+        sample.desc.dtype = dtype;
+        sample
     }
 
     pub fn buffer(&self) -> &Arc<Buffer> {

@@ -152,11 +152,6 @@ DIFFERS = [
         "ndd.batch(np.zeros((0, 2, 2, 3)), layout='HWC')",
         NONE,
     ),
-    Differs(
-        "ndd.flip(ndd.batch([np.zeros((1, 1, 1))] * 2), batch_size=3)",
-        "ValueError",
-        "two samples are not three",
-    ),
 ]
 
 

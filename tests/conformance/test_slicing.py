@@ -212,7 +212,6 @@ DIFFERS = [
     Differs("ndd.batch([10, 20, 30]).tensors[5:]", "ndd.batch([], dtype=ndd.int32)", SELECTED),
     Differs("ndd.tensor([1, 2])[None]", "ndd.tensor([[1, 2]])", AXIS),
     Differs("ndd.batch([[1, 2], [3]]).slice[None]", "ndd.batch([[[1, 2]], [[3]]])", AXIS),
-    Differs("ndd.tensor([1, 2])[1.5]", "TypeError", "a fraction is no index"),
     Differs("ndd.tensor([1, 2])[: 2**40]", "ndd.tensor([1, 2])", "ranges end at the end"),
     Differs(
         "list(ndd.tensor([5, 6]))",

@@ -1,0 +1,91 @@
+"""Measure penstock against the original: `make bench ARGS="--help"`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.metadata
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import penstock
+from benchmarks import calls, large, report, start_up
+from benchmarks.harness import Contender, Pair, run
+
+FAMILIES = (calls.FAMILY, large.FAMILY, start_up.FAMILY)
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+
+
+def main() -> None:
+    options = _parse()
+    chosen = [
+        (family, [case for case in family.cases() if _matches(case.name, options.names)])
+        for family in FAMILIES
+    ]
+    if options.list:
+        print(*(case.name for _, cases in chosen for case in cases), sep="\n")
+        return
+    pair = _contenders()
+    for side in pair:
+        side.library.set_num_threads(options.threads)
+    command = shlex.join(["make", "bench", *_make_arguments(sys.argv[1:])])
+    surroundings = [*report.surroundings(pair, options.threads), f"command: `{command}`"]
+    print(*surroundings, sep="\n", end="\n\n")
+    sections = []
+    for family, cases in chosen:
+        if not cases:
+            continue
+        outcomes = []
+        for case in cases:
+            outcomes.append(run(case, pair, quick=options.quick))
+            print(report.line(outcomes[-1]), flush=True)
+        facts = list(family.facts(pair))
+        print(*facts, sep="\n")
+        sections.append(report.Section(family, outcomes, facts))
+    if options.write:
+        PAGE.write_text(report.page(sections, surroundings, command), encoding="utf-8")
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", help="only cases whose name has one of these in it")
+    parser.add_argument("--list", action="store_true", help="print the cases' names and stop")
+    parser.add_argument("--quick", action="store_true", help="few rounds, for a first look")
+    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=len(os.sched_getaffinity(0)),
+        help="worker threads of each side; all usable CPUs by default",
+    )
+    options = parser.parse_args()
+    if options.write and (options.names or options.quick):
+        parser.error("--write is for a full run: leave out names and --quick")
+    return options
+
+
+def _contenders() -> Pair:
+    original = importlib.import_module("nvidia.dali.experimental.dynamic")
+    version = next(
+        distribution.version
+        for distribution in importlib.metadata.distributions()
+        if distribution.name.startswith("nvidia-dali-")
+    )
+    return Pair(
+        ours=Contender("penstock", penstock, penstock.__version__),
+        original=Contender("the original (DALI)", original, version),
+    )
+
+
+def _matches(name: str, wanted: list[str]) -> bool:
+    return not wanted or any(part in name for part in wanted)
+
+
+def _make_arguments(arguments: list[str]) -> list[str]:
+    return [f"ARGS={shlex.join(arguments)}"] if arguments else []
+
+
+if __name__ == "__main__":
+    main()
