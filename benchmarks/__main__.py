@@ -30,7 +30,7 @@ def main() -> None:
     pair = _contenders()
     for side in pair:
         side.library.set_num_threads(options.threads)
-    command = shlex.join(["make", "bench", *_make_arguments(sys.argv[1:])])
+    command = _command(sys.argv[1:])
     surroundings = [*report.surroundings(pair, options.threads), f"command: `{command}`"]
     print(*surroundings, sep="\n", end="\n\n")
     sections = []
@@ -83,8 +83,8 @@ def _matches(name: str, wanted: list[str]) -> bool:
     return not wanted or any(part in name for part in wanted)
 
 
-def _make_arguments(arguments: list[str]) -> list[str]:
-    return [f"ARGS={shlex.join(arguments)}"] if arguments else []
+def _command(arguments: list[str]) -> str:
+    return f'make bench ARGS="{shlex.join(arguments)}"' if arguments else "make bench"
 
 
 if __name__ == "__main__":

@@ -16,10 +16,12 @@ from benchmarks.harness import Family, Outcome, Pair
 INTRODUCTION = """\
 # Benchmarks
 
-Written by `{command}`; don't edit. Both contenders run in one process and take turns. First their
-results are compared, then they are timed. A time is the median over the rounds, with the best one
-in brackets. A ratio says how many times longer the original takes, as the median of the ratios of
-neighbouring turns, followed by the middle half of them; below 1 penstock is the slower one.
+Written by `{command}`; don't edit.
+
+Both contenders run in one process and take turns. First their results are compared, then they are
+timed. A time is the median over the rounds, with the best one in brackets. A ratio says how many
+times longer the original takes, as the median of the ratios of neighbouring turns, followed by the
+middle half of them; below 1 penstock is the slower one.
 """
 
 HEAD = """\
@@ -41,7 +43,7 @@ def line(outcome: Outcome) -> str:
     low, high = outcome.spread
     return (
         f"{outcome.name:<36} {_times(outcome.ours):>20} {_times(outcome.original):>20} "
-        f"{outcome.ratio:>8.2f}x ({low:.2f} to {high:.2f})  {_target(outcome)}"
+        f"{outcome.ratio:>8.2f}x ({low:.2f} to {high:.2f})  {_target(outcome)}{_noise(outcome)}"
     ).rstrip()
 
 
@@ -51,7 +53,7 @@ def page(sections: Iterable[Section], surroundings: Sequence[str], command: str)
     for family, outcomes, facts in sections:
         rows = "".join(_row(outcome) for outcome in outcomes)
         parts += [f"## {family.name}\n\n{family.about.strip()}\n", HEAD + rows]
-        parts += [f"{fact}\n" for fact in facts]
+        parts += [f"{fact}\n" for fact in (*facts, _quiet(outcomes))]
     return "\n".join(parts)
 
 
@@ -68,11 +70,24 @@ def surroundings(pair: Pair, threads: int) -> list[str]:
 
 def _row(outcome: Outcome) -> str:
     low, high = outcome.spread
-    name = outcome.name.split("/", 1)[1].replace("/", ": ")
+    name = outcome.name.split("/", 1)[1].replace("/", ": ") + " \\*" * outcome.is_disturbed
     return (
         f"| {name} | {_times(outcome.ours)} | {_times(outcome.original)} "
         f"| **{outcome.ratio:.2f}** | {low:.2f} to {high:.2f} | {_target(outcome)} |\n"
     )
+
+
+def _noise(outcome: Outcome) -> str:
+    if not outcome.is_disturbed:
+        return ""
+    return f"  others had {outcome.disturbance:.0%} of the CPUs"
+
+
+def _quiet(outcomes: Sequence[Outcome]) -> str:
+    most = max(outcome.disturbance for outcome in outcomes)
+    text = f"Other processes had at most {most:.0%} of the CPUs meanwhile."
+    disturbed = any(outcome.is_disturbed for outcome in outcomes)
+    return text + " \\* marks the cases that they disturbed." * disturbed
 
 
 def _target(outcome: Outcome) -> str:

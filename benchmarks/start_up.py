@@ -35,11 +35,16 @@ LARGEST_MEGABYTES = 40
 
 
 def cases() -> Iterator[Case]:
-    goal = Target(seconds=0.2, ratio=10)
-    yield Case("start_up/import", child(TIMED.format(program=IMPORT)), target=goal)
-    yield Case("start_up/import with NumPy", child(TIMED.format(program=WITH_NUMPY)), target=goal)
-    yield Case("start_up/first result", child(TIMED.format(program=FIRST_RESULT)))
+    ten_times = Target(ratio=10)
+    a_blink = Target(seconds=0.2)
+    yield Case("start_up/import", timed_child(IMPORT), target=ten_times)
+    yield Case("start_up/import with NumPy", timed_child(WITH_NUMPY), target=a_blink)
+    yield Case("start_up/first result", timed_child(FIRST_RESULT))
     yield Case("start_up/process", child(IMPORT))
+
+
+def timed_child(program: str) -> Prepare:
+    return child(TIMED.format(program=program))
 
 
 def child(program: str) -> Prepare:

@@ -90,7 +90,13 @@ class Array:
 
 def wrap(value: Value) -> Any:
     """A Batch or a Tensor, as the value is one or the other."""
-    return _classes[value.batch]._wrap(value)
+    kind = _classes.get(value.batch)
+    if kind is None:
+        # An operator on plain arrays can be a program's first call.
+        from penstock import _batch  # noqa: F401
+
+        kind = _classes[value.batch]
+    return kind._wrap(value)
 
 
 def device_of(code: int) -> Device:

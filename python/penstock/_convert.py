@@ -24,6 +24,7 @@ _STACK = _core.register("as_tensor", "stack")
 _ENUMS = {DALIDataType: DataType, DALIImageType: ImageType, DALIInterpType: InterpType}
 _PROTOCOLS = ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
 _DLPACK_VERSION = (1, 1)
+_DEEPEST = 64  # NumPy's limit of dimensions
 
 
 def single(data: Any, dtype: DType | None = None, copy: bool = False, pad: bool = False) -> Value:
@@ -54,7 +55,7 @@ def single(data: Any, dtype: DType | None = None, copy: bool = False, pad: bool 
     except (TypeError, BufferError):
         pass
     indexable = hasattr(data, "__len__") and hasattr(data, "__getitem__")
-    if indexable and not isinstance(data, dict):
+    if indexable and not isinstance(data, dict | memoryview):
         return _from_python([data[index] for index in range(len(data))], dtype)
     raise _errors.not_data(data)
 
@@ -242,7 +243,9 @@ def _bits(array: Any) -> Any:
 
 def _first(data: Any) -> Any:
     """The first number of nested lists."""
-    while isinstance(data, list | tuple) and data:
+    for _ in range(_DEEPEST):
+        if not isinstance(data, list | tuple) or not data:
+            break
         data = data[0]
     return data
 

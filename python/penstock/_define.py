@@ -3,24 +3,26 @@
 A definition is the one place that says what an operator takes: its signature, which arguments may
 differ from sample to sample, the layouts it accepts, and, in its body, what is known of the result
 at the call. `@operator` makes the public function of it: that binds its arguments as any Python
-function, checks and converts them, and submits the kernel of the same name.
+function, checks and converts them, and submits the kernel.
+
+The kernel gets the arguments that it names. A definition may take others, from which its body
+works out what the kernel needs: `return Like(input, axes=found)` passes `axes` on.
 """
 
 from __future__ import annotations
 
-import math
 import os
+import types
 import typing
 from collections.abc import Callable
-from operator import index as operator_index
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from penstock import _core, _errors
+from penstock._argument import CONVERSIONS, KEEP, REQUIRED, Argument
 from penstock._array import Array, wrap
 from penstock._convert import single
 from penstock._device import device as to_device
 from penstock._dtype import DType
-from penstock._dtype import dtype as to_dtype
 from penstock._invoke import invoke
 
 if TYPE_CHECKING:
@@ -34,47 +36,90 @@ Data: TypeAlias = Any
 PerSample: TypeAlias = T | Array
 """An argument that may be a batch with a value for each sample, or a tensor with one for all."""
 
-REQUIRED: Any = ...
-"""The default of an argument that must be given."""
-
 OPERATORS: dict[str, Operator] = {}
 """All operators by the name that users call them by."""
 
 
-class Like(NamedTuple):
-    """A result that is like an input but for what is said."""
+class Result:
+    """What is known of a result at the call, and what else the kernel is told.
 
-    input: Array
-    dtype: DType | None = None
+    Args:
+        dtype: The type of its elements; None when only the data tells.
+        ndim: How many dimensions it has; None when only the data tells.
+        layout: Its layout; None for none.
+        kernel: Arguments of the kernel that the body has worked out.
+    """
+
+    __slots__ = ("dtype", "kernel", "layout", "ndim")
+
+    def __init__(
+        self, dtype: DType | None, ndim: int | None, layout: str | None = None, **kernel: Any
+    ) -> None:
+        self.dtype = dtype
+        self.ndim = ndim
+        self.layout = layout
+        self.kernel = kernel
 
     def promise(self, layout: str | None) -> Promise:
-        """Element type, dimensions and layout of the result."""
+        """Element type, dimensions and layout, for the engine."""
+        return None if self.dtype is None else self.dtype._code, self.ndim, self.layout
+
+
+class Like(Result):
+    """A result that is like an input but for what is said."""
+
+    __slots__ = ("input",)
+
+    def __init__(
+        self,
+        input: Array,
+        dtype: DType | None = None,
+        ndim: int | None = None,
+        layout: str | None = KEEP,
+        **kernel: Any,
+    ) -> None:
+        super().__init__(dtype, ndim, layout, **kernel)
+        self.input = input
+
+    def promise(self, layout: str | None) -> Promise:
+        """Element type, dimensions and layout; `layout` is what the input is taken to have."""
         value = self.input._value
-        dtype = value.dtype if self.dtype is None else self.dtype._code
-        return dtype, value.ndim, value.layout or layout
+        return (
+            value.dtype if self.dtype is None else self.dtype._code,
+            value.ndim if self.ndim is None else self.ndim,
+            (value.layout or layout) if self.layout is KEEP else self.layout,
+        )
 
 
-class Argument(NamedTuple):
-    """One keyword of an operator."""
+class Definition(NamedTuple):
+    """What `@operator` says beside the function."""
 
-    name: str
-    default: Any
-    convert: Callable[[Any], Any]
-    wanted: str
-    per_sample: bool
+    layouts: tuple[str, ...]
+    kernel: str
+    devices: tuple[str, ...]
 
 
-def operator(*, layouts: str = "") -> Callable[[Callable[..., Like]], Callable[..., Any]]:
+def operator(
+    *,
+    layouts: str = "",
+    namespace: str = "",
+    kernel: str = "",
+    devices: str = "cpu gpu",
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a definition into an operator.
 
     Args:
         layouts: The layouts that the first input may have, in order of preference: an input
             without layout gets the first that has as many dimensions. None means any.
+        namespace: Where users find it, such as "reductions"; by default at the top.
+        kernel: The kernel's name, where it isn't the operator's.
+        devices: Where it can run.
     """
 
-    def define(definition: Callable[..., Like]) -> Callable[..., Any]:
-        made = Operator(definition, tuple(layouts.split()))
-        OPERATORS[made.name] = made
+    def define(function: Callable[..., Any]) -> Callable[..., Any]:
+        name = f"{namespace}.{function.__name__}" if namespace else function.__name__
+        said = Definition(tuple(layouts.split()), kernel or name, tuple(devices.split()))
+        made = OPERATORS[name] = Operator(name, function, said)
         return made.function
 
     return define
@@ -83,34 +128,49 @@ def operator(*, layouts: str = "") -> Callable[[Callable[..., Like]], Callable[.
 class Operator:
     """A definition, ready to be called."""
 
-    def __init__(self, definition: Callable[..., Like], layouts: tuple[str, ...]) -> None:
-        code = definition.__code__
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        defaults = definition.__kwdefaults__ or {}
-        hints = typing.get_type_hints(definition)
-        self.name = definition.__name__
-        self.definition = definition
-        self.inputs = names[: code.co_argcount]
+    def __init__(self, name: str, function: Callable[..., Any], said: Definition) -> None:
+        code = function.__code__
+        named = code.co_argcount + code.co_kwonlyargcount
+        hints = typing.get_type_hints(function)
+        self.name = name
+        self.definition = function
+        self.said = said
+        self.inputs = code.co_varnames[: code.co_argcount]
+        self.variadic = code.co_varnames[named] if code.co_flags & 0x04 else None
+        self.optional = len(function.__defaults__ or ())
+        defaults = function.__kwdefaults__ or {}
         self.arguments = tuple(
-            _argument(name, hints[name], defaults.get(name, REQUIRED))
-            for name in names[code.co_argcount :]
+            _argument(key, hints[key], defaults.get(key, REQUIRED))
+            for key in code.co_varnames[code.co_argcount : named]
         )
-        self.layouts = layouts
-        self.number = _core.register(self.name, self.name)
+        self.kernel_arguments = tuple(_core.kernel_arguments(said.kernel))
+        self.number = _core.register(name, said.kernel)
         self.function = self._make_function()
-        self._by_rank = {len(layout): layout for layout in reversed(layouts)}
-        self._ready: tuple[dict[str, Any], list[Any]] | None = None
+        self._by_rank = {len(layout): layout for layout in reversed(said.layouts)}
+        self._ready: tuple[dict[str, Any], dict[str, Any]] | None = None
+
+    @property
+    def keywords(self) -> list[str]:
+        """Names of all keywords, those that every operator has first."""
+        return ["batch_size", "device", *(argument.name for argument in self.arguments)]
 
     def call(
-        self, inputs: tuple[Any, ...], given: tuple[Any, ...] | None, batch_size: Any, device: Any
+        self,
+        inputs: tuple[Any, ...],
+        given: tuple[Any, ...] | None,
+        batch_size: Any,
+        device: Any,
     ) -> Any:
         """Check a call and submit it; `given` is None when no argument was given."""
         samples: int | None = None
         place = -1
-        arrays = []
+        arrays: list[Array | None] = []
         values: list[Value] = []
         for position, data in enumerate(inputs):
             if not isinstance(data, Array):
+                if data is None and self._is_optional(position):
+                    arrays.append(None)
+                    continue
                 data = self._input(position, data)
             value = data._value
             if value.batch:
@@ -119,67 +179,40 @@ class Operator:
                 place = value.device
             arrays.append(data)
             values.append(value)
-        layout = self._check_layout(values[0]) if self.layouts else None
+        data_inputs = len(values)
+        layout = self._check_layout(values[0]) if self._by_rank and values else None
         if given is None:
             known, args = self._defaults()
         else:
-            known, args = {}, []
+            known, args = {}, {}
             samples = self._arguments(given, known, args, values, samples)
         if batch_size is not None and samples is None:
             samples = self._check_batch_size(batch_size)
-        if device is not None:
+        if device is not None or place >= 0:
             place = self._check_device(device, place)
-        promise = self.definition(*arrays, **known).promise(layout)
-        [made] = invoke(
-            self.number, values, len(inputs), tuple(args), samples, (promise,), place, layout
+        results = self.definition(*arrays, **known)
+        if isinstance(results, Result):
+            results = (results,)
+        derived = results[0].kernel
+        made = invoke(
+            self.number,
+            values,
+            data_inputs,
+            tuple([derived[key] if key in derived else args[key] for key in self.kernel_arguments]),
+            samples,
+            [result.promise(layout) for result in results],
+            place,
+            layout,
         )
-        return wrap(made)
+        return wrap(made[0]) if len(made) == 1 else tuple(map(wrap, made))
 
-    def _defaults(self) -> tuple[dict[str, Any], list[Any]]:
-        """The arguments of a call that gives none, worked out once."""
-        if self._ready is None:
-            known: dict[str, Any] = {}
-            args: list[Any] = []
-            self._arguments((None,) * len(self.arguments), known, args, [], None)
-            self._ready = known, args
-        return self._ready
-
-    def _arguments(
-        self,
-        given: tuple[Any, ...],
-        known: dict[str, Any],
-        args: list[Any],
-        values: list[Value],
-        samples: int | None,
-    ) -> int | None:
-        """Convert the arguments, for the definition and for the kernel.
-
-        Those that come as tensors or batches join `values`; the number of samples is returned.
-        """
-        for argument, item in zip(self.arguments, given, strict=True):
-            if item is None:
-                item = argument.default
-                if item is REQUIRED:
-                    raise _errors.missing_argument(self.name, argument.name)
-            if argument.per_sample:
-                item = self._per_sample(argument, item)
-                if isinstance(item, Array):
-                    value = item._value
-                    if value.batch:
-                        samples = self._same_size(samples, len(value))
-                    args.append([len(values)])
-                    values.append(value)
-                    known[argument.name] = item
-                    continue
-            else:
-                item = self._convert(argument, item)
-            known[argument.name] = item
-            args.append(item._code if type(item) is DType else item)
-        return samples
+    def _is_optional(self, position: int) -> bool:
+        return len(self.inputs) - self.optional <= position < len(self.inputs)
 
     def _input(self, position: int, data: Any) -> Array:
         if data is None:
-            raise _errors.missing_input(self.name, self.inputs[position])
+            name = self.inputs[position] if position < len(self.inputs) else self.variadic
+            raise _errors.missing_input(self.name, name or "")
         made: Array = wrap(single(data))
         return made
 
@@ -189,9 +222,9 @@ class Operator:
         if layout is None:
             layout = self._by_rank.get(value.ndim)
             if layout is None:
-                raise _errors.wrong_rank(self.name, value.ndim, self.layouts)
-        elif layout not in self.layouts:
-            raise _errors.wrong_layout(self.name, layout, self.layouts)
+                raise _errors.wrong_rank(self.name, value.ndim, self.said.layouts)
+        elif layout not in self.said.layouts:
+            raise _errors.wrong_layout(self.name, layout, self.said.layouts)
         return layout
 
     def _same_size(self, samples: int | None, size: int) -> int:
@@ -205,89 +238,98 @@ class Operator:
         return batch_size
 
     def _check_device(self, device: Any, place: int) -> int:
-        asked = to_device(device)
-        assert asked is not None
-        if asked._code < 0 <= place:
-            raise _errors.gpu_input_on_cpu(self.name)
-        return asked._code
+        """Where to run: where it was asked for, else on a gpu if an input is there."""
+        if device is not None:
+            asked = to_device(device)
+            assert asked is not None
+            if asked._code < 0 <= place:
+                raise _errors.gpu_input_on_cpu(self.name)
+            place = asked._code
+        if place >= 0 and "gpu" not in self.said.devices:
+            raise _errors.not_on_gpu(self.name)
+        return place
 
-    def _per_sample(self, argument: Argument, item: Any) -> Any:
-        """A number for all samples, or an array that has one for each."""
-        if isinstance(item, Array):
-            return item
-        if isinstance(item, bool | int | float):
-            return self._convert(argument, item)
-        if isinstance(item, str):
-            raise _errors.wrong_argument(self.name, argument.name, item, argument.wanted)
-        try:
-            return wrap(single(item))
-        except TypeError:
-            raise _errors.wrong_argument(self.name, argument.name, item, argument.wanted) from None
+    def _defaults(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arguments of a call that gives none, worked out once."""
+        if self._ready is None:
+            known: dict[str, Any] = {}
+            args: dict[str, Any] = {}
+            self._arguments((None,) * len(self.arguments), known, args, [], None)
+            self._ready = known, args
+        return self._ready
 
-    def _convert(self, argument: Argument, item: Any) -> Any:
-        try:
-            return argument.convert(item)
-        except OverflowError:
-            raise _errors.argument_overflow(
-                self.name, argument.name, item, argument.wanted
-            ) from None
-        except TypeError:
-            raise _errors.wrong_argument(self.name, argument.name, item, argument.wanted) from None
+    def _arguments(
+        self,
+        given: tuple[Any, ...],
+        known: dict[str, Any],
+        args: dict[str, Any],
+        values: list[Value],
+        samples: int | None,
+    ) -> int | None:
+        """Convert the arguments, into `known` for the definition and `args` for the kernel.
+
+        Those that come as tensors or batches join `values`; the number of samples is returned.
+        """
+        for argument, item in zip(self.arguments, given, strict=True):
+            name = argument.name
+            if item is None:
+                item = argument.default
+                if item is REQUIRED:
+                    raise _errors.missing_argument(self.name, name)
+            if item is not None:
+                item = argument.read(self.name, item)
+            known[name] = item
+            if isinstance(item, Array):
+                value = item._value
+                if value.batch:
+                    samples = self._same_size(samples, len(value))
+                args[name] = [len(values)]
+                values.append(value)
+            else:
+                args[name] = item._code if type(item) is DType else item
+        return samples
 
     def _make_function(self) -> Callable[..., Any]:
         """The public function. It is written out, so that Python itself binds the call."""
-        inputs = ", ".join(self.inputs)
-        names = ["batch_size", "device", *(argument.name for argument in self.arguments)]
-        keywords = ", ".join(f"{name}=None" for name in names)
-        given = "".join(f"{argument.name}, " for argument in self.arguments)
-        absent = " and ".join(f"{argument.name} is None" for argument in self.arguments) or "True"
+        required = len(self.inputs) - self.optional
+        inputs = [
+            name if position < required else f"{name}=None"
+            for position, name in enumerate(self.inputs)
+        ]
+        inputs += ["/"] if inputs else []
+        inputs.append(f"*{self.variadic}" if self.variadic else "*")
+        given = "".join(f"{name}, " for name in self.inputs)
+        given += f"*{self.variadic}" if self.variadic else ""
+        names = [argument.name for argument in self.arguments]
+        absent = " and ".join(f"{name} is None" for name in names) or "True"
+        parameters = ", ".join([*inputs, *(f"{key}=None" for key in self.keywords)])
         source = f"""
-def {self.name}({inputs}, /, *, {keywords}, **unknown):
+def signature({parameters}): ...
+def {self.definition.__name__}({parameters}, **unknown):
     if unknown:
-        raise unknown_argument("{self.name}", unknown, names)
-    return call(({inputs},), None if {absent} else ({given}), batch_size, device)
+        raise unknown_argument("{self.name}", unknown, keywords)
+    given = None if {absent} else ({"".join(f"{name}, " for name in names)})
+    return call(({given}), given, batch_size, device)
 """
         scope: dict[str, Any] = {
             "__name__": self.definition.__module__,
             "unknown_argument": _errors.unknown_argument,
-            "names": names,
+            "keywords": self.keywords,
             "call": self.call,
         }
         # A file name inside of the package, for the search of the user's line to pass over.
         file = os.path.join(os.path.dirname(__file__), f"<{self.name}>")
         exec(compile(source, file, "exec"), scope)
-        function: Callable[..., Any] = scope[self.name]
+        function = cast(types.FunctionType, scope[self.definition.__name__])
         function.__doc__ = self.definition.__doc__
         function.__module__ = self.definition.__module__
+        # What `help` and editors show, which find it by this attribute.
+        function.__wrapped__ = scope["signature"]  # type: ignore[attr-defined]
         return function
 
 
 def _argument(name: str, hint: Any, default: Any) -> Argument:
-    kinds = typing.get_args(hint) if Array in typing.get_args(hint) else (hint,)
-    convert, wanted = _CONVERSIONS[kinds[0]]
-    return Argument(name, default, convert, wanted, Array in kinds)
-
-
-def _integer(item: Any) -> int:
-    if isinstance(item, float):
-        # Cut off, as in the reference.
-        number = int(item) if math.isfinite(item) else 2**63
-    else:
-        number = operator_index(item)
-    if not -(2**63) <= number < 2**63:
-        raise OverflowError
-    return number
-
-
-def _dtype(item: Any) -> DType:
-    if item is float or item is int:
-        raise ValueError(f"Python's {item.__name__} does not say how many bits; use a DType.")
-    if type(item) is int:
-        return DType.from_type_id(item)
-    return to_dtype(item)
-
-
-_CONVERSIONS: dict[Any, tuple[Callable[[Any], Any], str]] = {
-    int: (_integer, "an integer"),
-    DType: (_dtype, "an element type such as `float32`"),
-}
+    kinds = [kind for kind in typing.get_args(hint) or (hint,) if kind is not type(None)]
+    kind = next(kind for kind in kinds if kind is not Array)
+    convert, wanted = CONVERSIONS[kind]
+    return Argument(name, kind, default, convert, wanted, Array in kinds)

@@ -9,6 +9,7 @@ import sys
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from penstock._errors import describe
 from penstock.types import DALIDataType
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ def _refuse(value: Any) -> NoReturn:
         hint = " Python's int has no fixed size; say `int32` or `int64`."
     elif getattr(value, "isnative", True) is False:
         hint = " Its byte order is not this machine's; convert the array with `astype` first."
-    raise TypeError(f"{value!r} can't be the type of a tensor's elements.{hint} {_ALLOWED}")
+    raise TypeError(f"{describe(value)} can't be the type of a tensor's elements.{hint} {_ALLOWED}")
 
 
 def _hint(name: str) -> str:

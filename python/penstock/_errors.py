@@ -21,6 +21,13 @@ class InternalError(RuntimeError):
     """A defect of penstock itself. Please report it, with the message."""
 
 
+def describe(value: object) -> str:
+    """A value as an error shows it: briefly, and without waiting for a tensor."""
+    kind = type(value).__name__
+    text = "" if type(value).__module__.startswith("penstock.") else repr(value)
+    return f"{text} ({kind})" if 0 < len(text) <= 60 else f"an object of type {kind}"
+
+
 # At a call
 
 
@@ -47,7 +54,7 @@ def missing_argument(operator: str, name: str) -> TypeError:
 
 def wrong_argument(operator: str, name: str, value: object, wanted: str) -> TypeError:
     """An argument of a type that can't be used."""
-    return TypeError(f"{operator}: `{name}` must be {wanted}, got {_describe(value)}.")
+    return TypeError(f"{operator}: `{name}` must be {wanted}, got {describe(value)}.")
 
 
 def argument_overflow(operator: str, name: str, value: object, wanted: str) -> Exception:
@@ -102,6 +109,14 @@ def gpu_input_on_cpu(operator: str) -> ValueError:
     )
 
 
+def not_on_gpu(operator: str) -> ValueError:
+    """An operator of the host alone, asked to run on a gpu."""
+    return ValueError(
+        f"{operator}: Invalid device: it runs on the cpu only. Leave `device` out, and bring its "
+        "inputs to the host with `.cpu()`."
+    )
+
+
 def mixed_devices(operator: str, left: object, right: object) -> ValueError:
     """Arithmetic between values on different devices."""
     return ValueError(
@@ -122,7 +137,7 @@ def not_subscriptable() -> TypeError:
 def not_data(data: object) -> TypeError:
     """An object that no tensor can be made of."""
     return TypeError(
-        f"Can't make a tensor of {_describe(data)}: expected numbers, nested lists of them, an "
+        f"Can't make a tensor of {describe(data)}: expected numbers, nested lists of them, an "
         "array (NumPy, PyTorch, JAX, anything with DLPack or a buffer), a Tensor or a Batch."
     )
 
@@ -143,25 +158,15 @@ def not_on_host(what: str) -> TypeError:
     )
 
 
-def _describe(value: object) -> str:
-    kind = type(value).__name__
-    # The text of a tensor would wait for it.
-    text = "" if type(value).__module__.startswith("penstock.") else repr(value)
-    return f"{text} ({kind})" if 0 < len(text) <= 60 else f"an object of type {kind}"
-
-
 # From the engine
 
 
-def raise_fault(fault: _core.Fault, *, at_call: bool) -> NoReturn:
+def raise_fault(fault: _core.Fault, *, at_call: bool = False) -> NoReturn:
     """Raise what went wrong; unless the call itself raises, with its line as the cause."""
     error = exception(fault)
-    if at_call or not fault.site:
+    if at_call or not fault.site or fault.cause[0] == "python":
         raise error
-    cause = error.with_traceback(None) if fault.cause[0] == "python" else exception(fault)
-    if cause is error:
-        raise error
-    raise error from cause.with_traceback(_traceback(_sites.find(fault.site)))
+    raise error from exception(fault).with_traceback(_traceback(_sites.find(fault.site)))
 
 
 def exception(fault: _core.Fault) -> BaseException:
@@ -241,7 +246,8 @@ def _located(fault: _core.Fault, problem: str, hint: str | None = None) -> str:
         lines.append(f"file: {fault.source}")
     if fault.site:
         site = _sites.find(fault.site)
-        lines.append(f"at {site.file}:{site.line}: {site.text()}".rstrip(": "))
+        text = site.text()
+        lines.append(f"at {site.file}:{site.line}" + (f": {text}" if text else ""))
     if hint is not None:
         lines.append(f"hint: {hint}")
     return "\n  ".join(lines)

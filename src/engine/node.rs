@@ -80,8 +80,16 @@ struct Target {
     value: Weak<Value>,
     meta: Meta,
     samples: usize,
-    /// The contiguous block of a uniform output; the first sample to be made says how large.
-    block: Mutex<Option<Space>>,
+    block: Mutex<Block>,
+}
+
+/// Where the samples of an output go. The first to be made decides.
+enum Block {
+    Undecided,
+    /// All into one block; the space is that of its first sample.
+    Shared(Space),
+    /// Each into memory of its own, which can be let go on its own.
+    Separate,
 }
 
 /// The unit of work: one sample of a node, or a whole node that needs its batch at once.
@@ -109,7 +117,7 @@ impl Node {
         for Output { meta, samples } in outputs {
             let handle = Value::pending(meta.clone(), samples);
             let value = Arc::downgrade(handle.value());
-            targets.push(Target { value, meta, samples, block: Mutex::new(None) });
+            targets.push(Target { value, meta, samples, block: Mutex::new(Block::Undecided) });
             handles.push(handle);
         }
         let tasks = if call.operator.work.is_whole_batch() { 1 } else { call.samples };
@@ -162,6 +170,9 @@ impl Node {
             return;
         }
         // Each task's guard in `missing` keeps it from running before this is through.
+        if self.call.operator.work.is_whole_batch() {
+            self.call.inputs.iter().for_each(|input| input.value.read_as_a_whole());
+        }
         for task in 0..self.tasks() {
             self.for_each_slot(task, |input, slot| {
                 if !input.value.is_lost() {
@@ -266,17 +277,23 @@ impl Node {
         }
         let device = self.call.device.accelerator();
         let bytes = desc.bytes();
-        let whole = bytes.checked_mul(target.samples);
-        if let (true, 2.., Some(whole)) = (target.meta.uniform, target.samples, whole) {
-            let mut block = target.block.lock().unwrap_or_else(PoisonError::into_inner);
-            if block.is_none() {
-                self.count_bytes(whole);
-                *block = Some(Space::new(desc.clone(), device.allocate(whole)?, 0));
-            }
-            if let Some(block) = block.as_ref().filter(|block| block.desc == desc) {
-                return Ok(Space::new(desc, block.buffer().clone(), sample * bytes));
+        let mut block = target.block.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Block::Undecided = *block {
+            let whole = bytes.checked_mul(target.samples).filter(|_| target.wants_block());
+            *block = match whole {
+                Some(whole) => {
+                    self.count_bytes(whole);
+                    Block::Shared(Space::new(desc.clone(), device.allocate(whole)?, 0))
+                }
+                None => Block::Separate,
+            };
+        }
+        if let Block::Shared(first) = &*block {
+            if first.desc == desc {
+                return Ok(Space::new(desc, first.buffer().clone(), sample * bytes));
             }
         }
+        drop(block);
         self.count_bytes(bytes);
         Ok(Space::new(desc, device.allocate(bytes)?, 0))
     }
@@ -332,6 +349,15 @@ impl Node {
             self.pool.node_done(self);
         }
         ready
+    }
+}
+
+impl Target {
+    /// Whether the samples should lie side by side: they are alike, and somebody could tell. An
+    /// intermediate that nobody holds does better with memory that goes back sample by sample.
+    fn wants_block(&self) -> bool {
+        let seen = || self.value.upgrade().is_some_and(|value| value.is_read_as_a_whole());
+        self.meta.uniform && self.samples > 1 && seen()
     }
 }
 

@@ -59,7 +59,10 @@ struct Queue {
     idle: usize,
     /// Workers that are running a task.
     running: usize,
-    started: bool,
+    /// Workers that run a user's function which waits for other work.
+    waiting: usize,
+    /// All workers there are.
+    workers: usize,
     closed: bool,
 }
 
@@ -69,6 +72,9 @@ struct Run {
     next: usize,
     end: usize,
 }
+
+/// Threads at most that stand in for workers which wait.
+const MOST_STAND_INS: usize = 512;
 
 static POOLS: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
@@ -148,7 +154,7 @@ impl Pool {
             let (next, end) = (run[0], run[run.len() - 1] + 1);
             queue.cold.push_back(Run { node: node.clone(), next, end });
         }
-        self.shared.wake(queue, ready.len());
+        self.shared.wake(queue);
     }
 
     /// Queues tasks whose inputs have arrived, each in its node's pool.
@@ -161,7 +167,7 @@ impl Pool {
                 abandon(vec![task]);
             } else {
                 queue.hot.push(task);
-                shared.wake(queue, 1);
+                shared.wake(queue);
             }
         }
     }
@@ -210,27 +216,25 @@ impl Shared {
         true
     }
 
-    /// Wakes workers for so many new tasks. One at most: each woken worker wakes the next while
-    /// there is more to do, so the submitting thread pays for a single system call.
-    fn wake(self: &Arc<Shared>, mut queue: MutexGuard<'_, Queue>, tasks: usize) {
-        if tasks == 0 {
+    /// Sees to it that a worker looks at the queue. One at most: each worker that finds more to do
+    /// than it takes does the same, so that a submitting thread pays for a single system call.
+    fn wake(self: &Arc<Shared>, mut queue: MutexGuard<'_, Queue>) {
+        if !queue.has_tasks() {
             return;
         }
-        if !queue.started {
-            queue.started = true;
-            for index in 0..self.threads {
-                let shared = self.clone();
-                let named = thread::Builder::new().name(format!("penstock-{index}"));
-                // With fewer threads than asked for the work still gets done; with none, a
-                // waiting caller would hang, so that is fatal.
-                let spawned = named.spawn(move || shared.work());
-                assert!(spawned.is_ok() || index > 0, "the system refuses to start a thread");
-            }
+        if queue.idle > 0 {
+            drop(queue);
+            return self.work.notify_one();
         }
-        let sleeper = queue.idle > 0;
-        drop(queue);
-        if sleeper {
-            self.work.notify_one();
+        if queue.workers < self.threads + queue.waiting.min(MOST_STAND_INS) {
+            queue.workers += 1;
+            let shared = self.clone();
+            let named = thread::Builder::new().name("penstock".into());
+            if named.spawn(move || shared.work()).is_err() {
+                queue.workers -= 1;
+                // With a worker there is progress; without one, callers would wait for ever.
+                assert!(queue.workers > 0, "the system refuses to start a thread");
+            }
         }
     }
 
@@ -268,19 +272,19 @@ impl Shared {
     }
 
     /// Waits for a task; `None` when there will be no more.
-    fn next_task(&self) -> Option<Task> {
+    fn next_task(self: &Arc<Shared>) -> Option<Task> {
         let mut queue = lock(&self.queue);
         loop {
             if queue.closed {
                 return None;
             }
             if let Some(task) = self.take(&mut queue) {
-                let more = queue.idle > 0 && queue.has_tasks();
-                drop(queue);
-                if more {
-                    self.work.notify_one();
-                }
+                self.wake(queue);
                 return Some(task);
+            }
+            if queue.workers > self.threads + queue.waiting {
+                queue.workers -= 1;
+                return None;
             }
             queue.idle += 1;
             queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
@@ -325,23 +329,26 @@ fn on_worker() -> bool {
     WORKER.with_borrow(Option::is_some)
 }
 
-/// On a worker thread, runs tasks until `done` or the deadline, and returns true: a user's
-/// function that waits must not starve what it waits for. Elsewhere returns false at once.
-pub fn help_until(deadline: Instant, done: &dyn Fn() -> bool) -> bool {
-    let Some(shared) = WORKER.with_borrow(Clone::clone) else {
-        return false;
-    };
-    while !done() && Instant::now() < deadline {
-        let task = shared.take(&mut lock(&shared.queue));
-        match task {
-            Some(task) => {
-                shared.run_chain(task);
-                shared.rest();
-            }
-            None => thread::sleep(Duration::from_micros(200)),
-        }
+/// A worker that waits, in a user's function, lets the pool have another thread meanwhile: what it
+/// waits for may be in the queue. Elsewhere this does nothing.
+pub fn stand_in() -> Option<StandIn> {
+    let shared = WORKER.with_borrow(Clone::clone)?;
+    let mut queue = lock(&shared.queue);
+    queue.waiting += 1;
+    queue.running = queue.running.saturating_sub(1);
+    shared.wake(queue);
+    Some(StandIn(shared))
+}
+
+/// Ends when the worker goes on.
+pub struct StandIn(Arc<Shared>);
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        let mut queue = lock(&self.0.queue);
+        queue.waiting = queue.waiting.saturating_sub(1);
+        queue.running += 1;
     }
-    true
 }
 
 /// Fails tasks that will not run, and all that waits for them.

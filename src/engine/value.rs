@@ -1,7 +1,7 @@
 //! Values that may not be there yet.
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,8 @@ pub struct Value {
     unfinished: AtomicUsize,
     /// Handles outside of the engine: as long as there is one, somebody may read any sample.
     handles: AtomicUsize,
+    /// Whether a node reads the whole batch at once.
+    gathered: AtomicBool,
     /// The node to run before this can be read, while nobody has asked for it.
     deferred: Mutex<Option<Arc<Node>>>,
     finished: (Mutex<()>, Condvar),
@@ -67,6 +69,7 @@ impl Value {
             slots: states.map(|state| Mutex::new(Slot { state, readers: 0 })).collect(),
             unfinished: AtomicUsize::new(unfinished),
             handles: AtomicUsize::new(0),
+            gathered: AtomicBool::new(false),
             deferred: Mutex::new(None),
             finished: (Mutex::new(()), Condvar::new()),
             epoch: epoch(),
@@ -112,9 +115,19 @@ impl Value {
         self.epoch != epoch() && !self.is_finished()
     }
 
+    /// Announces a node that reads the whole batch at once.
+    pub fn read_as_a_whole(&self) {
+        self.gathered.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody, in the engine or outside, could take all samples for one array.
+    pub fn is_read_as_a_whole(&self) -> bool {
+        self.gathered.load(Ordering::Relaxed) || self.handles.load(Ordering::Relaxed) > 0
+    }
+
     /// What became of a sample; `None` when it is not there yet.
     pub fn peek(&self, index: usize) -> Option<Outcome> {
-        match &lock(&self.slots[index]).state {
+        match &lock(self.slots.get(index)?).state {
             State::Pending(_) => None,
             State::Ready(sample) => Some(Ok(sample.clone())),
             State::Failed(fault) => Some(Err(fault.clone())),
@@ -185,15 +198,13 @@ impl Value {
     }
 
     /// Waits until all samples are there or have failed, at most this long; says whether they
-    /// are. A worker thread that waits (in a user's function) runs other tasks meanwhile.
+    /// are.
     pub fn wait(&self, at_most: Duration) -> bool {
         if self.is_finished() || self.is_lost() {
             return true;
         }
+        let _standing_in = pool::stand_in();
         let deadline = Instant::now() + at_most;
-        if pool::help_until(deadline, &|| self.is_finished()) {
-            return self.is_finished();
-        }
         let mut guard = lock(&self.finished.0);
         while !self.is_finished() {
             let now = Instant::now();

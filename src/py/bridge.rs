@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use smallvec::SmallVec;
 
 use super::fault::Raised;
-use super::pool::PyPool;
+use super::pool::{PyPool, rest_in_peace};
 use super::submit::Invocation;
 use super::value::PyValue;
 use crate::engine::{Meta, Value};
@@ -47,7 +48,7 @@ impl BatchKernel for Function {
 impl Function {
     fn call(&self, py: Python<'_>, inputs: &[&[Sample]]) -> PyResult<SmallVec<[Sample; 1]>> {
         let values = inputs.iter().map(|row| self.value(row));
-        let results = self.function.bind(py).call1(PyTuple::new(py, values)?)?;
+        let results = call_object(self.function.bind(py), &PyTuple::new(py, values)?)?;
         let results = results.cast::<PyTuple>()?;
         let mut samples = SmallVec::new();
         for result in results.iter() {
@@ -75,6 +76,32 @@ impl Function {
         };
         PyValue::new(Value::ready(meta, row.to_vec()), self.batch)
     }
+}
+
+/// Calls a function that may be caught by the end of the interpreter.
+fn call_object<'py>(
+    function: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    unsafe extern "C-unwind" {
+        fn PyObject_CallObject(
+            callable: *mut ffi::PyObject,
+            args: *mut ffi::PyObject,
+        ) -> *mut ffi::PyObject;
+    }
+    /// Dropped by an unwinding thread only: one that the interpreter wants to end.
+    struct Caught;
+    impl Drop for Caught {
+        fn drop(&mut self) {
+            rest_in_peace();
+        }
+    }
+    let caught = Caught;
+    // SAFETY: both are live objects, and the GIL is held.
+    let result = unsafe { PyObject_CallObject(function.as_ptr(), args.as_ptr()) };
+    std::mem::forget(caught);
+    // SAFETY: a new reference, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(function.py(), result) }
 }
 
 /// Runs `function` on a worker, once its inputs are there. It is given values and returns a tuple

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use smallvec::SmallVec;
 
 use super::import::{ready, wrap};
+use super::pool::ends_elsewhere;
 use super::value::PyValue;
 use crate::value::{DType, Desc, Sample, Shape, Strides, contiguous_strides, extent};
 
@@ -120,6 +121,24 @@ impl Exported {
         Box::new(Exported { _sample: sample, shape, strides })
     }
 
+    /// Lets the memory go, on whatever thread a consumer does that.
+    fn release(self: Box<Exported>) {
+        if !self._sample.buffer().is_foreign() {
+            return;
+        }
+        // The owner is an object of Python's. A consumer may have let go of the GIL inside of a
+        // call of ours, so that only the interpreter knows whether this thread has it.
+        // SAFETY: asking for the GIL is allowed on any thread of a living interpreter.
+        unsafe {
+            if ends_elsewhere() || ffi::Py_IsInitialized() == 0 {
+                return std::mem::forget(self);
+            }
+            let state = ffi::PyGILState_Ensure();
+            Python::attach(|_| drop(self));
+            ffi::PyGILState_Release(state);
+        }
+    }
+
     fn tensor(&mut self) -> Tensor {
         let sample = &self._sample;
         Tensor {
@@ -140,7 +159,7 @@ unsafe extern "C" fn delete(managed: *mut Managed) {
     // SAFETY: both were leaked from boxes of these types.
     unsafe {
         let managed = Box::from_raw(managed);
-        drop(Box::from_raw(managed.context.cast::<Exported>()));
+        Exported::release(Box::from_raw(managed.context.cast()));
     }
 }
 
@@ -150,7 +169,7 @@ unsafe extern "C" fn delete_versioned(managed: *mut ManagedVersioned) {
     // SAFETY: both were leaked from boxes of these types.
     unsafe {
         let managed = Box::from_raw(managed);
-        drop(Box::from_raw(managed.context.cast::<Exported>()));
+        Exported::release(Box::from_raw(managed.context.cast()));
     }
 }
 

@@ -32,7 +32,10 @@ impl PyFault {
             Cause::Forked => ("forked",).into_pyobject(py),
             Cause::Stopped => ("stopped",).into_pyobject(py),
             Cause::Python(raised) => match raised.downcast_ref::<Raised>() {
-                Some(Raised(error)) => ("python", error.value(py)).into_pyobject(py),
+                // Made anew each time, with the traceback of the function and of no reader.
+                Some(Raised(error)) => {
+                    ("python", error.clone_ref(py).into_value(py)).into_pyobject(py)
+                }
                 None => ("internal", "a foreign exception").into_pyobject(py),
             },
             Cause::Internal(text) => ("internal", text).into_pyobject(py),

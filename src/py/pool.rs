@@ -1,6 +1,7 @@
 //! Pools, and what the process goes through.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use pyo3::prelude::*;
@@ -12,11 +13,38 @@ const SLICE: Duration = Duration::from_millis(50);
 
 /// Calls `wait` without the GIL until it says true. Signals are handled meanwhile.
 pub fn wait_for(py: Python<'_>, wait: impl Fn(Duration) -> bool + Send + Sync) -> PyResult<()> {
-    while !py.detach(|| wait(SLICE)) {
+    let patient = || {
+        let done = wait(SLICE);
+        if ends_elsewhere() {
+            rest_in_peace();
+        }
+        done
+    };
+    while !py.detach(patient) {
         py.check_signals()?;
     }
     Ok(())
 }
+
+/// The thread that ends the program, once it does.
+static ENDS: OnceLock<ThreadId> = OnceLock::new();
+
+/// Whether another thread is ending the program: this one can only be a daemon, which must not
+/// touch the interpreter again.
+pub fn ends_elsewhere() -> bool {
+    ENDS.get().is_some_and(|ender| *ender != thread::current().id())
+}
+
+/// Until CPython 3.14, a thread that asks for the GIL of an ended interpreter is unwound from
+/// within, which must not reach Rust. Standing still is what later versions do.
+pub fn rest_in_peace() -> ! {
+    loop {
+        thread::park();
+    }
+}
+
+/// How long the end of the program waits for users' functions.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Worker threads.
 #[pyclass(name = "Pool", module = "penstock._core", frozen)]
@@ -68,5 +96,6 @@ pub fn fork_child() {
 
 #[pyfunction]
 pub fn shut_down(py: Python<'_>) {
-    py.detach(|| engine::shut_down(Duration::from_secs(5)));
+    let _ = ENDS.set(thread::current().id());
+    py.detach(|| engine::shut_down(GRACE));
 }

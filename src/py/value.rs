@@ -63,15 +63,15 @@ impl PyValue {
         wait_for(py, |at_most| self.handle.wait(at_most))
     }
 
-    /// The sample, once it is there. `Err` when it failed: callers wait and look first.
+    /// The sample, once it is there; what went wrong with the value otherwise.
     pub fn sample(&self, py: Python<'_>, index: usize) -> PyResult<Sample> {
-        self.settle(py)?;
-        if index >= self.handle.len() {
-            return Err(PyIndexError::new_err("sample index out of range"));
+        if let Some(fault) = self.wait(py)? {
+            let errors = py.import("penstock._errors")?;
+            errors.call_method1("raise_fault", (fault,))?;
         }
         match self.handle.peek(index) {
             Some(Ok(sample)) => Ok(sample),
-            _ => Err(PyRuntimeError::new_err("the sample failed; wait() has its fault")),
+            _ => Err(PyIndexError::new_err("sample index out of range")),
         }
     }
 

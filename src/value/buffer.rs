@@ -64,6 +64,11 @@ impl Buffer {
         self.len == 0
     }
 
+    /// Whether the memory is somebody else's.
+    pub fn is_foreign(&self) -> bool {
+        matches!(self.origin, Origin::Foreign { .. })
+    }
+
     /// Whether an export may hand out a writable view.
     pub fn writable(&self) -> bool {
         match &self.origin {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from penstock._define import REQUIRED, Data, Like, operator
+from penstock._argument import REQUIRED
+from penstock._define import Data, Like, operator
 from penstock._dtype import DType
 
 

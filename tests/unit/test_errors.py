@@ -1,0 +1,384 @@
+"""What users read when something is wrong, and where they are pointed to."""
+
+import inspect
+import re
+import subprocess
+import sys
+import textwrap
+import traceback
+
+import numpy as np
+import pytest
+
+import penstock as ndd
+from penstock import _core, _errors
+from penstock._array import wrap
+from penstock._context import EvalContext
+from penstock._define import OPERATORS, Data, Like, PerSample, operator
+from penstock._sites import here
+
+MODES = list(ndd.EvalMode)
+SYNCHRONOUS = (ndd.EvalMode.sync_cpu, ndd.EvalMode.sync_full)
+
+
+@operator()
+def probe(input: Data, *, action: PerSample[int] = 0, sleep: PerSample[int] = 0) -> Like:
+    """Misbehave when told to: action 1 fails, 2 panics, 3 breaks its promise."""
+    return Like(input)
+
+
+@operator(kernel="copy", devices="cpu")
+def host_only(input: Data) -> Like:
+    """Copy, but never on a gpu."""
+    return Like(input)
+
+
+for name in ("probe", "host_only"):  # known here only
+    del OPERATORS[name]
+
+IMAGE = ndd.tensor(np.zeros((2, 2, 3), np.uint8), layout="HWC")
+BATCH = ndd.batch([[1, 2], [3]])
+
+
+def run_python(function, *inputs):
+    """A call of a user's function, on a worker."""
+    values = [value._value for value in inputs]
+    pool = EvalContext.current()._native_pool()
+    made = _core.call(
+        "mine", function, values, None, [(None, None, None)], here(), pool, deferred=False
+    )
+    return wrap(made[0])
+
+
+def raise_key_error(*values):
+    raise KeyError("raised by the user's function")
+
+
+def in_a_process(code):
+    """What a program writes; it must end well."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def read_in_a_fork():
+    text = in_a_process("""
+        import os
+        import penstock as ndd
+        from penstock._define import Data, Like, operator
+        @operator()
+        def probe(input: Data, *, action: int = 0, sleep: int = 0) -> Like:
+            return Like(input)
+        late = probe(ndd.tensor([1]), sleep=500_000)
+        child = os.fork()
+        if child == 0:
+            try:
+                late.evaluate()
+            except RuntimeError as error:
+                print(error, flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+    """)
+    raise RuntimeError(text)
+
+
+def read_at_the_end():
+    text = in_a_process("""
+        import atexit
+        def late():
+            try:
+                probe(ndd.tensor([1])).evaluate()
+            except RuntimeError as error:
+                print(error)
+        atexit.register(late)  # before penstock's own, so that it runs after that
+        import penstock as ndd
+        from penstock._define import Data, Like, operator
+        @operator()
+        def probe(input: Data, *, action: int = 0, sleep: int = 0) -> Like:
+            return Like(input)
+        probe(ndd.tensor([1])).evaluate()
+    """)
+    raise RuntimeError(text)
+
+
+AT_CALL = {
+    "unknown_argument": (lambda: ndd.flip(IMAGE, horizontl=1), TypeError, "horizontl.*horizontal"),
+    "missing_input": (lambda: ndd.flip(None), TypeError, "flip.*'input'.*None"),
+    "missing_argument": (lambda: ndd.cast(IMAGE), TypeError, "cast.*'dtype'"),
+    "wrong_argument": (
+        lambda: ndd.flip(IMAGE, vertical="up"),
+        TypeError,
+        "flip: `vertical` must be an integer, got 'up'",
+    ),
+    "argument_overflow": (
+        lambda: ndd.flip(IMAGE, vertical=2**70),
+        OverflowError,
+        f"flip: `vertical` must be an integer.*{2**70}",
+    ),
+    "batch_sizes_differ": (lambda: BATCH + ndd.batch([1]), ValueError, "1 != 2"),
+    "bad_batch_size": (lambda: ndd.copy(1, batch_size=0), ValueError, "copy: `batch_size`.*0"),
+    "wrong_rank": (lambda: ndd.flip([1]), ValueError, "flip.*dimensions 1 .*HWC"),
+    "wrong_layout": (
+        lambda: ndd.flip(ndd.tensor([[1]], layout="HW")),
+        ValueError,
+        'flip: the layout "HW".*HWC',
+    ),
+    "layout_length": (lambda: ndd.tensor([1], layout="HW"), ValueError, '"HW".* 2 .* 1'),
+    "gpu_input_on_cpu": (
+        lambda: ndd.flip(IMAGE.gpu(), device="cpu"),
+        ValueError,
+        r'flip.*device="cpu".*\.cpu\(\)',
+    ),
+    "not_on_gpu": (
+        lambda: host_only(IMAGE, device="gpu"),
+        ValueError,
+        r"host_only.*cpu only.*\.cpu\(\)",
+    ),
+    "mixed_devices": (lambda: IMAGE + IMAGE.gpu(), ValueError, r"\+.*gpu:0.*\.cpu\(\)"),
+    "not_subscriptable": (lambda: BATCH[0], TypeError, "tensors"),
+    "not_data": (lambda: ndd.tensor(object()), TypeError, "tensor of <object.*expected"),
+    "integer_overflow": (
+        lambda: ndd.tensor([1, 2**40]),
+        OverflowError,
+        f"{2**40}.*dtype=int64",
+    ),
+    "not_on_host": (lambda: np.asarray(IMAGE.gpu()), TypeError, r"\.cpu\(\)"),
+}
+
+FROM_THE_ENGINE = {
+    "argument": (
+        lambda: ndd.flip(IMAGE, vertical=[1, 2]).evaluate(),
+        RuntimeError,
+        "flip: .*`vertical` needs one number",
+    ),
+    "input": (
+        lambda: (ndd.tensor([1, 2]) + ndd.tensor([1, 2, 3])).evaluate(),
+        RuntimeError,
+        r"\+: .*2.*3",
+    ),
+    "index": (lambda: IMAGE[5].evaluate(), IndexError, "index 5 .* axis 0 of length 2"),
+    "ragged": (
+        lambda: ndd.as_tensor(BATCH).evaluate(),
+        ValueError,
+        r"sample 1 is \(1,\), sample 0 is \(2,\)(.|\n)*pad=True",
+    ),
+    "memory": (
+        # 2**48 bytes are more than a process can address.
+        lambda: (
+            ndd.tensor(np.zeros((2**24, 1), np.uint8)) + ndd.tensor(np.zeros(2**24, np.uint8))
+        ).evaluate(),
+        MemoryError,
+        str(2**48),
+    ),
+    "forked": (read_in_a_fork, RuntimeError, "forked"),
+    "stopped": (read_at_the_end, RuntimeError, "ending"),
+    "python": (lambda: run_python(raise_key_error, IMAGE).evaluate(), KeyError, "the user's"),
+    "internal": (lambda: probe(IMAGE, action=2).evaluate(), RuntimeError, "panic(.|\n)*report"),
+}
+
+
+@pytest.fixture
+def emulated(monkeypatch):
+    from penstock import _device
+
+    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
+    _device._policy.cache_clear()
+    yield
+    _device._policy.cache_clear()
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize("kind", [*AT_CALL, *FROM_THE_ENGINE])
+def test_every_kind_of_error_is_raised_and_reads_well(kind):
+    call, error, text = {**AT_CALL, **FROM_THE_ENGINE}[kind]
+    with pytest.raises(error) as caught:
+        call()
+    assert re.search(text, str(caught.value)), caught.value
+
+
+def test_no_kind_of_error_is_left_out():
+    worded = {
+        name
+        for name, function in vars(_errors).items()
+        if inspect.isfunction(function) and not name.startswith("_")
+    }
+    assert worded - {"raise_fault", "exception"} == set(AT_CALL)
+    assert set(_errors._KINDS) == set(FROM_THE_ENGINE)
+
+
+def outcome(mode, call):
+    """What a failing call raises in a mode, and whether that is at the call."""
+    with mode:
+        try:
+            value = call()
+        except Exception as error:
+            return error, True
+        try:
+            value.evaluate()
+        except Exception as error:
+            return error, False
+    raise AssertionError("nothing was raised")
+
+
+FAILING = {
+    "operator": lambda: probe(BATCH, action=ndd.batch([0, 1])),
+    "panic": lambda: probe(BATCH, action=2),
+    "flip": lambda: ndd.flip(IMAGE, horizontal=ndd.tensor([1, 2])),
+    "index": lambda: IMAGE[7],
+    "slice": lambda: BATCH.slice[1],
+    "plus": lambda: BATCH + ndd.tensor([1, 2, 3]),
+    "stack": lambda: ndd.as_tensor(BATCH),
+    "class": lambda: ndd.Tensor(BATCH),
+    "function": lambda: probe(ndd.copy(IMAGE), action=1),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_every_mode_raises_the_same_error_with_the_user_s_line(name):
+    call = FAILING[name]
+    line = call.__code__.co_firstlineno
+    texts, types = set(), set()
+    for mode in MODES:
+        error, at_call = outcome(mode, call)
+        assert at_call == (mode in SYNCHRONOUS), mode
+        texts.add(str(error))
+        types.add(type(error))
+        if at_call:
+            assert error.__cause__ is None
+            frames = traceback.extract_tb(error.__traceback__)
+            assert (__file__, line) in [(frame.filename, frame.lineno) for frame in frames]
+        else:
+            cause = error.__cause__
+            assert type(cause) is type(error)
+            assert str(cause) == str(error)
+            last = traceback.extract_tb(cause.__traceback__)[-1]
+            assert (last.filename, last.lineno, last.name) == (__file__, line, "<lambda>")
+    assert len(types) == 1
+    [text] = texts
+    assert f"at {__file__}:{line}: " in text
+    assert f'"{name}": lambda' in text, "the line itself is shown"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_data_of_others_fails_at_the_call_in_every_mode(mode):
+    given = ndd.as_batch([np.zeros(3), np.zeros(2)])
+    with mode, pytest.raises(IndexError, match="sample 1") as caught:
+        given.slice[2]
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ten_operators_on_a_broken_first_step_report_that_step_once(mode):
+    value, first_line = BATCH, None
+    with mode:
+        try:
+            first_line = inspect.currentframe().f_lineno + 1
+            value = probe(value, action=1)
+            for _ in range(5):
+                value = ndd.copy(value + 1)
+            value.evaluate()
+        except RuntimeError as error:
+            raised = error
+    assert str(raised).startswith("probe: sample 0: ")
+    assert f":{first_line}: value = probe(value, action=1)" in str(raised)
+    whole = "".join(traceback.format_exception(raised))
+    # Once as the error and once as its cause, which has the line for its traceback.
+    assert whole.count("`action` says to fail") == (1 if mode in SYNCHRONOUS else 2)
+    chain, error = 0, raised
+    while error is not None:
+        chain, error = chain + 1, error.__cause__ or error.__context__
+    assert chain == (1 if mode in SYNCHRONOUS else 2)
+
+
+def test_a_failed_value_raises_at_every_read_but_tells_what_was_promised():
+    failed = ndd.cast(probe(BATCH, action=1), dtype=ndd.float32)
+    for read in (
+        lambda: failed.evaluate(),
+        lambda: failed.shape,
+        lambda: repr(failed),
+        lambda: failed.torch(pad=True),
+        lambda: ndd.as_tensor(failed, pad=True).evaluate(),
+        lambda: [np.asarray(sample) for sample in failed],
+        lambda: failed.source_info,
+        lambda: failed.tensors[0].item(),
+        lambda: ndd.batch([failed.tensors[0]]),
+        lambda: (failed + 1).evaluate(),
+    ):
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="says to fail"):
+                read()
+    assert (str(failed.dtype), failed.ndim, failed.layout) == ("f32", 1, None)
+    assert (failed.batch_size, failed.device) == (2, ndd.Device.CPU)
+
+
+def test_errors_of_two_reads_are_two_objects():
+    failed = probe(BATCH, action=1)
+    errors = [pytest.raises(RuntimeError, failed.evaluate).value for _ in range(2)]
+    assert errors[0] is not errors[1]
+    assert len(traceback.extract_tb(errors[1].__traceback__)) < 6
+
+
+def test_a_dropped_failure_is_silent(capfd):
+    probe(BATCH, action=1)
+    probe(BATCH, action=2)
+    ndd.tensor([1]).evaluate()
+    EvalContext.current().evaluate_all()
+    ndd.EvalContext.current()._native_pool().drain()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_sample_that_failed_is_named():
+    failed = probe(ndd.batch([1, 2, 3]), action=ndd.batch([0, 0, 1]))
+    with pytest.raises(RuntimeError, match="^probe: sample 2: "):
+        failed.evaluate()
+
+
+def test_out_of_range_is_both_what_python_and_the_original_raise():
+    assert issubclass(_errors.OutOfRangeError, IndexError)
+    assert issubclass(_errors.OutOfRangeError, RuntimeError)
+
+
+def test_exceptions_of_user_functions_keep_their_type_and_object():
+    failed = run_python(raise_key_error, IMAGE)
+    with pytest.raises(KeyError) as caught:
+        failed.evaluate()
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    names = [frame.name for frame in frames]
+    if caught.value.__cause__ is not None:
+        frames = traceback.extract_tb(caught.value.__cause__.__traceback__)
+        names += [frame.name for frame in frames]
+    assert "raise_key_error" in names
+
+
+def test_a_wrong_argument_that_is_large_or_broken_does_not_hide_the_error():
+    large = ndd.tensor(np.zeros(1000))
+    with pytest.raises(TypeError, match="cast: `dtype`") as caught:
+        ndd.cast(IMAGE, dtype=large)
+    assert len(str(caught.value)) < 300
+    with pytest.raises(TypeError, match="cast: `dtype`"):
+        ndd.cast(IMAGE, dtype=probe(BATCH, action=1))
+
+    class Unprintable:
+        def __repr__(self):
+            raise RuntimeError("no text")
+
+    with pytest.raises(TypeError, match="Unprintable"):
+        ndd.tensor(Unprintable())
+    with pytest.raises(TypeError, match="horizontal"):
+        ndd.flip(IMAGE, horizontal=Unprintable())
+
+
+def test_a_line_is_shown_as_it_is_written():
+    for failed in [IMAGE[9] for _ in "x"]:
+        with pytest.raises(IndexError, match=r'for failed in \[IMAGE\[9\] for _ in "x"\]:$'):
+            failed.evaluate()
+
+
+def test_work_goes_on_after_errors_and_panics():
+    for action in (1, 2, 3):
+        failed = probe(BATCH, action=action)
+        assert np.asarray((BATCH + action).tensors[1]).tolist() == [3 + action]
+        with pytest.raises(RuntimeError):
+            failed.evaluate()

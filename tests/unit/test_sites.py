@@ -1,0 +1,124 @@
+"""Which line of the user's program a call comes from."""
+
+import functools
+import inspect
+import threading
+
+import numpy as np
+import pytest
+
+import penstock as ndd
+from penstock import _sites
+
+BATCH = ndd.batch([[1, 2]])
+
+
+def this_line():
+    return inspect.currentframe().f_back.f_lineno
+
+
+def text_of(call):
+    failed = call()
+    with pytest.raises(IndexError) as caught:
+        failed.evaluate()
+    return str(caught.value)
+
+
+def test_a_line_has_one_number():
+    numbers = {_sites.here() for _ in range(3)}
+    other = _sites.here()
+    assert len(numbers) == 1
+    assert other not in numbers
+    found = _sites.find(other)
+    assert (found.file, found.function) == (__file__, "test_a_line_has_one_number")
+    assert found.text() == "other = _sites.here()"
+
+
+def test_number_zero_is_no_line():
+    assert _sites.find(0).file == ""
+    assert _sites.here() != 0
+
+
+def fail():
+    return BATCH.slice[9]
+
+
+def test_the_innermost_line_outside_of_the_package_is_meant():
+    def outer():
+        return fail()
+
+    line = inspect.getsourcelines(fail)[1] + 1
+    assert f"at {__file__}:{line}: return BATCH.slice[9]" in text_of(outer)
+
+
+def test_calls_through_the_interpreter_itself_are_found():
+    partial = functools.partial(lambda: BATCH.slice[9])
+    assert f"{__file__}:{this_line() - 1}: " in text_of(partial)
+    assert f"{__file__}:{this_line()}: " in text_of(lambda: next(map(BATCH.slice.__getitem__, [9])))
+
+
+def test_operators_of_python_are_found():
+    bad = ndd.tensor([1, 2, 3])
+    total = bad + ndd.tensor([1, 2]); line = this_line()  # noqa: E702
+    with pytest.raises(RuntimeError, match=f":{line}: total = bad"):
+        total.evaluate()
+    total = np.arange(3) + BATCH if False else [1, 2, 3] + BATCH
+    with pytest.raises(RuntimeError, match=f":{this_line() - 1}: total = np"):
+        total.evaluate()
+
+
+def test_code_without_a_file_has_its_line_but_no_text():
+    scope = {"BATCH": BATCH}
+    exec("\n\nfailed = BATCH.slice[9]", scope)
+    text = text_of(lambda: scope["failed"])
+    assert text.endswith("at <string>:3")
+    try:
+        scope["failed"].evaluate()
+    except IndexError as error:
+        assert error.__cause__.__traceback__.tb_lineno == 3
+
+
+def test_other_threads_have_their_own_line():
+    made = []
+
+    def work():
+        made.append(BATCH.slice[9])
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert "made.append(BATCH.slice[9])" in text_of(lambda: made[0])
+
+
+def test_a_folder_whose_name_begins_alike_is_not_the_package(tmp_path):
+    package = _sites._PACKAGE.rstrip("/")
+    source = "def call(batch):\n    return batch.slice[9]\n"
+    scope = {}
+    exec(compile(source, f"{package}_extras/more.py", "exec"), scope)
+    assert f"{package}_extras/more.py:2" in text_of(lambda: scope["call"](BATCH))
+
+
+def test_the_functions_written_for_operators_are_passed_over():
+    failed = ndd.flip(ndd.tensor(np.zeros((2, 2, 3))), horizontal=[1, 0])
+    with pytest.raises(RuntimeError, match=r"failed = ndd\.flip\(ndd\.tensor"):
+        failed.evaluate()
+
+
+def test_many_threads_number_the_same_lines_alike():
+    start, seen = threading.Barrier(8), []
+
+    def work():
+        start.wait()
+        scope = {"here": _sites.here}
+        code = compile("\n".join(f"n{i} = here()" for i in range(200)), "same.py", "exec")
+        exec(code, scope)
+        seen.append([scope[f"n{i}"] for i in range(200)])
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 8
+    assert all(numbers == seen[0] for numbers in seen)
+    assert len(set(seen[0])) == 200
