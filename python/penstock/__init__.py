@@ -63,6 +63,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+# Modules of operators, such as `penstock.math`, which load on first use.
+_NAMESPACES = ("math", "random", "reductions", "transforms")
+
 # Names that load on first use, by the module that has them.
 _LAZY = {
     name: module
@@ -77,6 +80,8 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
+    if name in _NAMESPACES:
+        return importlib.import_module(f"penstock.{name}")
     module = _LAZY.get(name)
     if module is None:
         raise AttributeError(f"module 'penstock' has no attribute '{name}'")
@@ -86,4 +91,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, *_NAMESPACES})

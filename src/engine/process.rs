@@ -11,7 +11,7 @@ static EPOCH: AtomicU32 = AtomicU32::new(0);
 
 /// How long `fork` waits for tasks that are running. A kernel that takes longer holds no lock of
 /// ours, so that going on without it is safe but for the moment in which it ends.
-const QUIESCE: Duration = Duration::from_secs(2);
+const QUIESCE: Duration = Duration::from_secs(1);
 
 pub fn epoch() -> u32 {
     EPOCH.load(Ordering::Relaxed)

@@ -2,12 +2,20 @@
 
 mod args;
 mod cast;
+mod coordinates;
 mod elementwise;
 mod generic;
 mod geometry;
+mod join;
 mod kernel;
+mod lookup;
 mod probe;
+mod random;
+mod reduce;
+mod regions;
 mod registry;
+mod sequence;
+mod shape;
 
 pub(crate) use args::args;
 pub use args::{Arg, ArgReader, FromArg, FromArgs};

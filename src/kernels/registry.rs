@@ -3,10 +3,26 @@
 use std::sync::{PoisonError, RwLock};
 
 use super::kernel::{Entry, Work};
-use super::{cast, elementwise, generic, geometry, probe};
+use super::{
+    cast, coordinates, elementwise, generic, geometry, join, lookup, probe, random, reduce,
+    regions, sequence, shape,
+};
 
-const TABLES: &[&[Entry]] =
-    &[cast::TABLE, elementwise::TABLE, generic::TABLE, geometry::TABLE, probe::TABLE];
+const TABLES: &[&[Entry]] = &[
+    cast::TABLE,
+    coordinates::TABLE,
+    elementwise::TABLE,
+    generic::TABLE,
+    geometry::TABLE,
+    join::TABLE,
+    lookup::TABLE,
+    probe::TABLE,
+    random::TABLE,
+    reduce::TABLE,
+    regions::TABLE,
+    sequence::TABLE,
+    shape::TABLE,
+];
 
 /// A kernel under the name that users know.
 #[derive(Clone)]

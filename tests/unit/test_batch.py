@@ -147,7 +147,7 @@ def test_every_operator_takes_an_empty_batch():
         "copy": ndd.copy(images),
         "number": images + 1,
         "tensor": images + ndd.tensor([1, 2, 3]),
-        "left": [1, 2, 3] + images,
+        "left": (1, 2, 3) + images,
         "batch": images + images,
         "index": images.slice[0],
         "range": images.slice[1:3, ::-1],
@@ -192,6 +192,13 @@ def test_a_tensor_with_a_layout_needs_one_for_its_samples():
     with pytest.raises(ValueError, match="dimensions"):
         ndd.batch(whole)
     assert ndd.batch(whole, layout="X").layout == "X"
+
+
+def test_an_empty_layout_drops_that_of_the_tensor():
+    for samples in ([1, 2], [[1], [2]]):
+        stacked = ndd.as_tensor(ndd.batch(samples), layout="NX"[: np.ndim(samples)])
+        again = ndd.as_batch(stacked, layout="")
+        assert (numbers(again), again.layout) == (samples, None)
 
 
 def test_the_first_sample_brings_the_layout():

@@ -266,7 +266,10 @@ def test_errors_of_an_array_method_pass_through():
 def test_memory_of_a_cuda_device_is_refused_in_words():
     class Cuda:
         __cuda_array_interface__ = {  # noqa: RUF012
-            "shape": (1,), "typestr": "<f4", "data": (4096, False), "version": 3
+            "shape": (1,),
+            "typestr": "<f4",
+            "data": (4096, False),
+            "version": 3,
         }
 
     for make in (ndd.tensor, ndd.as_tensor, ndd.as_batch, lambda x: ndd.batch([x])):
@@ -325,7 +328,7 @@ def test_lists_that_are_no_array_are_value_errors():
 
 
 def test_a_list_of_tensors_and_numbers_is_refused_in_words():
-    with pytest.raises((TypeError, ValueError), match="Tensor|tensor") as caught:
+    with pytest.raises((TypeError, ValueError), match=r"Tensor|tensor") as caught:
         ndd.tensor([ndd.tensor(1), 2])
     assert "int()" not in str(caught.value)
 

@@ -97,7 +97,7 @@ def test_signatures_tell_what_can_be_given_and_nothing_else(name):
         return_annotation=signature.empty,
     )
     names = re.findall(r"\w+(?==|,|\))", SIGNATURES[name])
-    assert [p for p in bare.parameters] == [n for n in names if n != "None"]
+    assert list(bare.parameters) == [n for n in names if n != "None"]
 
 
 # What holds for every operator, asked of the registry
@@ -215,7 +215,7 @@ def test_layouts_are_taken_by_rank_where_none_is_given(probe):
 
 
 def test_near_misses_are_offered(probe):
-    with pytest.raises(TypeError, match="'acton'; did you mean `action`?"):
+    with pytest.raises(TypeError, match=r"'acton'; did you mean `action`\?"):
         probe(IMAGE, acton=1, sleep=0)
     with pytest.raises(TypeError, match="'zzz'; it takes batch_size, device, action, sleep"):
         probe(IMAGE, zzz=1, sleep=0)

@@ -68,8 +68,9 @@ def test_one_worker_finishes_a_sample_before_it_begins_the_next():
         last = probe(probe(first))
         gate.set()
         np.asarray(last.tensors[0])
-        done = sum(first._value.pick(EvalContext.current()._native_pool(), [i]).finished
-                   for i in range(16))
+        done = sum(
+            first._value.pick(EvalContext.current()._native_pool(), [i]).finished for i in range(16)
+        )
         assert 1 <= done <= 8
         assert held.item() == 0
         np.testing.assert_array_equal(last.tensors[15], np.full(4, 15))

@@ -315,7 +315,11 @@ def test_a_failed_value_raises_at_every_read_but_tells_what_was_promised():
 
 def test_errors_of_two_reads_are_two_objects():
     failed = probe(BATCH, action=1)
-    errors = [pytest.raises(RuntimeError, failed.evaluate).value for _ in range(2)]
+    errors = []
+    for _ in range(2):
+        with pytest.raises(RuntimeError) as caught:
+            failed.evaluate()
+        errors.append(caught.value)
     assert errors[0] is not errors[1]
     assert len(traceback.extract_tb(errors[1].__traceback__)) < 6
 
@@ -331,7 +335,7 @@ def test_a_dropped_failure_is_silent(capfd):
 
 def test_the_sample_that_failed_is_named():
     failed = probe(ndd.batch([1, 2, 3]), action=ndd.batch([0, 0, 1]))
-    with pytest.raises(RuntimeError, match="^probe: sample 2: "):
+    with pytest.raises(RuntimeError, match=r"^probe: sample 2: "):
         failed.evaluate()
 
 

@@ -127,7 +127,11 @@ def test_what_is_not_zero_flips(value, chosen):
 def test_each_sample_may_be_told_its_own():
     array = picture("HWC")
     batch = ndd.batch([array, array, array])
-    for flags in (ndd.batch([1, 0, 2]), ndd.batch(np.float32([0.6, 0.4, 1])), ndd.batch([[1], [0], [1]])):
+    for flags in (
+        ndd.batch([1, 0, 2]),
+        ndd.batch(np.float32([0.6, 0.4, 1])),
+        ndd.batch([[1], [0], [1]]),
+    ):
         made = ndd.flip(batch, horizontal=flags)
         for sample, chosen in zip(made, (True, False, True), strict=True):
             expected = array[:, ::-1] if chosen else array

@@ -219,7 +219,7 @@ def test_arithmetic_on_mixed_devices_is_refused_with_both_named():
         lambda: BATCH + there,
         lambda: BATCH.gpu() + BATCH,
         lambda: there + np.uint8(1),
-        lambda: there + [1, 2, 3],
+        lambda: there + (1, 2, 3),
         lambda: ndd.batch([1, 2]) + there,
     ):
         with pytest.raises(ValueError, match=r"(cpu.*gpu:0|gpu:0.*cpu).*\.gpu\(\)"):

@@ -522,7 +522,7 @@ def raise_in_the_main_program():
 def test_the_exit_code_of_a_failed_program_stays():
     done = run_fresh(raise_in_the_main_program)
     assert done.code == 1
-    assert done.stderr.rstrip().endswith("KeyError: \"the user's own\"")
+    assert done.stderr.rstrip().endswith('KeyError: "the user\'s own"')
     assert done.stderr.count("Traceback") == 1
 
 

@@ -197,9 +197,9 @@ def test_a_step_of_zero_is_refused(tensor, batch):
 
 @pytest.mark.parametrize("key", [(0, 0, 0, 0), (0, ..., 0, 0, 0), (0, 0, 0, slice(1, 2))])
 def test_too_many_indices_are_a_value_error_at_the_call(tensor, batch, key):
-    with pytest.raises(ValueError, match="4 .* 3"):
+    with pytest.raises(ValueError, match=r"4 .* 3"):
         tensor[key]
-    with pytest.raises(ValueError, match="4 .* 3"):
+    with pytest.raises(ValueError, match=r"4 .* 3"):
         batch.slice[key]
 
 

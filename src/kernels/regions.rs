@@ -1,0 +1,5 @@
+//! Parts of arrays, and what lies around them.
+
+use super::Entry;
+
+pub const TABLE: &[Entry] = &[];

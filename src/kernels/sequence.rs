@@ -1,0 +1,5 @@
+//! Frames of a sequence.
+
+use super::Entry;
+
+pub const TABLE: &[Entry] = &[];
