@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Modules of operators, such as `penstock.math`, which load on first use.
-_NAMESPACES = ("math", "random", "reductions", "transforms")
+_NAMESPACES: tuple[str, ...] = ()
 
 # Names that load on first use, by the module that has them.
 _LAZY = {

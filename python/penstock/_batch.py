@@ -266,7 +266,7 @@ def _make(
     data: Any, dtype: Any, device: DeviceLike | None, layout: str | None, copy: bool
 ) -> Batch:
     value, own = rows(data, None if dtype is None else to_dtype(dtype), copy)
-    if isinstance(data, Tensor) and own is not None and not layout:
+    if isinstance(data, Tensor) and own is not None and layout is None:
         raise ValueError(
             f'The tensor has the layout "{own}" for all its dimensions, of which a sample has one '
             "fewer. Give `layout`, the layout of a sample."

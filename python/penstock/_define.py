@@ -36,6 +36,8 @@ Data: TypeAlias = Any
 PerSample: TypeAlias = T | Array
 """An argument that may be a batch with a value for each sample, or a tensor with one for all."""
 
+_LARGEST_BATCH = 2**24
+
 OPERATORS: dict[str, Operator] = {}
 """All operators by the name that users call them by."""
 
@@ -233,8 +235,10 @@ class Operator:
         return size
 
     def _check_batch_size(self, batch_size: Any) -> int:
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size <= 0:
-            raise _errors.bad_batch_size(self.name, batch_size)
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int):
+            raise _errors.bad_batch_size(self.name, batch_size, _LARGEST_BATCH)
+        if not 0 < batch_size <= _LARGEST_BATCH:
+            raise _errors.bad_batch_size(self.name, batch_size, _LARGEST_BATCH)
         return batch_size
 
     def _check_device(self, device: Any, place: int) -> int:

@@ -24,7 +24,12 @@ class InternalError(RuntimeError):
 def describe(value: object) -> str:
     """A value as an error shows it: briefly, and without waiting for a tensor."""
     kind = type(value).__name__
-    text = "" if type(value).__module__.startswith("penstock.") else repr(value)
+    text = ""
+    if not type(value).__module__.startswith("penstock."):
+        try:
+            text = repr(value)
+        except Exception:  # somebody else's `__repr__`
+            pass
     return f"{text} ({kind})" if 0 < len(text) <= 60 else f"an object of type {kind}"
 
 
@@ -71,9 +76,12 @@ def batch_sizes_differ(first: int, other: int, where: str) -> ValueError:
     )
 
 
-def bad_batch_size(operator: str, value: object) -> Exception:
-    """`batch_size=` that is no positive number."""
-    text = f"{operator}: `batch_size` must be a positive integer, got {value!r}."
+def bad_batch_size(operator: str, value: object, largest: int) -> Exception:
+    """`batch_size=` that is no number of samples."""
+    text = (
+        f"{operator}: `batch_size` must be a positive integer, at most {largest}, got "
+        f"{describe(value)}."
+    )
     return ValueError(text) if isinstance(value, int) else TypeError(text)
 
 

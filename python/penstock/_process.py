@@ -8,11 +8,7 @@ import os
 from penstock import _core, _sites, _threads
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_core.fork_prepare,
-        after_in_parent=_core.fork_parent,
-        after_in_child=_core.fork_child,
-    )
+    os.register_at_fork(before=_core.fork_prepare, after_in_parent=_core.fork_parent)
     os.register_at_fork(after_in_child=_sites.after_fork)
     os.register_at_fork(after_in_child=_threads.after_fork)
 

@@ -11,5 +11,5 @@ mod value;
 
 pub use node::{Call, Input, Node, Output, Pick, Task};
 pub use pool::Pool;
-pub use process::{epoch, fork_child, fork_parent, fork_prepare, shut_down};
+pub use process::{epoch, fork_parent, fork_prepare, shut_down};
 pub use value::{Handle, Meta, Value};

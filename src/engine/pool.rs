@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -45,8 +45,8 @@ struct Shared {
     progress: Condvar,
     /// Bytes of results made by nodes that are not finished.
     bytes: AtomicUsize,
-    /// Workers must stop between tasks.
-    paused: AtomicBool,
+    /// How many threads want workers to stop between tasks.
+    paused: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -105,8 +105,9 @@ impl Pool {
             work: Condvar::new(),
             progress: Condvar::new(),
             bytes: AtomicUsize::new(0),
-            paused: AtomicBool::new(false),
+            paused: AtomicUsize::new(0),
         });
+        super::process::watch_forks();
         let mut pools = lock(&POOLS);
         pools.retain(|pool| pool.strong_count() > 0);
         pools.push(Arc::downgrade(&shared));
@@ -202,6 +203,10 @@ impl Shared {
             || (queue.nodes > 0 && self.bytes.load(Ordering::Relaxed) >= self.limits.bytes)
     }
 
+    fn is_paused(&self) -> bool {
+        self.paused.load(Ordering::Relaxed) > 0
+    }
+
     fn wait_until(&self, at_most: Duration, holds: impl Fn(&Queue) -> bool) -> bool {
         let deadline = Instant::now() + at_most;
         let mut queue = lock(&self.queue);
@@ -250,7 +255,7 @@ impl Shared {
     fn rest(&self) {
         let mut queue = lock(&self.queue);
         queue.running = queue.running.saturating_sub(1);
-        let awaited = queue.closed || self.paused.load(Ordering::Relaxed);
+        let awaited = queue.closed || self.is_paused();
         drop(queue);
         if awaited {
             self.progress.notify_all();
@@ -265,7 +270,7 @@ impl Shared {
             let here = ready.iter().position(|task| std::ptr::eq(&*task.node.pool().shared, self));
             next = here.map(|index| ready.remove(index));
             Pool::push_ready(ready);
-            if self.paused.load(Ordering::Relaxed) {
+            if self.is_paused() {
                 return Pool::push_ready(next);
             }
         }
@@ -294,7 +299,7 @@ impl Shared {
 
     /// The next task, counted as running.
     fn take(&self, queue: &mut Queue) -> Option<Task> {
-        if self.paused.load(Ordering::Relaxed) {
+        if self.is_paused() {
             return None;
         }
         let task = queue.hot.pop().or_else(|| {
@@ -359,7 +364,39 @@ fn abandon(mut tasks: Vec<Task>) {
     }
 }
 
-/// All pools at a standstill, with every lock of theirs in the hands of the thread that forks.
+thread_local! {
+    /// The pools that this thread has paused, to fork.
+    static PAUSED: RefCell<Vec<Arc<Shared>>> = const { RefCell::new(Vec::new()) };
+    /// All locks, while this thread is inside of `fork`.
+    static STANDSTILL: RefCell<Option<Standstill>> = const { RefCell::new(None) };
+}
+
+/// Stops all workers between tasks, until [`resume_all`] on the same thread or a fork's child.
+pub fn pause_all(at_most: Duration) {
+    let pools = all();
+    for pool in &pools {
+        pool.paused.fetch_add(1, Ordering::Relaxed);
+    }
+    // A worker that forks (in a user's function) is itself running, and stands still in `fork`.
+    let here = WORKER.with_borrow(Clone::clone);
+    let deadline = Instant::now() + at_most;
+    for pool in &pools {
+        let own = usize::from(here.as_ref().is_some_and(|own| Arc::ptr_eq(own, pool)));
+        let left = deadline.saturating_duration_since(Instant::now());
+        pool.wait_until(left, |queue| queue.running <= own);
+    }
+    PAUSED.set(pools);
+}
+
+pub fn resume_all() {
+    for pool in PAUSED.take() {
+        pool.paused.fetch_sub(1, Ordering::Relaxed);
+        drop(lock(&pool.queue));
+        pool.work.notify_all();
+    }
+}
+
+/// Every lock of every pool, in the hands of the thread that forks.
 struct Standstill {
     // Declared before the pools that the guards point into, to be dropped first.
     queues: Vec<MutexGuard<'static, Queue>>,
@@ -367,62 +404,47 @@ struct Standstill {
     _registry: MutexGuard<'static, Vec<Weak<Shared>>>,
 }
 
-thread_local! {
-    static STANDSTILL: RefCell<Option<Standstill>> = const { RefCell::new(None) };
-}
-
-/// Stops all workers between tasks, until [`resume_all`] or [`reset_all`] on the same thread.
-pub fn pause_all(at_most: Duration) {
+/// Right before `fork`: takes all locks, which are only ever held for moments.
+pub fn lock_all() {
     let registry = lock(&POOLS);
     let pools: Vec<_> = registry.iter().filter_map(Weak::upgrade).collect();
-    for pool in &pools {
-        pool.paused.store(true, Ordering::Relaxed);
-    }
-    let deadline = Instant::now() + at_most;
-    // A worker that forks (in a user's function) is itself running, and stands still in `fork`.
-    let here = WORKER.with_borrow(Clone::clone);
-    let mut queues = Vec::new();
-    for pool in &pools {
-        let own = usize::from(here.as_ref().is_some_and(|own| Arc::ptr_eq(own, pool)));
-        let mut queue = lock(&pool.queue);
-        while queue.running > own && Instant::now() < deadline {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let waited = pool.progress.wait_timeout(queue, left);
-            queue = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+    let hold = |pool: &Arc<Shared>| {
+        let guard = lock(&pool.queue);
         // SAFETY: the guard is dropped before `pools`, which keeps what it points into alive.
-        queues.push(unsafe {
-            std::mem::transmute::<MutexGuard<'_, Queue>, MutexGuard<'static, Queue>>(queue)
-        });
-    }
+        unsafe { std::mem::transmute::<MutexGuard<'_, Queue>, MutexGuard<'static, Queue>>(guard) }
+    };
+    let queues = pools.iter().map(hold).collect();
     STANDSTILL.set(Some(Standstill { queues, pools, _registry: registry }));
 }
 
-pub fn resume_all() {
-    if let Some(Standstill { queues, pools, _registry }) = STANDSTILL.take() {
-        for pool in &pools {
-            pool.paused.store(false, Ordering::Relaxed);
-        }
-        drop(queues);
-        pools.iter().for_each(|pool| pool.work.notify_all());
-    }
+pub fn unlock_all() {
+    drop(STANDSTILL.take());
 }
 
-/// In a forked child: none of the threads is there any more, and none of the work.
+/// In a forked child, with all locks held: none of the threads is there any more, and none of
+/// the work.
 pub fn reset_all() {
     WORKER.set(None);
+    // These were let go of by counting anew.
+    std::mem::forget(PAUSED.take());
     if let Some(Standstill { queues, pools, _registry }) = STANDSTILL.take() {
         for (pool, mut queue) in pools.iter().zip(queues) {
             // Dropping tasks would run destructors of values that the parent still works on.
             std::mem::forget(std::mem::take(&mut *queue));
             pool.bytes.store(0, Ordering::Relaxed);
-            pool.paused.store(false, Ordering::Relaxed);
+            pool.paused.store(0, Ordering::Relaxed);
         }
+        // Dropping a pool here might be its end, which takes locks.
+        std::mem::forget(pools);
     }
 }
 
+fn all() -> Vec<Arc<Shared>> {
+    lock(&POOLS).iter().filter_map(Weak::upgrade).collect()
+}
+
 pub fn stop_all(at_most: Duration) {
-    let pools: Vec<_> = lock(&POOLS).iter().filter_map(Weak::upgrade).collect();
+    let pools = all();
     for pool in &pools {
         let mut queue = lock(&pool.queue);
         queue.closed = true;

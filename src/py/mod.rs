@@ -24,7 +24,7 @@ mod _core {
     #[pymodule_export]
     use super::import::{empty, from_buffer, gather, scalar};
     #[pymodule_export]
-    use super::pool::{PyPool, fork_child, fork_parent, fork_prepare, shut_down};
+    use super::pool::{PyPool, fork_parent, fork_prepare, shut_down};
     #[pymodule_export]
     use super::submit::{kernel_arguments, kernels, register, submit};
     #[pymodule_export]

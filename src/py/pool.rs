@@ -90,11 +90,6 @@ pub fn fork_parent() {
 }
 
 #[pyfunction]
-pub fn fork_child() {
-    engine::fork_child();
-}
-
-#[pyfunction]
 pub fn shut_down(py: Python<'_>) {
     let _ = ENDS.set(thread::current().id());
     py.detach(|| engine::shut_down(GRACE));

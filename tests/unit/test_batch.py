@@ -140,6 +140,7 @@ def test_an_array_of_no_rows_keeps_dimensions_and_layout():
 
 def test_every_operator_takes_an_empty_batch():
     images = ndd.batch(np.zeros((0, 4, 6, 3), np.uint8), layout="HWC")
+    row = [1, 2, 3]
     results = {
         "flip": ndd.flip(images),
         "flip per sample": ndd.flip(images, vertical=ndd.batch([], dtype=ndd.int32)),
@@ -147,7 +148,7 @@ def test_every_operator_takes_an_empty_batch():
         "copy": ndd.copy(images),
         "number": images + 1,
         "tensor": images + ndd.tensor([1, 2, 3]),
-        "left": (1, 2, 3) + images,
+        "left": row + images,
         "batch": images + images,
         "index": images.slice[0],
         "range": images.slice[1:3, ::-1],

@@ -1,4 +1,6 @@
+import contextlib
 import gc
+import os
 import threading
 import time
 import traceback
@@ -6,11 +8,11 @@ import weakref
 
 import numpy as np
 import pytest
+from tests.stress.probe import FAIL, bounded, probe
 
 import penstock as ps
 from penstock import Batch, EvalContext, EvalMode, Tensor
 from penstock._bridge import Output, call
-from tests.stress.probe import FAIL, bounded, probe
 
 
 def numbers(count, shape=(4,)):
@@ -262,6 +264,60 @@ def test_each_read_raises_the_exception_anew():
     assert len(set(lengths)) == 1, "tracebacks of earlier reads must not pile up"
 
 
+class Held:
+    """Something that a weak reference can watch."""
+
+
+def test_a_failed_call_is_let_go_after_its_error_was_read():
+    def read():
+        held = Held()
+        watched.append(weakref.ref(held))
+        result = call(lambda held=held: unlucky(held), outputs=Output(ps.int32, 1))
+        with contextlib.suppress(Unlucky):
+            result.evaluate()
+
+    watched = []
+    for _ in range(5):
+        read()
+    assert_let_go(*watched)
+
+
+def assert_let_go(*watched):
+    deadline = time.monotonic() + 5
+    while any(watch() is not None for watch in watched) and time.monotonic() < deadline:
+        call(lambda: 0).evaluate()  # a thread with the GIL lets go of what others left behind
+        gc.collect()
+    assert [watch() for watch in watched] == [None] * len(watched)
+
+
+def test_an_exception_that_cannot_be_copied_is_raised_all_the_same():
+    class Odd(Exception):
+        def __init__(self, *, code):
+            super().__init__("odd")
+            self.code = code
+
+    def odd():
+        raise Odd(code=5)
+
+    result = call(odd, outputs=Output(ps.int32, 1))
+    for _ in range(2):
+        with pytest.raises(Odd, match="odd") as caught:
+            result.evaluate()
+        assert caught.value.code == 5
+
+
+def test_an_exception_keeps_what_it_was_raised_from():
+    def chained():
+        try:
+            unlucky()
+        except Unlucky as error:
+            raise KeyError("second") from error
+
+    with pytest.raises(KeyError) as caught:
+        call(chained).evaluate()
+    assert isinstance(caught.value.__cause__, Unlucky)
+
+
 def test_other_work_goes_on_beside_a_function_that_raises():
     with EvalContext(num_threads=1):
         before = probe(numbers(2), sleep=1000)
@@ -331,19 +387,12 @@ def test_a_function_runs_even_if_nobody_reads_its_result():
 
 
 def test_functions_and_what_they_hold_are_let_go():
-    class Held:
-        pass
-
     held = Held()
-    alive = weakref.ref(held)
+    watched = weakref.ref(held)
     result = call(lambda x, held=held: x, ps.tensor(1))
     del held
     assert result.item() == 1
-    deadline = time.monotonic() + 5
-    while alive() is not None and time.monotonic() < deadline:
-        call(lambda: 0).evaluate()
-        gc.collect()
-    assert alive() is None
+    assert_let_go(watched)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -414,6 +463,35 @@ def test_many_functions_wait_at_once_without_using_up_the_stack():
         gate.set()
         assert sum(result.item() for result in many) == 500
     assert pool.native().in_flight == 0
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.filterwarnings("ignore::penstock.EmulatedDeviceWarning")
+def test_a_function_may_synchronize_without_waiting_for_itself():
+    def work(stream):
+        stream.synchronize()
+        return 1
+
+    stream = ps.stream(device_id=0)
+    assert call(lambda: work(stream)).item() == 1
+
+
+@pytest.mark.skipif("sys.platform != 'linux'", reason="reads /proc")
+def test_threads_that_stood_in_for_waiting_ones_go_again():
+    def threads():
+        return len(os.listdir("/proc/self/task"))
+
+    before = threads()
+    with EvalContext(num_threads=2):
+        gate = threading.Event()
+        slow = call(lambda: [gate.wait(20), 1][1])
+        many = [call(lambda: slow.item()) for _ in range(100)]
+        gate.set()
+        assert sum(result.item() for result in many) == 100
+        deadline = time.monotonic() + 10
+        while threads() > before + 8 and time.monotonic() < deadline:
+            probe(numbers(8)).evaluate()
+        assert threads() <= before + 8
 
 
 def test_the_line_of_the_call_is_that_of_the_user():

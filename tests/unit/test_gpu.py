@@ -212,14 +212,14 @@ def test_mixed_says_gpu():
 
 
 def test_arithmetic_on_mixed_devices_is_refused_with_both_named():
-    there = IMAGE.gpu()
+    there, row = IMAGE.gpu(), [1, 2, 3]
     for call in (
         lambda: there + IMAGE,
         lambda: IMAGE + there,
         lambda: BATCH + there,
         lambda: BATCH.gpu() + BATCH,
         lambda: there + np.uint8(1),
-        lambda: there + (1, 2, 3),
+        lambda: there + row,
         lambda: ndd.batch([1, 2]) + there,
     ):
         with pytest.raises(ValueError, match=r"(cpu.*gpu:0|gpu:0.*cpu).*\.gpu\(\)"):

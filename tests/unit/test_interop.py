@@ -20,6 +20,15 @@ NUMBERS = [known for known in BY_CODE if known.kind is not ndd.DType.Kind.enum]
 FOUR = [0, 1, 2, 3]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def quick_collections():
+    """Looking through all that the frameworks have made would take most of the time here."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def address(tensor):
     return np.asarray(tensor).__array_interface__["data"][0]
 

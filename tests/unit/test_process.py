@@ -11,13 +11,13 @@ import time
 
 import numpy as np
 import pytest
+from tests.stress.fork import fork, fork_and_join, join
+from tests.stress.fresh import check_fresh, run_fresh
+from tests.stress.probe import bounded, probe
 
 import penstock as ps
 from penstock import EvalContext, EvalMode
 from penstock._bridge import Output, call
-from tests.stress.fork import fork, fork_and_join, join
-from tests.stress.fresh import check_fresh, run_fresh
-from tests.stress.probe import bounded, probe
 
 MS = 1000  # `probe` sleeps microseconds
 
@@ -34,7 +34,7 @@ def check_engine():
     for _ in range(3):
         made = probe(probe(x + 1, sleep=200))
         assert [np.asarray(t)[0] for t in made] == [1, 2, 3, 4, 5, 6]
-        assert made.torch().sum() == 84
+        assert np.asarray(ps.as_tensor(made)).sum() == 84
     with EvalMode.deferred:
         assert call(lambda x: np.asarray(x) * 2, probe(x).tensors[2]).shape == (4,)
     with EvalContext(num_threads=2):
@@ -42,12 +42,8 @@ def check_engine():
 
 
 def raises_fork(read):
-    try:
+    with pytest.raises(RuntimeError, match="fork"):
         read()
-    except RuntimeError as error:
-        assert "fork" in str(error), error
-    else:
-        raise AssertionError("no error")
 
 
 # fork
@@ -123,7 +119,8 @@ def fork_with_deferred_values():
             try:
                 value.evaluate()
             except RuntimeError as error:
-                assert "fork" in str(error), error
+                if "fork" not in str(error):
+                    raise
         check_engine()
 
     fork_and_join(child)
@@ -183,6 +180,7 @@ def fork_many_times_under_load():
 
 def fork_while_threads_wait():
     """Other threads are in all the places where a thread can wait."""
+    check_engine_a_little()  # Python's own locks of modules do not survive a fork
     stop = threading.Event()
     wrong = []
 
@@ -337,7 +335,7 @@ def leave_a_child_the_ordinary_way():
     ids=lambda program: program.__name__,
 )
 def test_parent_and_child_have_a_working_engine_after(program):
-    check_fresh(program, timeout=60)
+    check_fresh(program, timeout=40)
 
 
 # The end
@@ -425,7 +423,8 @@ def leave_with_results_in_objects_that_die_late():
 def leave_with_foreign_memory_held():
     for _ in range(20):
         results.append(probe(ps.as_batch([b"abcd", b"efgh"]), sleep=MS))
-        results.append(ps.as_batch(np.ones((4, 5))).torch())
+        results.append(np.from_dlpack(ps.as_tensor(np.ones((4, 5)))))
+        results.append(np.asarray(ps.tensor([1, 2, 3])))
 
 
 results = []
@@ -449,7 +448,7 @@ results = []
     ids=lambda program: program.__name__,
 )
 def test_the_program_ends_quickly_and_quietly(program):
-    for _ in range(3):
+    for _ in range(2):
         start = time.monotonic()
         check_fresh(program)
         assert time.monotonic() - start < 4
@@ -550,41 +549,37 @@ def interrupted(wait):
 
 def interrupt_waiting_threads():
     with EvalContext(num_threads=1) as context:
-        slow = [probe(ps.tensor(i), sleep=400 * MS) for i in range(3)]
-        stacked = ps.as_tensor(ps.batch([1, 2]))
-        function = call(lambda x: [time.sleep(0.4), x][1], slow[2])
+        slow = [probe(ps.tensor(i), sleep=1000 * MS) for i in range(3)]
+        function = call(lambda x: x, slow[2])
 
         def synchronously():
             with EvalMode.sync_cpu:
-                probe(slow[2], sleep=400 * MS)
+                probe(slow[2])
 
         waits = {
-            "evaluate": lambda: slow[2].evaluate(),
+            "evaluate": slow[2].evaluate,
             "asarray": lambda: np.asarray(slow[2]),
             "shape": lambda: slow[2].shape,
-            "function": lambda: function.evaluate(),
+            "function": function.evaluate,
             "sync": synchronously,
-            "drain": lambda: context._native_pool().drain(),
+            "drain": context._native_pool().drain,
         }
         for name, wait in waits.items():
-            slow[:] = [probe(ps.tensor(i), sleep=400 * MS) for i in range(3)]
-            function = call(lambda x: [time.sleep(0.4), x][1], slow[2])
             late = interrupted(wait)
-            assert late < 0.5, f"{name}: {late:.2f} s"
-            assert [value.item() for value in slow] == [0, 1, 2]
-            assert function.item() == 2
-        assert np.asarray(stacked).tolist() == [1, 2]
+            assert late < 0.4, f"{name}: {late:.2f} s"
+        assert [value.item() for value in slow] == [0, 1, 2]
+        assert function.item() == 2
     with bounded(1, max_nodes=1):
         first = probe(ps.tensor(5), sleep=1000 * MS)
         late = interrupted(lambda: probe(ps.tensor(1)))
-        assert late < 0.5, f"full pool: {late:.2f} s"
+        assert late < 0.4, f"full pool: {late:.2f} s"
         assert first.item() == 5
         assert probe(ps.tensor(6)).item() == 6
     check_engine()
 
 
 def test_ctrl_c_reaches_a_waiting_program_and_work_goes_on():
-    check_fresh(interrupt_waiting_threads, timeout=60)
+    check_fresh(interrupt_waiting_threads)
 
 
 def die_by_ctrl_c():
