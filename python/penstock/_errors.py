@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 from collections.abc import Iterable, Sequence
 from types import TracebackType
@@ -225,7 +226,17 @@ def _stopped(fault: _core.Fault) -> Exception:
 
 
 def _python(fault: _core.Fault, error: BaseException) -> BaseException:
-    return error
+    # A copy: what is raised collects the frames of its readers, which may hold the very value
+    # that holds the fault.
+    try:
+        fresh = copy.copy(error)
+    except Exception:
+        return error
+    if type(fresh) is not type(error):
+        return error
+    fresh.__cause__, fresh.__context__ = error.__cause__, error.__context__
+    fresh.__suppress_context__ = error.__suppress_context__
+    return fresh.with_traceback(error.__traceback__)
 
 
 def _internal(fault: _core.Fault, text: str) -> Exception:

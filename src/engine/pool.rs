@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::node::{Node, Task};
+use crate::value::{CacheLocks, lock_cache};
 
 /// Bounds on submitted work that is not done. A submit that would exceed them waits.
 #[derive(Clone, Copy)]
@@ -338,10 +339,9 @@ fn on_worker() -> bool {
 /// waits for may be in the queue. Elsewhere this does nothing.
 pub fn stand_in() -> Option<StandIn> {
     let shared = WORKER.with_borrow(Clone::clone)?;
-    let mut queue = lock(&shared.queue);
-    queue.waiting += 1;
-    queue.running = queue.running.saturating_sub(1);
-    shared.wake(queue);
+    lock(&shared.queue).waiting += 1;
+    shared.rest();
+    shared.wake(lock(&shared.queue));
     Some(StandIn(shared))
 }
 
@@ -353,6 +353,9 @@ impl Drop for StandIn {
         let mut queue = lock(&self.0.queue);
         queue.waiting = queue.waiting.saturating_sub(1);
         queue.running += 1;
+        drop(queue);
+        // A thread that is one too many now ends when it wakes up.
+        self.0.work.notify_one();
     }
 }
 
@@ -402,6 +405,7 @@ struct Standstill {
     queues: Vec<MutexGuard<'static, Queue>>,
     pools: Vec<Arc<Shared>>,
     _registry: MutexGuard<'static, Vec<Weak<Shared>>>,
+    _memory: CacheLocks,
 }
 
 /// Right before `fork`: takes all locks, which are only ever held for moments.
@@ -414,7 +418,8 @@ pub fn lock_all() {
         unsafe { std::mem::transmute::<MutexGuard<'_, Queue>, MutexGuard<'static, Queue>>(guard) }
     };
     let queues = pools.iter().map(hold).collect();
-    STANDSTILL.set(Some(Standstill { queues, pools, _registry: registry }));
+    let _memory = lock_cache();
+    STANDSTILL.set(Some(Standstill { queues, pools, _registry: registry, _memory }));
 }
 
 pub fn unlock_all() {
@@ -427,7 +432,7 @@ pub fn reset_all() {
     WORKER.set(None);
     // These were let go of by counting anew.
     std::mem::forget(PAUSED.take());
-    if let Some(Standstill { queues, pools, _registry }) = STANDSTILL.take() {
+    if let Some(Standstill { queues, pools, .. }) = STANDSTILL.take() {
         for (pool, mut queue) in pools.iter().zip(queues) {
             // Dropping tasks would run destructors of values that the parent still works on.
             std::mem::forget(std::mem::take(&mut *queue));

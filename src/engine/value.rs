@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::node::{Node, Task};
-use super::pool;
 use super::process::epoch;
 use crate::value::{Cause, DType, Device, Fault, Layout, Sample};
 
@@ -203,7 +202,6 @@ impl Value {
         if self.is_finished() || self.is_lost() {
             return true;
         }
-        let _standing_in = pool::stand_in();
         let deadline = Instant::now() + at_most;
         let mut guard = lock(&self.finished.0);
         while !self.is_finished() {

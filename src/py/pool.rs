@@ -13,14 +13,14 @@ const SLICE: Duration = Duration::from_millis(50);
 
 /// Calls `wait` without the GIL until it says true. Signals are handled meanwhile.
 pub fn wait_for(py: Python<'_>, wait: impl Fn(Duration) -> bool + Send + Sync) -> PyResult<()> {
-    let patient = || {
+    let _standing_in = engine::stand_in();
+    while !py.detach(|| {
         let done = wait(SLICE);
         if ends_elsewhere() {
             rest_in_peace();
         }
         done
-    };
-    while !py.detach(patient) {
+    }) {
         py.check_signals()?;
     }
     Ok(())

@@ -5,8 +5,8 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Vector loads and stores of any width may use a block's start.
 const ALIGN: usize = 64;
@@ -34,6 +34,13 @@ struct Cache {
 
 static CACHE: Cache =
     Cache { free: [const { Mutex::new(Vec::new()) }; CLASSES], bytes: AtomicUsize::new(0) };
+
+/// All locks of the cache, for the moment of a fork.
+pub type CacheLocks = Vec<MutexGuard<'static, Vec<Block>>>;
+
+pub fn lock_cache() -> CacheLocks {
+    CACHE.free.iter().map(|free| free.lock().unwrap_or_else(PoisonError::into_inner)).collect()
+}
 
 /// Four size classes per power of two: at most a quarter of a block is unused.
 fn class_of(len: usize) -> Option<(usize, usize)> {

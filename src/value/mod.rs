@@ -15,5 +15,6 @@ pub(crate) use dtype::with_element;
 pub use dtype::{Bool, DType, Element};
 pub use fault::{Cause, Fault};
 pub use layout::Layout;
+pub use memory::{CacheLocks, lock_cache};
 pub use sample::{Desc, Sample, Shape, Strides, contiguous_strides, extent};
 pub use strided::copy_strided;

@@ -114,17 +114,27 @@ class Caller:
         if made is not None:
             self.held.append(made)
         fate = pick.random()
-        if fate < 0.3:
+        if fate < 0.1:
             pick.choice(self.held).check(pick)
-        elif fate < 0.4:
+        elif fate < 0.2:
             self.market.leave(pick.choice(self.held), pick)
-        elif fate < 0.5:
+        elif fate < 0.3:
             found = self.market.take(pick)
             if found is not None:
                 found.check(pick)
+        self._drop()
+
+    def _drop(self) -> None:
+        pick = self.pick
         while len(self.held) > 16 or (len(self.held) > 3 and pick.random() < 0.3):
-            self.held.pop(pick.randrange(len(self.held)))
-        if all(known.fails for known in self.held):
+            dropped = self.held.pop(pick.randrange(len(self.held)))
+            # A value must not often go unread, or else a wrong one would.
+            if pick.random() < 0.5:
+                dropped.check(pick)
+        # Failure is catching: without new values all would soon fail.
+        failed = [known for known in self.held if known.fails]
+        if len(failed) > len(self.held) // 3:
+            self.held.remove(pick.choice(failed))
             self.held.append(self._source())
 
     def _source(self) -> Known:

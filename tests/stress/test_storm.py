@@ -74,6 +74,8 @@ def test_a_long_storm_gives_right_values_in_flat_memory():
 
 
 def fork_in_a_storm():
+    # A module that another thread is importing can't be imported in a child, with any package.
+    storm(0, nodes=400, threads=4)
     stop = threading.Event()
     errors = []
 
