@@ -5,6 +5,7 @@
 mod node;
 mod pool;
 mod process;
+mod run;
 #[cfg(test)]
 mod tests;
 mod value;

@@ -1,15 +1,14 @@
 //! One submitted call, and how its tasks run.
 
 use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use super::pool::Pool;
-use super::value::{Handle, Meta, Value};
-use crate::kernels::{Arg, ArgReader, Operator, Space, Work};
+use super::value::{Handle, Meta, Value, lock};
+use crate::kernels::{Arg, Operator, Space};
 use crate::value::{Cause, Desc, Device, Fault, Layout, Sample};
 
 /// Which sample of an input belongs to a sample of the node.
@@ -60,9 +59,9 @@ pub struct Call {
 }
 
 pub struct Node {
-    call: Call,
+    pub(super) call: Call,
     /// Weak: a result that nobody can read any more is not worth making.
-    outputs: SmallVec<[Target; 1]>,
+    pub(super) outputs: SmallVec<[Target; 1]>,
     /// Keeps the inputs readable until the node has started and its tasks count as readers.
     held: Mutex<SmallVec<[Handle; 2]>>,
     pool: Arc<Pool>,
@@ -76,10 +75,10 @@ pub struct Node {
     queued: AtomicBool,
 }
 
-struct Target {
+pub(super) struct Target {
     value: Weak<Value>,
-    meta: Meta,
-    samples: usize,
+    pub(super) meta: Meta,
+    pub(super) samples: usize,
     block: Mutex<Block>,
 }
 
@@ -99,7 +98,7 @@ pub struct Task {
     pub index: usize,
 }
 
-type Outcomes = Result<SmallVec<[Sample; 1]>, Arc<Fault>>;
+pub(super) type Outcomes = Result<SmallVec<[Sample; 1]>, Arc<Fault>>;
 
 /// Up to this many bytes of input a cheap kernel runs on the calling thread: handing it to
 /// another one would take longer than the work.
@@ -169,10 +168,17 @@ impl Node {
         if self.started.swap(true, Ordering::AcqRel) {
             return;
         }
-        // Each task's guard in `missing` keeps it from running before this is through.
+        if self.runs_at_once() {
+            // What was put off together may have subscribed to the results already.
+            for index in 0..self.tasks() {
+                Pool::push_ready(self.complete(index, self.compute(index)));
+            }
+            return self.let_go();
+        }
         if self.call.operator.work.is_whole_batch() {
             self.call.inputs.iter().for_each(|input| input.value.read_as_a_whole());
         }
+        // Each task's guard in `missing` keeps it from running before this is through.
         for task in 0..self.tasks() {
             self.for_each_slot(task, |input, slot| {
                 if !input.value.is_lost() {
@@ -183,21 +189,27 @@ impl Node {
                 }
             });
         }
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        let all_ready = self.missing.iter().all(|count| count.load(Ordering::Acquire) == 1);
-        let inline =
-            all_ready && self.call.operator.work.is_cheap() && self.input_bytes() <= INLINE_BYTES;
-        if inline || self.tasks() == 0 {
-            // What was put off together may have subscribed to the results already.
-            for index in 0..self.tasks() {
-                Pool::push_ready(Task { node: self.clone(), index }.run());
-            }
-            return;
-        }
+        self.let_go();
         self.queued.store(true, Ordering::Relaxed);
         self.pool.admit();
         let ready: Vec<usize> = (0..self.tasks()).filter(|&task| self.arrived(task)).collect();
         self.pool.clone().push_node(&self, &ready);
+    }
+
+    /// Whether the calling thread had better run the node itself: everything is there, and it is
+    /// less work than handing it to another thread would be.
+    fn runs_at_once(&self) -> bool {
+        let there = |input: &Input| input.value.is_finished();
+        self.tasks() == 0
+            || (self.call.operator.work.is_cheap()
+                && self.call.inputs.iter().all(there)
+                && self.input_bytes() <= INLINE_BYTES)
+    }
+
+    /// Lets go of the inputs as a possible reader; tasks count from now on.
+    fn let_go(&self) {
+        let held = std::mem::take(&mut *lock(&self.held));
+        drop(held);
     }
 
     /// One thing that `task` waited for is there; says whether that was the last.
@@ -205,7 +217,7 @@ impl Node {
         self.missing[task].fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    fn for_each_slot(&self, task: usize, mut visit: impl FnMut(&Input, usize)) {
+    pub(super) fn for_each_slot(&self, task: usize, mut visit: impl FnMut(&Input, usize)) {
         for input in &self.call.inputs {
             if self.call.operator.work.is_whole_batch() {
                 (0..self.picked(input)).for_each(|sample| visit(input, input.slot(sample)));
@@ -216,7 +228,7 @@ impl Node {
     }
 
     /// How many samples of an input a whole-batch node reads.
-    fn picked(&self, input: &Input) -> usize {
+    pub(super) fn picked(&self, input: &Input) -> usize {
         match &input.pick {
             Pick::Same => input.value.len(),
             Pick::One(_) => 1,
@@ -224,14 +236,14 @@ impl Node {
         }
     }
 
+    /// Bytes of all inputs, which are there. Samples that are alike are asked once.
     fn input_bytes(&self) -> usize {
-        let mut bytes = 0;
-        for task in 0..self.tasks() {
-            self.for_each_slot(task, |input, slot| {
-                bytes += input.value.bytes(slot);
-            });
-        }
-        bytes
+        let bytes = |input: &Input| {
+            let count = if input.value.meta.uniform { 1 } else { input.value.len() };
+            let listed: usize = (0..count).map(|slot| input.value.bytes(slot)).sum();
+            listed.saturating_mul(input.value.len().max(1) / count.max(1))
+        };
+        self.call.inputs.iter().map(bytes).sum()
     }
 
     pub fn pool(&self) -> &Arc<Pool> {
@@ -261,13 +273,23 @@ impl Node {
         }
     }
 
-    fn fault(&self, cause: Cause, sample: Option<usize>, source: Option<Arc<str>>) -> Arc<Fault> {
+    pub(super) fn fault(
+        &self,
+        cause: Cause,
+        sample: Option<usize>,
+        source: Option<Arc<str>>,
+    ) -> Arc<Fault> {
         let (operator, site) = (self.call.operator.name, self.call.site);
         Arc::new(Fault { cause, operator, sample, source, site })
     }
 
     /// Room for one sample of an output: its place in the block of a uniform output, or its own.
-    fn allocate(&self, output: usize, sample: usize, mut desc: Desc) -> Result<Space, Cause> {
+    pub(super) fn allocate(
+        &self,
+        output: usize,
+        sample: usize,
+        mut desc: Desc,
+    ) -> Result<Space, Cause> {
         let target = &self.outputs[output];
         desc.layout = target.meta.layout;
         let promised = target.meta.dtype.is_none_or(|dtype| dtype == desc.dtype)
@@ -277,7 +299,7 @@ impl Node {
         }
         let device = self.call.device.accelerator();
         let bytes = desc.bytes();
-        let mut block = target.block.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut block = lock(&target.block);
         if let Block::Undecided = *block {
             let whole = bytes.checked_mul(target.samples).filter(|_| target.wants_block());
             *block = match whole {
@@ -298,7 +320,7 @@ impl Node {
         Ok(Space::new(desc, device.allocate(bytes)?, 0))
     }
 
-    fn count_bytes(&self, bytes: usize) {
+    pub(super) fn count_bytes(&self, bytes: usize) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.pool.count_bytes(bytes);
     }
@@ -368,7 +390,7 @@ impl Task {
         let wanted = !node.call.operator.work.is_pure()
             || node.outputs.iter().any(|output| output.value.strong_count() > 0);
         let outcomes = if wanted {
-            self.compute()
+            node.compute(self.index)
         } else {
             Err(node.fault(Cause::Internal("nobody can read this".into()), None, None))
         };
@@ -380,102 +402,4 @@ impl Task {
         });
         node.complete(self.index, outcomes)
     }
-
-    fn compute(&self) -> Outcomes {
-        let node = &self.node;
-        let mut inputs: SmallVec<[Sample; 4]> = SmallVec::new();
-        let mut failed: Option<Arc<Fault>> = None;
-        node.for_each_slot(self.index, |input, slot| {
-            let lost = || Err(node.fault(Cause::Forked, None, None));
-            match input.value.peek(slot).unwrap_or_else(lost) {
-                Ok(sample) => inputs.push(sample),
-                Err(fault) => {
-                    failed.get_or_insert(fault);
-                }
-            }
-        });
-        if let Some(fault) = failed {
-            return Err(fault);
-        }
-        if let Some(first) = inputs.first_mut().filter(|first| first.desc.layout.is_empty()) {
-            first.desc.layout = node.call.layout;
-        }
-        let source = inputs.iter().find_map(|sample| sample.source.clone());
-        let whole_batch = node.call.operator.work.is_whole_batch();
-        let sample = (!whole_batch).then_some(self.index);
-        let mut made = SmallVec::new();
-        let mut launch = || {
-            made = self.call_kernel(&inputs)?;
-            Ok(())
-        };
-        let run = || node.call.device.accelerator().launch(&mut launch);
-        let outcome = quiet_panics(|| catch_unwind(AssertUnwindSafe(run)));
-        match outcome {
-            Ok(Ok(())) => {}
-            Ok(Err(cause)) => return Err(node.fault(cause, sample, source)),
-            Err(panic) => {
-                let text = panic
-                    .downcast_ref::<&str>()
-                    .map(|text| text.to_string())
-                    .or_else(|| panic.downcast_ref::<String>().cloned())
-                    .unwrap_or_else(|| "panic".into());
-                return Err(node.fault(Cause::Internal(text), sample, source));
-            }
-        }
-        if !whole_batch {
-            for (sample, output) in made.iter_mut().zip(&node.outputs) {
-                sample.desc.layout = output.meta.layout;
-                sample.source = source.clone();
-            }
-        }
-        Ok(made)
-    }
-
-    fn call_kernel(&self, inputs: &[Sample]) -> Result<SmallVec<[Sample; 1]>, Cause> {
-        let node = &self.node;
-        let call = &node.call;
-        match &call.operator.work {
-            Work::Sample(kernel) => {
-                let args = ArgReader::new(&call.args, inputs);
-                let data = &inputs[..call.data_inputs];
-                kernel.run(&args, data, &|output, desc| node.allocate(output, self.index, desc))
-            }
-            Work::Batch(kernel) => {
-                let mut rows: SmallVec<[&[Sample]; 2]> = smallvec![];
-                let mut rest = inputs;
-                for input in &call.inputs {
-                    let (row, after) = rest.split_at(node.picked(input));
-                    rows.push(row);
-                    rest = after;
-                }
-                kernel.run(&call.args, &rows, &|desc| {
-                    let bytes = desc.bytes();
-                    node.count_bytes(bytes);
-                    Ok(Space::new(desc, call.device.accelerator().allocate(bytes)?, 0))
-                })
-            }
-        }
-    }
-}
-
-/// A panic in a kernel becomes a fault that the user reads; the default hook would print it too.
-fn quiet_panics<R>(run: impl FnOnce() -> R) -> R {
-    use std::cell::Cell;
-    use std::sync::Once;
-    thread_local! {
-        static IN_KERNEL: Cell<bool> = const { Cell::new(false) };
-    }
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let print = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            if !IN_KERNEL.get() {
-                print(info);
-            }
-        }));
-    });
-    let outer = IN_KERNEL.replace(true);
-    let result = run();
-    IN_KERNEL.set(outer);
-    result
 }

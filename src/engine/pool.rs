@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::node::{Node, Task};
+use super::value::lock;
 use crate::value::{CacheLocks, lock_cache};
 
 /// Bounds on submitted work that is not done. A submit that would exceed them waits.
@@ -84,10 +85,6 @@ thread_local! {
     static WORKER: RefCell<Option<Arc<Shared>>> = const { RefCell::new(None) };
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Pool {
     pub fn new(threads: usize) -> Arc<Pool> {
         Pool::with_limits(threads, Limits::default())
@@ -137,7 +134,11 @@ impl Pool {
 
     /// Waits until all submitted work is done, at most this long; says whether it is.
     pub fn drain(&self, at_most: Duration) -> bool {
-        self.shared.wait_until(at_most, |queue| queue.nodes == 0)
+        // A function that drains its own pool must not wait for itself.
+        let here = WORKER
+            .with_borrow(|own| own.as_ref().is_some_and(|own| Arc::ptr_eq(own, &self.shared)));
+        let done = |queue: &Queue| queue.nodes <= if here { queue.waiting } else { 0 };
+        self.shared.wait_until(at_most, done)
     }
 
     /// Counts a node as in flight, before any of its tasks can run.

@@ -56,8 +56,9 @@ enum State {
     Spent,
 }
 
-/// A poisoned lock only means that a thread panicked; slots are consistent between statements.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// A poisoned lock only means that a thread panicked; what is behind the engine's locks is
+/// consistent between statements.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -13,7 +13,7 @@ const ALIGN: usize = 64;
 /// Below this the system's allocator is as fast and wastes less.
 const SMALLEST_CACHED: usize = 4096;
 /// Blocks kept for reuse, at most.
-const CACHE_LIMIT: usize = 512 << 20;
+const CACHE_LIMIT: usize = 1 << 30;
 const CLASSES: usize = 4 * (usize::BITS as usize - 12);
 
 /// Memory of at least the asked length, owned.

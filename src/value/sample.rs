@@ -66,8 +66,8 @@ pub struct Sample {
     buffer: Arc<Buffer>,
     /// Byte of the first element.
     offset: usize,
-    /// `None` when contiguous.
-    strides: Option<Strides>,
+    /// `None` when contiguous. Boxed, as few samples have them and all are moved about.
+    strides: Option<Box<Strides>>,
     /// Where it came from, usually a file name.
     pub source: Option<Arc<str>>,
 }
@@ -111,7 +111,7 @@ impl Sample {
                 return Err(Cause::Input { index: 0, problem });
             }
         }
-        Ok(Sample { desc, buffer, offset, strides: Some(strides), source: None })
+        Ok(Sample { desc, buffer, offset, strides: Some(Box::new(strides)), source: None })
     }
 
     /// What lies at `index` of the first axis, without that axis.
@@ -159,7 +159,7 @@ impl Sample {
 
     pub fn strides(&self) -> Strides {
         match &self.strides {
-            Some(strides) => strides.clone(),
+            Some(strides) => (**strides).clone(),
             None => contiguous_strides(&self.desc.shape, self.desc.dtype.size()),
         }
     }

@@ -1,0 +1,112 @@
+//! Running one task: inputs together, kernel, results.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::node::{Node, Outcomes};
+use crate::kernels::{ArgReader, Space, Work};
+use crate::value::{Cause, Fault, Sample};
+
+impl Node {
+    /// What a task makes of its inputs, which are there. Nothing that a kernel does gets out.
+    pub fn compute(&self, index: usize) -> Outcomes {
+        let mut inputs: SmallVec<[Sample; 4]> = SmallVec::new();
+        let mut failed: Option<Arc<Fault>> = None;
+        self.for_each_slot(index, |input, slot| {
+            let lost = || Err(self.fault(Cause::Forked, None, None));
+            match input.value.peek(slot).unwrap_or_else(lost) {
+                Ok(sample) => inputs.push(sample),
+                Err(fault) => {
+                    failed.get_or_insert(fault);
+                }
+            }
+        });
+        if let Some(fault) = failed {
+            return Err(fault);
+        }
+        if let Some(first) = inputs.first_mut().filter(|first| first.desc.layout.is_empty()) {
+            first.desc.layout = self.call.layout;
+        }
+        let source = inputs.iter().find_map(|sample| sample.source.clone());
+        let whole_batch = self.call.operator.work.is_whole_batch();
+        let sample = (!whole_batch).then_some(index);
+        let mut made = SmallVec::new();
+        let mut launch = || {
+            made = self.call_kernel(index, &inputs)?;
+            Ok(())
+        };
+        let run = || self.call.device.accelerator().launch(&mut launch);
+        let outcome = quiet_panics(|| catch_unwind(AssertUnwindSafe(run)));
+        match outcome {
+            Ok(Ok(())) => {}
+            Ok(Err(cause)) => return Err(self.fault(cause, sample, source)),
+            Err(panic) => {
+                let text = panic
+                    .downcast_ref::<&str>()
+                    .map(|text| text.to_string())
+                    .or_else(|| panic.downcast_ref::<String>().cloned())
+                    .unwrap_or_else(|| "panic".into());
+                return Err(self.fault(Cause::Internal(text), sample, source));
+            }
+        }
+        let tasks = if whole_batch { usize::MAX } else { 1 };
+        let outputs =
+            self.outputs.iter().flat_map(|o| std::iter::repeat_n(o, o.samples.min(tasks)));
+        for (sample, output) in made.iter_mut().zip(outputs) {
+            sample.desc.layout = output.meta.layout;
+            if !whole_batch {
+                sample.source.clone_from(&source);
+            }
+        }
+        Ok(made)
+    }
+
+    fn call_kernel(&self, index: usize, inputs: &[Sample]) -> Result<SmallVec<[Sample; 1]>, Cause> {
+        let call = &self.call;
+        match &call.operator.work {
+            Work::Sample(kernel) => {
+                let args = ArgReader::new(&call.args, inputs);
+                let data = &inputs[..call.data_inputs];
+                kernel.run(&args, data, &|output, desc| self.allocate(output, index, desc))
+            }
+            Work::Batch(kernel) => {
+                let mut rows: SmallVec<[&[Sample]; 2]> = smallvec![];
+                let mut rest = inputs;
+                for input in &call.inputs {
+                    let (row, after) = rest.split_at(self.picked(input));
+                    rows.push(row);
+                    rest = after;
+                }
+                kernel.run(&call.args, &rows, &|desc| {
+                    let bytes = desc.bytes();
+                    self.count_bytes(bytes);
+                    Ok(Space::new(desc, call.device.accelerator().allocate(bytes)?, 0))
+                })
+            }
+        }
+    }
+}
+
+/// A panic in a kernel becomes a fault that the user reads; the default hook would print it too.
+fn quiet_panics<R>(run: impl FnOnce() -> R) -> R {
+    use std::cell::Cell;
+    use std::sync::Once;
+    thread_local! {
+        static IN_KERNEL: Cell<bool> = const { Cell::new(false) };
+    }
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let print = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !IN_KERNEL.get() {
+                print(info);
+            }
+        }));
+    });
+    let outer = IN_KERNEL.replace(true);
+    let result = run();
+    IN_KERNEL.set(outer);
+    result
+}
