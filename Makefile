@@ -39,7 +39,7 @@ demo: native ## augment images for a few seconds, print images/s, write demo.png
 	$(PY) examples/demo.py $(ARGS)
 
 .PHONY: test
-test: lint test-rust test-python ## everything CI runs: lint, Rust tests, Python tests, conformance
+test: lint test-rust check test-python ## everything CI runs: lint, Rust tests, Python tests, conformance
 
 # Clippy has a folder of its own: maturin sets variables that pyo3's build looks at, and taking
 # turns in one folder would build pyo3 anew each time.
@@ -56,6 +56,14 @@ format: environment cargo ## rewrite the sources in the project's format
 	$(PY) -m ruff check --fix $(PYTHON_SOURCES)
 	$(PY) -m ruff format $(PYTHON_SOURCES)
 	cargo fmt
+
+.PHONY: generate
+generate: native ## write the stubs and reference pages that follow from the definitions
+	$(PY) tools/generate.py
+
+.PHONY: check
+check: native ## fail where stubs or reference pages are not what the definitions say
+	$(PY) tools/generate.py --check
 
 # The release profile and the release dependencies of the build are used again here; without
 # the default features nothing links to libpython.

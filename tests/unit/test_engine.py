@@ -378,6 +378,7 @@ def test_a_submit_waits_while_too_many_nodes_are_in_flight():
         for result in made:
             result.evaluate()
     assert submitted >= 15 * 0.02, "16 of the 20 must be done before the last is submitted"
+    pool.drain()
     assert pool.in_flight == 0
 
 
@@ -426,6 +427,7 @@ def test_callers_of_a_full_pool_all_get_their_turn():
         thread.join(30)
         assert not thread.is_alive()
     assert not wrong
+    pool._native.drain()
     assert pool._native.in_flight == 0
 
 
