@@ -10,7 +10,7 @@ from penstock._array import Array, wrap
 from penstock._context import EvalContext
 from penstock._convert import relabel, rows, single
 from penstock._dtype import BY_CODE, DType
-from penstock._invoke import settle
+from penstock._invoke import deliver, settle
 from penstock._mode import EvalMode
 from penstock._sites import here
 
@@ -173,12 +173,7 @@ def _submit(
     promises = [output.promise() for output in outputs]
     pool = context._native_pool()
     made = _core.call(name, work, values, samples, promises, here(), pool, deferred)
-    if deferred:
-        for value in made:
-            context._defer(value)
-    if mode > EvalMode.eager or any(value.external for value in values):
-        for value in made:
-            settle(value, at_call=True)
+    deliver(made, values, mode, context)
     return made
 
 

@@ -45,21 +45,22 @@ def invoke(
         context._native_pool(),
         mode is _deferred,
     )
-    if mode is _eager:
-        for value in values:
-            # Its owner may change it after the call, so that the call has waited for the work.
-            if value.external:
-                break
-        else:
-            return made
-    elif mode is _deferred:
+    if mode is not _eager or any([value.external for value in values]):
+        deliver(made, values, mode, context)
+    return made
+
+
+def deliver(
+    made: Sequence[Value], values: Sequence[Value], mode: EvalMode, context: EvalContext
+) -> None:
+    """Do what the mode asks for with the results of a call."""
+    if mode is _deferred:
         for value in made:
             context._defer(value)
-        if not any(value.external for value in values):
-            return made
-    for value in made:
-        settle(value, at_call=True)
-    return made
+    # What an owner may change after the call has been read within it, in every mode.
+    if mode > _eager or any(value.external for value in values):
+        for value in made:
+            settle(value, at_call=True)
 
 
 def settle(value: Value, *, at_call: bool = False) -> None:
