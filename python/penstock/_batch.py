@@ -12,7 +12,7 @@ from penstock import _core, _errors
 from penstock._arithmetic import Arithmetic
 from penstock._array import Array
 from penstock._context import EvalContext
-from penstock._convert import relabel, rows, single
+from penstock._convert import LARGEST_BATCH, relabel, rows, single
 from penstock._device import DeviceLike
 from penstock._dtype import dtype as to_dtype
 from penstock._format import batch_text
@@ -60,8 +60,10 @@ class Batch(Arithmetic, batch=True):
         if isinstance(sample, Batch):
             raise ValueError("Cannot broadcast a Batch; give one sample.")
         count = operator.index(batch_size)
-        if count < 0:
-            raise ValueError(f"Batch.broadcast: `batch_size` must not be negative, got {count}.")
+        if not 0 <= count <= LARGEST_BATCH:
+            raise ValueError(
+                f"Batch.broadcast: `batch_size` must be from 0 to {LARGEST_BATCH}, got {count}."
+            )
         one = Tensor._wrap(single(sample, None if dtype is None else to_dtype(dtype)))
         if device is not None:
             one = one.to_device(device)

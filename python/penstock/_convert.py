@@ -24,6 +24,7 @@ _STACK = _core.register("as_tensor", "stack")
 _ENUMS = {DALIDataType: DataType, DALIImageType: ImageType, DALIInterpType: InterpType}
 _PROTOCOLS = ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
 _DLPACK_VERSION = (1, 1)
+LARGEST_BATCH = 2**24
 _DEEPEST = 64  # NumPy's limit of dimensions
 
 
@@ -128,6 +129,11 @@ def _split(value: Value) -> Value:
     if value.ndim == 0:
         raise ValueError("Cannot create a batch from a scalar: there is no dimension to split.")
     settle(value)
+    if value.shape(0)[0] > LARGEST_BATCH:
+        raise ValueError(
+            f"A batch has at most {LARGEST_BATCH} samples; the first dimension, which is to count "
+            f"them, has {value.shape(0)[0]}."
+        )
     return value.split()
 
 

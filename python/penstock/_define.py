@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 from penstock import _core, _errors
 from penstock._argument import CONVERSIONS, KEEP, REQUIRED, Argument
 from penstock._array import Array, wrap
-from penstock._convert import single
+from penstock._convert import LARGEST_BATCH, single
 from penstock._device import device as to_device
 from penstock._dtype import DType
 from penstock._invoke import invoke
@@ -35,8 +35,6 @@ Data: TypeAlias = Any
 
 PerSample: TypeAlias = T | Array
 """An argument that may be a batch with a value for each sample, or a tensor with one for all."""
-
-_LARGEST_BATCH = 2**24
 
 OPERATORS: dict[str, Operator] = {}
 """All operators by the name that users call them by."""
@@ -236,9 +234,9 @@ class Operator:
 
     def _check_batch_size(self, batch_size: Any) -> int:
         if isinstance(batch_size, bool) or not isinstance(batch_size, int):
-            raise _errors.bad_batch_size(self.name, batch_size, _LARGEST_BATCH)
-        if not 0 < batch_size <= _LARGEST_BATCH:
-            raise _errors.bad_batch_size(self.name, batch_size, _LARGEST_BATCH)
+            raise _errors.bad_batch_size(self.name, batch_size, LARGEST_BATCH)
+        if not 0 < batch_size <= LARGEST_BATCH:
+            raise _errors.bad_batch_size(self.name, batch_size, LARGEST_BATCH)
         return batch_size
 
     def _check_device(self, device: Any, place: int) -> int:
