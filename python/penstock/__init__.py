@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from penstock.ops.generic import cast as cast
     from penstock.ops.generic import copy as copy
     from penstock.ops.geometry import flip as flip
+    from penstock.ops.normalize import normalize as normalize
 
 __version__ = "0.1.0"
 
@@ -74,6 +75,7 @@ _LAZY = {
         "_tensor": ("Tensor", "as_tensor", "tensor"),
         "ops.generic": ("cast", "copy"),
         "ops.geometry": ("flip",),
+        "ops.normalize": ("normalize",),
     }.items()
     for name in names
 }

@@ -110,6 +110,56 @@ def layout_length(layout: str, ndim: int) -> ValueError:
     )
 
 
+def axes_given_twice(operator: str) -> RuntimeError:
+    """Both `axes` and `axis_names`."""
+    return RuntimeError(
+        f"{operator}: `axes` and `axis_names` say the same thing in two ways; give one of them."
+    )
+
+
+def axis_out_of_range(operator: str, axis: int, ndim: int) -> OutOfRangeError:
+    """The number of an axis that the data doesn't have."""
+    valid = f"valid ones are {-ndim} to {ndim - 1}" if ndim else "a scalar has no axes"
+    return OutOfRangeError(
+        f"{operator}: the axis {axis} is out of range for data with {ndim} dimensions; {valid}."
+    )
+
+
+def no_such_axis(operator: str, letter: str, layout: str | None) -> RuntimeError:
+    """The letter of an axis that the layout doesn't have."""
+    has = f'in the input\'s layout "{layout}"' if layout else "in an input without a layout"
+    return RuntimeError(f"{operator}: `axis_names`: the axis '{letter}' is not present {has}.")
+
+
+def duplicate_axis(operator: str, axes: Sequence[int]) -> ValueError:
+    """The same axis twice."""
+    twice = next(axis for axis in axes if axes.count(axis) > 1)
+    return ValueError(f"{operator}: duplicate axis {twice}: each axis can be given once.")
+
+
+def no_axes(operator: str) -> RuntimeError:
+    """An empty list of axes, where there must be some."""
+    return RuntimeError(
+        f"{operator}: `axes` must name at least one axis; leave it out to take all of them."
+    )
+
+
+def axes_of_numbers(operator: str) -> RuntimeError:
+    """Axes for statistics that are known already."""
+    return RuntimeError(
+        f"{operator}: `axes` and `axis_names` have no meaning when `mean` and `stddev` are both "
+        "single numbers; leave them out."
+    )
+
+
+def not_shared(operator: str, name: str) -> RuntimeError:
+    """Statistics that differ, where the batch is to share them."""
+    return RuntimeError(
+        f"{operator}: with `batch=True` all samples share their statistics, so that `{name}` must "
+        "be one number."
+    )
+
+
 def gpu_input_on_cpu(operator: str) -> ValueError:
     """device="cpu" with an input on a gpu."""
     return ValueError(

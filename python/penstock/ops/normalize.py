@@ -1,0 +1,103 @@
+"""Data with a mean and a standard deviation of one's choice."""
+
+from __future__ import annotations
+
+from penstock import _core, _dtype, _errors
+from penstock._argument import Ints
+from penstock._array import Array, wrap
+from penstock._axes import chosen_axes
+from penstock._define import Data, Like, PerSample, operator
+from penstock._dtype import DType
+from penstock._invoke import invoke
+
+
+@operator()
+def normalize(
+    input: Data,
+    *,
+    axes: Ints | None = None,
+    axis_names: str | None = None,
+    batch: bool = False,
+    ddof: int = 0,
+    dtype: DType = _dtype.float32,
+    epsilon: float = 0.0,
+    mean: PerSample[float] | None = None,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    stddev: PerSample[float] | None = None,
+) -> Like:
+    """Shift and scale data by its mean and standard deviation, or by given ones.
+
+    Each element becomes `(element - mean) / stddev * scale + shift`. Data that doesn't vary
+    becomes `shift`.
+
+    Args:
+        input: The data.
+        axes: The axes along which the statistics are; all by default, or those along which a given
+            `mean` or `stddev` has the extent one. Negative ones count from the end.
+        axis_names: The same by letters of the input's layout.
+        batch: Whether all samples share their statistics. Their shapes may only differ along
+            `axes`.
+        ddof: What to subtract from the number of elements to compute the standard deviation.
+        dtype: The type of the result. Integers are rounded and saturated.
+        epsilon: Added to the variance, for data that hardly varies.
+        mean: The mean, if it is known: one number, or an array with the input's extents, and one
+            along `axes`.
+        scale: The standard deviation of the result.
+        shift: The mean of the result.
+        stddev: The standard deviation, if it is known, as `mean`.
+
+    Example:
+        >>> normalize(tensor([1.0, 2.0, 3.0]), scale=1.5**0.5, shift=4.0).torch().round().tolist()
+        [2.0, 4.0, 6.0]
+    """
+    value = input._value
+    found = chosen_axes("normalize", value.ndim, value.layout, axes, axis_names)
+    if found is not None:
+        if not found:
+            raise _errors.no_axes("normalize")
+        if _is_number(mean) and _is_number(stddev):
+            raise _errors.axes_of_numbers("normalize")
+    shared = None
+    if batch:
+        for name, given in (("mean", mean), ("stddev", stddev)):
+            if given is not None and (not _is_number(given) or _is_batch(given)):
+                raise _errors.not_shared("normalize", name)
+        if (mean is None or stddev is None) and len(value) > 0:
+            shared = _shared_moments(input, found, mean, ddof)
+    return Like(input, dtype=dtype, axes=found, shared=shared)
+
+
+def _is_number(given: float | Array | None) -> bool:
+    return given is not None and (not isinstance(given, Array) or given._value.ndim == 0)
+
+
+def _is_batch(given: float | Array | None) -> bool:
+    return isinstance(given, Array) and given._value.batch
+
+
+# Under the name of the operator that they are parts of, for errors to say it.
+_MOMENTS = _core.register("normalize", "moments")
+_SHARED_MOMENTS = _core.register("normalize", "shared_moments")
+
+
+def _shared_moments(
+    input: Array, axes: tuple[int, ...] | None, mean: float | Array | None, ddof: int
+) -> Array:
+    """Mean and variance of a whole batch: those of each sample first, then all together."""
+    value = input._value
+    double = _dtype.float64._code
+    values = [value]
+    argument: float | list[int] | None
+    if isinstance(mean, Array):
+        values.append(mean._value)
+        argument = [1]
+    else:
+        argument = mean
+    promise = (double, value.ndim + 1, None)
+    samples = len(value) if value.batch else None
+    args = (axes, argument)
+    (moments,) = invoke(_MOMENTS, values, 1, args, samples, [promise], value.device)
+    (shared,) = invoke(_SHARED_MOMENTS, [moments], 1, (ddof,), None, [promise], value.device)
+    made: Array = wrap(shared)
+    return made

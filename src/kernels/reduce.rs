@@ -1,5 +1,0 @@
-//! Reductions along axes, and the normalisation that is made of them.
-
-use super::Entry;
-
-pub const TABLE: &[Entry] = &[];

@@ -1,0 +1,272 @@
+//! Reductions along axes, and the normalisation that is made of them.
+
+mod fold;
+mod normalize;
+mod plan;
+mod store;
+
+use std::sync::Arc;
+
+use self::fold::{Center, Extreme, Fold, Highest, Lowest, Real, Spread, Squares, Sum, fold};
+use self::plan::Plan;
+use self::store::{Total, store};
+use super::cast::Convert;
+use super::{Entry, Kernel, Result, Space, Work, args};
+use crate::value::{Cause, DType, Desc, Sample, Shape, with_element};
+
+pub const TABLE: &[Entry] = &[
+    Entry::one::<Max>("reductions.max"),
+    Entry::one::<Min>("reductions.min"),
+    Entry::one::<SumOf>("reductions.sum"),
+    Entry::one::<Mean>("reductions.mean"),
+    Entry::one::<MeanSquare>("reductions.mean_square"),
+    Entry::one::<Rms>("reductions.rms"),
+    Entry::one::<Variance>("reductions.variance"),
+    Entry::one::<StdDev>("reductions.std_dev"),
+    Entry::one::<normalize::Normalize>("normalize"),
+    Entry::one::<normalize::Moments>("moments"),
+    Entry {
+        name: "shared_moments",
+        args: &["ddof"],
+        make: || Work::Batch(Arc::new(normalize::SharedMoments)),
+    },
+];
+
+args! {
+    /// `axes` are those to reduce.
+    pub struct ExtremeArgs { axes: Vec<i64>, keep_dims: bool }
+}
+
+args! {
+    /// `result` is the type that the result has.
+    pub struct SumArgs { axes: Vec<i64>, keep_dims: bool, result: DType }
+}
+
+args! {
+    pub struct SpreadArgs { axes: Vec<i64>, keep_dims: bool, ddof: i64, result: DType }
+}
+
+/// Which axes are reduced, for each of the sample's.
+fn reduced(axes: &[i64], ndim: usize) -> Result<Vec<bool>> {
+    let mut reduced = vec![false; ndim];
+    for &index in axes {
+        match usize::try_from(index).ok().and_then(|axis| reduced.get_mut(axis)) {
+            Some(slot) => *slot = true,
+            None => {
+                let problem = format!("names the axis {index} of data with {ndim} dimensions");
+                return Err(Cause::Argument { name: "axes", problem });
+            }
+        }
+    }
+    Ok(reduced)
+}
+
+fn numeric(desc: &Desc) -> Result<()> {
+    if desc.dtype.storage() == desc.dtype {
+        return Ok(());
+    }
+    let problem = format!("values of type {} are names, not numbers", desc.dtype.name());
+    Err(Cause::Input { index: 0, problem })
+}
+
+fn output(axes: &[i64], keep_dims: bool, dtype: DType, input: &Desc) -> Result<Desc> {
+    numeric(input)?;
+    let reduced = reduced(axes, input.ndim())?;
+    let axes = input.shape.iter().zip(&reduced);
+    let shape: Shape = if keep_dims {
+        axes.map(|(&d, &reduced)| if reduced { 1 } else { d }).collect()
+    } else {
+        axes.filter(|&(_, &reduced)| !reduced).map(|(&d, _)| d).collect()
+    };
+    Ok(Desc::new(dtype, &shape))
+}
+
+fn plan(axes: &[i64], input: &Sample) -> Result<Plan> {
+    Ok(Plan::new(&input.desc.shape, &reduced(axes, input.desc.ndim())?))
+}
+
+pub struct Max;
+pub struct Min;
+
+impl Kernel for Max {
+    type Args = ExtremeArgs;
+
+    fn output(args: &ExtremeArgs, inputs: &[&Desc]) -> Result<Desc> {
+        output(&args.axes, args.keep_dims, inputs[0].dtype, inputs[0])
+    }
+
+    fn run(args: &ExtremeArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let plan = plan(&args.axes, &inputs[0])?;
+        with_element!(inputs[0].desc.dtype, |T| extreme::<Highest<T>>(&plan, &inputs[0], out));
+        Ok(())
+    }
+}
+
+impl Kernel for Min {
+    type Args = ExtremeArgs;
+
+    fn output(args: &ExtremeArgs, inputs: &[&Desc]) -> Result<Desc> {
+        output(&args.axes, args.keep_dims, inputs[0].dtype, inputs[0])
+    }
+
+    fn run(args: &ExtremeArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let plan = plan(&args.axes, &inputs[0])?;
+        with_element!(inputs[0].desc.dtype, |T| extreme::<Lowest<T>>(&plan, &inputs[0], out));
+        Ok(())
+    }
+}
+
+fn extreme<F: Fold<Center = ()>>(plan: &Plan, input: &Sample, out: &mut Space)
+where
+    F::Item: Extreme,
+    F::Total: Convert<F::Item>,
+{
+    let found = fold::<F>(plan, input.elements(), &[()]);
+    for (slot, total) in out.elements::<F::Item>().iter_mut().zip(found) {
+        *slot = total.convert();
+    }
+}
+
+pub struct SumOf;
+
+impl Kernel for SumOf {
+    type Args = SumArgs;
+
+    fn output(args: &SumArgs, inputs: &[&Desc]) -> Result<Desc> {
+        output(&args.axes, args.keep_dims, args.result, inputs[0])
+    }
+
+    fn run(args: &SumArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let plan = plan(&args.axes, &inputs[0])?;
+        with_element!(inputs[0].desc.dtype, |T| {
+            store(out, fold::<Sum<T>>(&plan, inputs[0].elements(), &[()]));
+        });
+        Ok(())
+    }
+}
+
+pub struct Mean;
+pub struct MeanSquare;
+pub struct Rms;
+
+impl Kernel for Mean {
+    type Args = SumArgs;
+
+    fn output(args: &SumArgs, inputs: &[&Desc]) -> Result<Desc> {
+        output(&args.axes, args.keep_dims, args.result, inputs[0])
+    }
+
+    fn run(args: &SumArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let plan = plan(&args.axes, &inputs[0])?;
+        store(out, means(&plan, &inputs[0]));
+        Ok(())
+    }
+}
+
+impl Kernel for MeanSquare {
+    type Args = SumArgs;
+
+    fn output(args: &SumArgs, inputs: &[&Desc]) -> Result<Desc> {
+        output(&args.axes, args.keep_dims, args.result, inputs[0])
+    }
+
+    fn run(args: &SumArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let plan = plan(&args.axes, &inputs[0])?;
+        store(out, mean_squares(&plan, &inputs[0]));
+        Ok(())
+    }
+}
+
+impl Kernel for Rms {
+    type Args = SumArgs;
+
+    fn output(args: &SumArgs, inputs: &[&Desc]) -> Result<Desc> {
+        output(&args.axes, args.keep_dims, args.result, inputs[0])
+    }
+
+    fn run(args: &SumArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let plan = plan(&args.axes, &inputs[0])?;
+        let squares = mean_squares(&plan, &inputs[0]);
+        store(out, squares.into_iter().map(f64::sqrt).collect());
+        Ok(())
+    }
+}
+
+/// The mean of what goes into each result; "not a number" of nothing.
+fn means(plan: &Plan, input: &Sample) -> Vec<f64> {
+    let count = plan.count() as f64;
+    with_element!(input.desc.dtype, |T| {
+        let sums = fold::<Sum<T>>(plan, input.elements(), &[()]);
+        sums.into_iter().map(|sum| sum.real() / count).collect()
+    })
+}
+
+fn mean_squares(plan: &Plan, input: &Sample) -> Vec<f64> {
+    let count = plan.count() as f64;
+    with_element!(input.desc.dtype, |T| {
+        let sums = fold::<Squares<T>>(plan, input.elements(), &[()]);
+        sums.into_iter().map(|sum| sum / count).collect()
+    })
+}
+
+pub struct Variance;
+pub struct StdDev;
+
+impl Kernel for Variance {
+    type Args = SpreadArgs;
+
+    fn output(args: &SpreadArgs, inputs: &[&Desc]) -> Result<Desc> {
+        output(&args.axes, args.keep_dims, args.result, inputs[0])
+    }
+
+    fn run(args: &SpreadArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        store(out, variances(args, inputs, out)?);
+        Ok(())
+    }
+}
+
+impl Kernel for StdDev {
+    type Args = SpreadArgs;
+
+    fn output(args: &SpreadArgs, inputs: &[&Desc]) -> Result<Desc> {
+        output(&args.axes, args.keep_dims, args.result, inputs[0])
+    }
+
+    fn run(args: &SpreadArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let variances = variances(args, inputs, out)?;
+        store(out, variances.into_iter().map(f64::sqrt).collect());
+        Ok(())
+    }
+}
+
+fn variances(args: &SpreadArgs, inputs: &[Sample], out: &Space) -> Result<Vec<f64>> {
+    let (input, mean) = (&inputs[0], &inputs[1]);
+    if args.axes.is_empty() {
+        // Single elements don't vary, whatever the mean; as in the reference.
+        return Ok(vec![0.0; out.desc.elements()]);
+    }
+    let plan = plan(&args.axes, input)?;
+    let given = |s: &Desc| s.shape.iter().copied().filter(|&d| d != 1).collect::<Shape>();
+    if mean.desc.elements() != 1 && given(&mean.desc) != given(&out.desc) {
+        let problem = format!(
+            "the mean has the shape {:?}; it needs one number, or one for each result, in the \
+             shape {:?}",
+            &mean.desc.shape[..],
+            &out.desc.shape[..]
+        );
+        return Err(Cause::Input { index: 1, problem });
+    }
+    let centers: Vec<f64> = with_element!(mean.desc.dtype, |T| {
+        mean.elements::<T>().iter().map(|&x| x.convert()).collect()
+    });
+    let freedom = plan.count() as f64 - args.ddof as f64;
+    Ok(spreads(&plan, input, &centers).into_iter().map(|sum| sum / freedom).collect())
+}
+
+/// The sum of squared distances from `centers`: one for all, or one for each result.
+fn spreads(plan: &Plan, input: &Sample, centers: &[f64]) -> Vec<f64> {
+    with_element!(input.desc.dtype, |T| {
+        let centers: Vec<Center<T>> = centers.iter().map(|&c| Real::from_f64(c)).collect();
+        fold::<Spread<T>>(plan, input.elements(), &centers)
+    })
+}
