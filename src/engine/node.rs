@@ -101,7 +101,7 @@ pub struct Task {
 
 type Outcomes = Result<SmallVec<[Sample; 1]>, Arc<Fault>>;
 
-/// Up to this many bytes of input a cheap kernel runs on the calling thread: handing it to
+/// Up to this many bytes of input and result a cheap kernel runs on the calling thread: handing it to
 /// another one would take longer than the work.
 const INLINE_BYTES: usize = 32 << 10;
 
@@ -185,8 +185,10 @@ impl Node {
         }
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let all_ready = self.missing.iter().all(|count| count.load(Ordering::Acquire) == 1);
-        let inline =
-            all_ready && self.call.operator.work.is_cheap() && self.input_bytes() <= INLINE_BYTES;
+        let inline = all_ready
+            && self.call.operator.work.is_cheap()
+            && self.input_bytes() <= INLINE_BYTES
+            && self.result_bytes() <= INLINE_BYTES;
         if inline || self.tasks() == 0 {
             // What was put off together may have subscribed to the results already.
             for index in 0..self.tasks() {
@@ -232,6 +234,41 @@ impl Node {
             });
         }
         bytes
+    }
+
+    /// What the node will make, by its first sample, where the inputs don't say. All are there.
+    fn result_bytes(&self) -> usize {
+        let work = &self.call.operator.work;
+        let (Work::Sample(kernel), true) = (work, work.is_shaped_by_args() && self.tasks() > 0)
+        else {
+            return 0;
+        };
+        let Ok(inputs) = self.inputs_of(0) else { return 0 };
+        let args = ArgReader::new(&self.call.args, &inputs, 0);
+        let first = kernel.result_bytes(&args, &inputs[..self.call.data_inputs]);
+        first.saturating_mul(self.tasks())
+    }
+
+    /// The inputs of a task that are there, or the fault of one that isn't.
+    fn inputs_of(&self, task: usize) -> Result<SmallVec<[Sample; 4]>, Arc<Fault>> {
+        let mut inputs: SmallVec<[Sample; 4]> = SmallVec::new();
+        let mut failed: Option<Arc<Fault>> = None;
+        self.for_each_slot(task, |input, slot| {
+            let lost = || Err(self.fault(Cause::Forked, None, None));
+            match input.value.peek(slot).unwrap_or_else(lost) {
+                Ok(sample) => inputs.push(sample),
+                Err(fault) => {
+                    failed.get_or_insert(fault);
+                }
+            }
+        });
+        if let Some(fault) = failed {
+            return Err(fault);
+        }
+        if let Some(first) = inputs.first_mut().filter(|first| first.desc.layout.is_empty()) {
+            first.desc.layout = self.call.layout;
+        }
+        Ok(inputs)
     }
 
     pub fn pool(&self) -> &Arc<Pool> {
@@ -383,23 +420,7 @@ impl Task {
 
     fn compute(&self) -> Outcomes {
         let node = &self.node;
-        let mut inputs: SmallVec<[Sample; 4]> = SmallVec::new();
-        let mut failed: Option<Arc<Fault>> = None;
-        node.for_each_slot(self.index, |input, slot| {
-            let lost = || Err(node.fault(Cause::Forked, None, None));
-            match input.value.peek(slot).unwrap_or_else(lost) {
-                Ok(sample) => inputs.push(sample),
-                Err(fault) => {
-                    failed.get_or_insert(fault);
-                }
-            }
-        });
-        if let Some(fault) = failed {
-            return Err(fault);
-        }
-        if let Some(first) = inputs.first_mut().filter(|first| first.desc.layout.is_empty()) {
-            first.desc.layout = node.call.layout;
-        }
+        let inputs = node.inputs_of(self.index)?;
         let source = inputs.iter().find_map(|sample| sample.source.clone());
         let whole_batch = node.call.operator.work.is_whole_batch();
         let sample = (!whole_batch).then_some(self.index);
@@ -436,7 +457,7 @@ impl Task {
         let call = &node.call;
         match &call.operator.work {
             Work::Sample(kernel) => {
-                let args = ArgReader::new(&call.args, inputs);
+                let args = ArgReader::new(&call.args, inputs, self.index);
                 let data = &inputs[..call.data_inputs];
                 kernel.run(&args, data, &|output, desc| node.allocate(output, self.index, desc))
             }
