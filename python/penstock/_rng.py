@@ -98,7 +98,7 @@ class RNG:
         words = operator.index(n)
         if words < 0:
             raise ValueError(f"RNG: can't advance by a negative number, got {words}.")
-        self._philox.advance(words >> 2 & _MASK, words & 3)
+        self._philox.advance(words & 2**128 - 1)
 
     def clone(self) -> RNG:
         """Another RNG at the same position, that goes on by itself."""

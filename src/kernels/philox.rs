@@ -52,18 +52,21 @@ pub struct Position {
 
 impl Position {
     /// Words between a call of an operator and the next, as in the reference.
-    pub const WORDS_PER_CALL: u32 = 7;
+    pub const WORDS_PER_CALL: u128 = 7;
 
     pub fn word(&self) -> u32 {
         let ([a, b], [c, d]) = (halves(self.offset), halves(self.sequence));
         block(halves(self.seed), [a, b, c, d])[(self.phase & 3) as usize]
     }
 
-    /// Goes on by so many blocks and words. The sequence starts over at its end.
-    pub fn advance(&mut self, blocks: u64, words: u32) {
-        let words = u64::from(self.phase & 3) + u64::from(words);
-        self.offset = self.offset.wrapping_add(blocks).wrapping_add(words / 4);
-        self.phase = (words % 4) as u32;
+    /// Goes on by so many words. The end of a sequence leads on to the next one.
+    pub fn advance(&mut self, words: u128) {
+        let words = words.wrapping_add(u128::from(self.phase & 3));
+        let block = u128::from(self.sequence) << 64 | u128::from(self.offset);
+        let block = block.wrapping_add(words >> 2);
+        self.sequence = (block >> 64) as u64;
+        self.offset = block as u64;
+        self.phase = (words & 3) as u32;
     }
 
     /// What the call made at this place draws from, for one of its samples.
@@ -71,7 +74,7 @@ impl Position {
         let mut at = *self;
         let mut next = || {
             let word = at.word();
-            at.advance(0, 1);
+            at.advance(1);
             word
         };
         // 96 random bits set calls apart, from each other and from the words of the RNG itself.
@@ -204,10 +207,10 @@ mod tests {
     fn advancing_is_drawing() {
         let mut walked = Position { seed: 1, sequence: 2, offset: u64::MAX - 1, phase: 1 };
         let mut jumped = walked;
-        (0..11).for_each(|_| walked.advance(0, 1));
-        jumped.advance(2, 3);
+        (0..11).for_each(|_| walked.advance(1));
+        jumped.advance(11);
         assert_eq!(walked, jumped);
-        assert_eq!(walked, Position { offset: 1, phase: 0, ..walked });
+        assert_eq!(walked, Position { sequence: 3, offset: 1, phase: 0, ..walked });
     }
 
     #[test]

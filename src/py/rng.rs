@@ -16,10 +16,10 @@ impl PyPhilox {
     }
 
     /// The position, and so many words on from it.
-    fn step(&self, words: u32) -> Position {
+    fn step(&self, words: u128) -> Position {
         let mut position = self.position();
         let now = *position;
-        position.advance(0, words);
+        position.advance(words);
         now
     }
 }
@@ -46,8 +46,8 @@ impl PyPhilox {
         self.step(1).word()
     }
 
-    fn advance(&self, blocks: u64, words: u32) {
-        self.position().advance(blocks, words);
+    fn advance(&self, words: u128) {
+        self.position().advance(words);
     }
 
     /// The place of one call of an operator.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from penstock._argument import Floats, Ints
 from penstock._array import Array
-from penstock._define import Data, Like, PerSample, Result, operator
+from penstock._define import Data, PerSample, Result, operator
 from penstock._dtype import DType, float32, int32
 
 
@@ -127,12 +127,12 @@ def choice(
     """
     _check_list("choice", p=p)
     rank = _rank("choice", shape_like, shape)
-    value = a._value
-    if rank is None or value.ndim == 0:
-        return Like(a, layout=None) if rank is None else Like(a, ndim=rank, layout=None)
-    # A row of choices has the layout of the rows it is made of, a single one that without them.
-    layout = value.layout if rank == 1 else value.layout and value.layout[1:] if rank == 0 else None
-    return Like(a, ndim=rank + value.ndim - 1, layout=layout or None)
+    rows = a._value.ndim - 1
+    if rank is None or rows < 0:
+        return Result(a.dtype, rank)
+    # Choices in a row have the layout of `a`; a single one that of what lies along its first axis.
+    layout = a._value.layout or ""
+    return Result(a.dtype, rank + rows, (layout[1:], layout)[rank] or None if rank < 2 else None)
 
 
 @operator(namespace="random", random=True, devices="cpu")
