@@ -51,6 +51,7 @@ from penstock._threads import get_num_threads as get_num_threads
 from penstock._threads import set_num_threads as set_num_threads
 
 if TYPE_CHECKING:
+    from penstock import random as random
     from penstock._batch import Batch as Batch
     from penstock._batch import as_batch as as_batch
     from penstock._batch import batch as batch
@@ -61,11 +62,12 @@ if TYPE_CHECKING:
     from penstock.ops.generic import copy as copy
     from penstock.ops.geometry import flip as flip
     from penstock.ops.normalize import normalize as normalize
+    from penstock.ops.random import batch_permutation as batch_permutation
 
 __version__ = "0.1.0"
 
 # Modules of operators, such as `penstock.math`, which load on first use.
-_NAMESPACES: tuple[str, ...] = ()
+_NAMESPACES = ("random", "reductions")
 
 # Names that load on first use, by the module that has them.
 _LAZY = {
@@ -76,6 +78,7 @@ _LAZY = {
         "ops.generic": ("cast", "copy"),
         "ops.geometry": ("flip",),
         "ops.normalize": ("normalize",),
+        "ops.random": ("batch_permutation",),
     }.items()
     for name in names
 }

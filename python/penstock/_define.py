@@ -25,6 +25,7 @@ from penstock._convert import LARGEST_BATCH, single
 from penstock._device import device as to_device
 from penstock._dtype import DType
 from penstock._invoke import invoke
+from penstock._rng import RNG, get_default_rng
 
 if TYPE_CHECKING:
     from penstock._core import Promise, Value
@@ -98,6 +99,7 @@ class Definition(NamedTuple):
     layouts: tuple[str, ...]
     kernel: str
     devices: tuple[str, ...]
+    random: bool
 
 
 def operator(
@@ -106,6 +108,7 @@ def operator(
     namespace: str = "",
     kernel: str = "",
     devices: str = "cpu gpu",
+    random: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a definition into an operator.
 
@@ -115,11 +118,13 @@ def operator(
         namespace: Where users find it, such as "reductions"; by default at the top.
         kernel: The kernel's name, where it isn't the operator's.
         devices: Where it can run.
+        random: Whether it draws random numbers. Then it takes an `rng`, and its kernel gets what
+            to draw from under that name.
     """
 
     def define(function: Callable[..., Any]) -> Callable[..., Any]:
         name = f"{namespace}.{function.__name__}" if namespace else function.__name__
-        said = Definition(tuple(layouts.split()), kernel or name, tuple(devices.split()))
+        said = Definition(tuple(layouts.split()), kernel or name, tuple(devices.split()), random)
         made = OPERATORS[name] = Operator(name, function, said)
         return made.function
 
@@ -145,6 +150,8 @@ class Operator:
             for key in code.co_varnames[code.co_argcount : named]
         )
         self.kernel_arguments = tuple(_core.kernel_arguments(said.kernel))
+        # Those of no definition: what the call itself knows.
+        self.common = {"rng", "batch_size"}.intersection(self.kernel_arguments)
         self.number = _core.register(name, said.kernel)
         self.function = self._make_function()
         self._by_rank = {len(layout): layout for layout in reversed(said.layouts)}
@@ -153,7 +160,8 @@ class Operator:
     @property
     def keywords(self) -> list[str]:
         """Names of all keywords, those that every operator has first."""
-        return ["batch_size", "device", *(argument.name for argument in self.arguments)]
+        own = (argument.name for argument in self.arguments)
+        return ["batch_size", "device", *own, *(["rng"] if self.said.random else [])]
 
     def call(
         self,
@@ -161,6 +169,7 @@ class Operator:
         given: tuple[Any, ...] | None,
         batch_size: Any,
         device: Any,
+        rng: Any = None,
     ) -> Any:
         """Check a call and submit it; `given` is None when no argument was given."""
         samples: int | None = None
@@ -199,6 +208,8 @@ class Operator:
             if isinstance(item, Array):
                 derived[key] = [len(values)]
                 values.append(item._value)
+        if self.common:
+            args = {**args, **self._common(samples, batch_size, rng)}
         made = invoke(
             self.number,
             values,
@@ -210,6 +221,19 @@ class Operator:
             layout,
         )
         return wrap(made[0]) if len(made) == 1 else tuple(map(wrap, made))
+
+    def _common(self, samples: int | None, batch_size: Any, rng: Any) -> dict[str, Any]:
+        """What a kernel may ask for beside its arguments. The last of the checks: it draws."""
+        if rng is not None and not isinstance(rng, RNG):
+            raise _errors.not_an_rng(self.name, rng)
+        if samples is None and "batch_size" in self.common:
+            raise _errors.needs_batch_size(self.name)
+        if batch_size is not None and batch_size != samples:
+            raise _errors.batch_sizes_differ(batch_size, samples or 0, self.name)
+        common: dict[str, Any] = {"batch_size": samples}
+        if self.said.random:
+            common["rng"] = (get_default_rng() if rng is None else rng)._philox.draw()
+        return common
 
     def _is_optional(self, position: int) -> bool:
         return len(self.inputs) - self.optional <= position < len(self.inputs)
@@ -316,7 +340,7 @@ def {self.definition.__name__}({parameters}, **unknown):
     if unknown:
         raise unknown_argument("{self.name}", unknown, keywords)
     given = None if {absent} else ({"".join(f"{name}, " for name in names)})
-    return call(({given}), given, batch_size, device)
+    return call(({given}), given, batch_size, device{", rng" if self.said.random else ""})
 """
         scope: dict[str, Any] = {
             "__name__": self.definition.__module__,

@@ -73,7 +73,23 @@ def batch_sizes_differ(first: int, other: int, where: str) -> ValueError:
     """Batches of different sizes in one call."""
     return ValueError(
         f"Inconsistent batch size: {other} != {first}. {where}: all batches of a call must have "
-        "the same number of samples; single tensors are broadcast."
+        "the same number of samples; single tensors are broadcast. (A random operator makes as "
+        "many as its `batch_size` says.)"
+    )
+
+
+def needs_batch_size(operator: str) -> ValueError:
+    """No `batch_size=` for an operator that makes a batch out of nothing."""
+    return ValueError(
+        f"{operator}: `batch_size` must be given: there are no inputs that would tell it."
+    )
+
+
+def not_an_rng(operator: str, value: object) -> ValueError:
+    """`rng=` that is something else."""
+    return ValueError(
+        f"{operator}: `rng` must be a random.RNG, got {describe(value)}. For a seed, give "
+        "`rng=random.RNG(seed)`."
     )
 
 

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::pool::Pool;
 use super::value::{Handle, Meta, Value, lock};
-use crate::kernels::{Arg, Operator, Space};
+use crate::kernels::{Arg, ArgReader, Operator, Space, Work};
 use crate::value::{Cause, Desc, Device, Fault, Layout, Sample};
 
 /// Which sample of an input belongs to a sample of the node.
@@ -100,8 +100,8 @@ pub struct Task {
 
 pub(super) type Outcomes = Result<SmallVec<[Sample; 1]>, Arc<Fault>>;
 
-/// Up to this many bytes of input a cheap kernel runs on the calling thread: handing it to
-/// another one would take longer than the work.
+/// Up to this many bytes of input, and of results, a cheap kernel runs on the calling thread:
+/// handing it to another one would take longer than the work.
 const INLINE_BYTES: usize = 32 << 10;
 
 impl Node {
@@ -203,7 +203,8 @@ impl Node {
         self.tasks() == 0
             || (self.call.operator.work.is_cheap()
                 && self.call.inputs.iter().all(there)
-                && self.input_bytes() <= INLINE_BYTES)
+                && self.input_bytes() <= INLINE_BYTES
+                && self.result_bytes() <= INLINE_BYTES)
     }
 
     /// Lets go of the inputs as a possible reader; tasks count from now on.
@@ -244,6 +245,19 @@ impl Node {
             listed.saturating_mul(input.value.len().max(1) / count.max(1))
         };
         self.call.inputs.iter().map(bytes).sum()
+    }
+
+    /// What the node will make, by its first sample, where the inputs don't say. All are there.
+    fn result_bytes(&self) -> usize {
+        let work = &self.call.operator.work;
+        let uncertain = work.is_shaped_by_args() || self.call.data_inputs > 1;
+        let (Work::Sample(kernel), true) = (work, uncertain && self.tasks() > 0) else {
+            return 0;
+        };
+        let Ok(inputs) = self.inputs_of(0) else { return 0 };
+        let args = ArgReader::new(&self.call.args, &inputs, 0);
+        let first = kernel.result_bytes(&args, &inputs[..self.call.data_inputs]);
+        first.saturating_mul(self.tasks())
     }
 
     pub fn pool(&self) -> &Arc<Pool> {

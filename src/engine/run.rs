@@ -12,23 +12,7 @@ use crate::value::{Cause, Fault, Sample};
 impl Node {
     /// What a task makes of its inputs, which are there. Nothing that a kernel does gets out.
     pub fn compute(&self, index: usize) -> Outcomes {
-        let mut inputs: SmallVec<[Sample; 4]> = SmallVec::new();
-        let mut failed: Option<Arc<Fault>> = None;
-        self.for_each_slot(index, |input, slot| {
-            let lost = || Err(self.fault(Cause::Forked, None, None));
-            match input.value.peek(slot).unwrap_or_else(lost) {
-                Ok(sample) => inputs.push(sample),
-                Err(fault) => {
-                    failed.get_or_insert(fault);
-                }
-            }
-        });
-        if let Some(fault) = failed {
-            return Err(fault);
-        }
-        if let Some(first) = inputs.first_mut().filter(|first| first.desc.layout.is_empty()) {
-            first.desc.layout = self.call.layout;
-        }
+        let inputs = self.inputs_of(index)?;
         let source = inputs.iter().find_map(|sample| sample.source.clone());
         let whole_batch = self.call.operator.work.is_whole_batch();
         let sample = (!whole_batch).then_some(index);
@@ -63,11 +47,33 @@ impl Node {
         Ok(made)
     }
 
+    /// The inputs of a task, or the fault of the first that has failed.
+    pub fn inputs_of(&self, index: usize) -> Result<SmallVec<[Sample; 4]>, Arc<Fault>> {
+        let mut inputs: SmallVec<[Sample; 4]> = SmallVec::new();
+        let mut failed: Option<Arc<Fault>> = None;
+        self.for_each_slot(index, |input, slot| {
+            let lost = || Err(self.fault(Cause::Forked, None, None));
+            match input.value.peek(slot).unwrap_or_else(lost) {
+                Ok(sample) => inputs.push(sample),
+                Err(fault) => {
+                    failed.get_or_insert(fault);
+                }
+            }
+        });
+        if let Some(fault) = failed {
+            return Err(fault);
+        }
+        if let Some(first) = inputs.first_mut().filter(|first| first.desc.layout.is_empty()) {
+            first.desc.layout = self.call.layout;
+        }
+        Ok(inputs)
+    }
+
     fn call_kernel(&self, index: usize, inputs: &[Sample]) -> Result<SmallVec<[Sample; 1]>, Cause> {
         let call = &self.call;
         match &call.operator.work {
             Work::Sample(kernel) => {
-                let args = ArgReader::new(&call.args, inputs);
+                let args = ArgReader::new(&call.args, inputs, index);
                 let data = &inputs[..call.data_inputs];
                 kernel.run(&args, data, &|output, desc| self.allocate(output, index, desc))
             }

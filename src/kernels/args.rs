@@ -1,6 +1,7 @@
 //! A call's arguments: constants, or per-sample values that arrive like inputs.
 
 use super::Result;
+use super::philox::{Position, Stream};
 use crate::value::{Cause, DType, Sample, with_element};
 
 /// One argument as the call gave it.
@@ -14,6 +15,8 @@ pub enum Arg {
     Floats(Box<[f64]>),
     /// The value of this input of the node, one per sample.
     Input(usize),
+    /// The call's place in the sequence of an RNG.
+    Draw(Position),
 }
 
 /// The arguments of one sample.
@@ -21,11 +24,13 @@ pub struct ArgReader<'a> {
     args: &'a [Arg],
     /// All inputs of the node for this sample, those behind [`Arg::Input`] among them.
     inputs: &'a [Sample],
+    /// The sample's number.
+    sample: usize,
 }
 
 impl<'a> ArgReader<'a> {
-    pub fn new(args: &'a [Arg], inputs: &'a [Sample]) -> ArgReader<'a> {
-        ArgReader { args, inputs }
+    pub fn new(args: &'a [Arg], inputs: &'a [Sample], sample: usize) -> ArgReader<'a> {
+        ArgReader { args, inputs, sample }
     }
 
     pub fn len(&self) -> usize {
@@ -46,6 +51,7 @@ impl<'a> ArgReader<'a> {
                 .ok_or_else(|| "has no value".to_string())
                 .and_then(|sample| sample.compact().map_err(|cause| format!("{cause:?}")))
                 .and_then(|sample| T::from_sample(&sample)),
+            Arg::Draw(position) => T::from_draw(position.stream(self.sample)),
             constant => T::from_constant(constant),
         };
         made.map_err(|problem| Cause::Argument { name, problem })
@@ -56,6 +62,9 @@ impl<'a> ArgReader<'a> {
 pub trait FromArg: Sized {
     fn from_constant(arg: &Arg) -> std::result::Result<Self, String>;
     fn from_sample(sample: &Sample) -> std::result::Result<Self, String>;
+    fn from_draw(_: Stream) -> std::result::Result<Self, String> {
+        Err("can't be an RNG".into())
+    }
 }
 
 /// The arguments of a kernel, read by position.
@@ -101,9 +110,11 @@ fn unfit<T>(wanted: &str, arg: &Arg) -> std::result::Result<T, String> {
 fn scalar(sample: &Sample) -> std::result::Result<(), String> {
     match sample.desc.elements() {
         1 => Ok(()),
-        _ => {
-            Err(format!("needs one number per sample, got the shape {:?}", &sample.desc.shape[..]))
-        }
+        _ => Err(format!(
+            "needs one number per sample, got the shape {:?}; a number for each sample is a batch, \
+             as random operators make with `batch_size`",
+            &sample.desc.shape[..]
+        )),
     }
 }
 
@@ -225,5 +236,19 @@ impl<T: FromArg> FromArg for Option<T> {
 
     fn from_sample(sample: &Sample) -> std::result::Result<Option<T>, String> {
         T::from_sample(sample).map(Some)
+    }
+}
+
+impl FromArg for Stream {
+    fn from_constant(arg: &Arg) -> std::result::Result<Stream, String> {
+        unfit("an RNG", arg)
+    }
+
+    fn from_sample(_: &Sample) -> std::result::Result<Stream, String> {
+        Err("can't be data".into())
+    }
+
+    fn from_draw(stream: Stream) -> std::result::Result<Stream, String> {
+        Ok(stream)
     }
 }

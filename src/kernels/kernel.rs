@@ -95,6 +95,11 @@ pub trait SampleKernel: Send + Sync {
     fn is_shaped_by_args(&self) -> bool {
         true
     }
+
+    /// Bytes of what it would make, where that is known beforehand.
+    fn result_bytes(&self, _args: &ArgReader<'_>, _inputs: &[Sample]) -> usize {
+        0
+    }
 }
 
 /// A kernel that needs its whole batch at once. `inputs` has a row of samples for each input; the
@@ -195,6 +200,11 @@ impl<K: Kernel> SampleKernel for One<K> {
     fn is_shaped_by_args(&self) -> bool {
         K::SHAPED_BY_ARGS
     }
+
+    fn result_bytes(&self, args: &ArgReader<'_>, inputs: &[Sample]) -> usize {
+        let output = K::Args::from_args(args).and_then(|args| K::output(&args, &descs(inputs)));
+        output.map_or(0, |desc| desc.bytes())
+    }
 }
 
 impl<K: ManyKernel> SampleKernel for Many<K> {
@@ -219,6 +229,11 @@ impl<K: ManyKernel> SampleKernel for Many<K> {
 
     fn is_shaped_by_args(&self) -> bool {
         K::SHAPED_BY_ARGS
+    }
+
+    fn result_bytes(&self, args: &ArgReader<'_>, inputs: &[Sample]) -> usize {
+        let outputs = K::Args::from_args(args).and_then(|args| K::outputs(&args, &descs(inputs)));
+        outputs.map_or(0, |descs| descs.iter().map(Desc::bytes).sum())
     }
 }
 

@@ -9,6 +9,8 @@ mod geometry;
 mod join;
 mod kernel;
 mod lookup;
+mod philox;
+mod portable;
 mod probe;
 mod random;
 mod reduce;
@@ -20,6 +22,7 @@ mod shape;
 pub(crate) use args::args;
 pub use args::{Arg, ArgReader, FromArg, FromArgs};
 pub use kernel::{Allocate, BatchKernel, Entry, Kernel, ManyKernel, SampleKernel, Space, Work};
+pub use philox::Position;
 pub use registry::{Operator, find, intern, names, operator, register};
 
 pub type Result<T> = std::result::Result<T, crate::value::Cause>;

@@ -6,6 +6,7 @@ mod export;
 mod fault;
 mod import;
 mod pool;
+mod rng;
 mod submit;
 mod value;
 
@@ -25,6 +26,8 @@ mod _core {
     use super::import::{empty, from_buffer, gather, scalar};
     #[pymodule_export]
     use super::pool::{PyPool, fork_parent, fork_prepare, shut_down};
+    #[pymodule_export]
+    use super::rng::{PyDraw, PyPhilox};
     #[pymodule_export]
     use super::submit::{kernel_arguments, kernels, register, submit};
     #[pymodule_export]

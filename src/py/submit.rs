@@ -6,6 +6,7 @@ use pyo3::types::{PyFloat, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use super::pool::{PyPool, wait_for};
+use super::rng::PyDraw;
 use super::value::PyValue;
 use crate::engine::{Call, Input, Meta, Node, Output, Pick, Pool};
 use crate::kernels::{self as registry, Arg, Operator};
@@ -55,6 +56,8 @@ fn argument(given: &Bound<'_, PyAny>, inputs: usize) -> PyResult<Arg> {
             Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => Err(error),
             Err(_) => Ok(Arg::Floats(row.extract::<Vec<f64>>()?.into())),
         }
+    } else if let Ok(draw) = given.cast::<PyDraw>() {
+        Ok(Arg::Draw(draw.get().0))
     } else {
         Err(PyTypeError::new_err(format!("an argument of {}", given.get_type())))
     }

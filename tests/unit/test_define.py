@@ -13,7 +13,7 @@ import pytest
 import penstock as ndd
 from penstock import _core, _define
 from penstock._define import OPERATORS, REQUIRED, Data, Like, PerSample, Result, operator
-from penstock.ops import generic, geometry  # noqa: F401  (definitions are known once imported)
+from penstock.ops import generic, geometry, random  # noqa: F401  (definitions are known once imported)
 
 SIMPLE = sorted(name for name, made in OPERATORS.items() if made.inputs == ("input",))
 """Operators that take an image, and nothing else that must be given but what is named below."""

@@ -1,0 +1,27 @@
+"""Random numbers.
+
+Values are drawn from an `RNG`: the one that a call is given as `rng`, or the calling thread's
+default one, which `set_seed` seeds. There is no batch size to inherit: give `batch_size` for a
+value per sample; without it, a call makes one tensor, which is the same for all samples beside
+it.
+"""
+
+from penstock._rng import RNG as RNG
+from penstock._rng import get_default_rng as get_default_rng
+from penstock._rng import set_seed as set_seed
+from penstock.ops.random import beta as beta
+from penstock.ops.random import choice as choice
+from penstock.ops.random import coin_flip as coin_flip
+from penstock.ops.random import normal as normal
+from penstock.ops.random import uniform as uniform
+
+__all__ = [
+    "RNG",
+    "beta",
+    "choice",
+    "coin_flip",
+    "get_default_rng",
+    "normal",
+    "set_seed",
+    "uniform",
+]
