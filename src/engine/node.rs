@@ -185,8 +185,9 @@ impl Node {
         }
         self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let all_ready = self.missing.iter().all(|count| count.load(Ordering::Acquire) == 1);
+        let work = &self.call.operator.work;
         let inline =
-            all_ready && self.call.operator.work.is_cheap() && self.input_bytes() <= INLINE_BYTES;
+            all_ready && work.is_cheap() && (work.is_view() || self.input_bytes() <= INLINE_BYTES);
         if inline || self.tasks() == 0 {
             // What was put off together may have subscribed to the results already.
             for index in 0..self.tasks() {
@@ -270,9 +271,7 @@ impl Node {
     fn allocate(&self, output: usize, sample: usize, mut desc: Desc) -> Result<Space, Cause> {
         let target = &self.outputs[output];
         desc.layout = target.meta.layout;
-        let promised = target.meta.dtype.is_none_or(|dtype| dtype == desc.dtype)
-            && target.meta.ndim.is_none_or(|ndim| ndim == desc.ndim());
-        if !promised {
+        if !target.promised(&desc) {
             return Err(Cause::Internal(format!("made {desc:?}, promised {:?}", target.meta)));
         }
         let device = self.call.device.accelerator();
@@ -353,6 +352,12 @@ impl Node {
 }
 
 impl Target {
+    /// Whether this is what the definition said.
+    fn promised(&self, desc: &Desc) -> bool {
+        self.meta.dtype.is_none_or(|dtype| dtype == desc.dtype)
+            && self.meta.ndim.is_none_or(|ndim| ndim == desc.ndim())
+    }
+
     /// Whether the samples should lie side by side: they are alike, and somebody could tell. An
     /// intermediate that nobody holds does better with memory that goes back sample by sample.
     fn wants_block(&self) -> bool {
@@ -423,12 +428,29 @@ impl Task {
             }
         }
         if !whole_batch {
-            for (sample, output) in made.iter_mut().zip(&node.outputs) {
-                sample.desc.layout = output.meta.layout;
-                sample.source = source.clone();
+            for (made, output) in made.iter_mut().zip(&node.outputs) {
+                if !output.promised(&made.desc) {
+                    let broken = format!("made {:?}, promised {:?}", made.desc, output.meta);
+                    return Err(node.fault(Cause::Internal(broken), sample, source));
+                }
+                made.desc.layout = output.meta.layout;
+                made.source = source.clone();
             }
         }
+        self.own(&mut made).map_err(|cause| node.fault(cause, sample, source))?;
         Ok(made)
+    }
+
+    /// A kernel may hand its input's memory on; if that is somebody's on the host, a device must
+    /// not take it for its own.
+    fn own(&self, made: &mut [Sample]) -> Result<(), Cause> {
+        let device = self.node.call.device;
+        if device != Device::Cpu {
+            for sample in made.iter_mut().filter(|sample| sample.buffer().mutable_outside()) {
+                *sample = device.accelerator().copy(sample, false)?;
+            }
+        }
+        Ok(())
     }
 
     fn call_kernel(&self, inputs: &[Sample]) -> Result<SmallVec<[Sample; 1]>, Cause> {

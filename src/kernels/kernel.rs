@@ -95,6 +95,11 @@ pub trait SampleKernel: Send + Sync {
     fn is_shaped_by_args(&self) -> bool {
         true
     }
+
+    /// Whether it leaves the elements alone, so that it does not matter how many there are.
+    fn is_view(&self) -> bool {
+        false
+    }
 }
 
 /// A kernel that needs its whole batch at once. `inputs` has a row of samples for each input; the
@@ -141,6 +146,11 @@ impl Work {
             Work::Sample(kernel) => kernel.is_shaped_by_args(),
             Work::Batch(_) => true,
         }
+    }
+
+    /// Whether it leaves the elements alone, so that it does not matter how many there are.
+    pub fn is_view(&self) -> bool {
+        matches!(self, Work::Sample(kernel) if kernel.is_view())
     }
 
     pub fn is_pure(&self) -> bool {
