@@ -6,7 +6,9 @@ at the call. `@operator` makes the public function of it: that binds its argumen
 function, checks and converts them, and submits the kernel.
 
 The kernel gets the arguments that it names. A definition may take others, from which its body
-works out what the kernel needs: `return Like(input, axes=found)` passes `axes` on.
+works out what the kernel needs: `return Like(input, axes=found)` passes `axes` on. A kernel that
+names `dtype` gets the type that the body said, and one that names `batch_size` the number of
+samples.
 """
 
 from __future__ import annotations
@@ -144,6 +146,8 @@ class Operator:
             for key in code.co_varnames[code.co_argcount : named]
         )
         self.kernel_arguments = tuple(_core.kernel_arguments(said.kernel))
+        self._typed = "dtype" in self.kernel_arguments
+        self._counted = "batch_size" in self.kernel_arguments
         self.number = _core.register(name, said.kernel)
         self.function = self._make_function()
         self._by_rank = {len(layout): layout for layout in reversed(said.layouts)}
@@ -194,6 +198,10 @@ class Operator:
         if isinstance(results, Result):
             results = (results,)
         derived = results[0].kernel
+        if self._typed and results[0].dtype is not None:
+            derived["dtype"] = results[0].dtype._code
+        if self._counted:
+            derived["batch_size"] = samples
         made = invoke(
             self.number,
             values,
