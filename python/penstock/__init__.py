@@ -58,11 +58,32 @@ if TYPE_CHECKING:
     from penstock._tensor import Tensor as Tensor
     from penstock._tensor import as_tensor as as_tensor
     from penstock._tensor import tensor as tensor
+    from penstock.ops.fill import full as full
+    from penstock.ops.fill import full_like as full_like
+    from penstock.ops.fill import ones as ones
+    from penstock.ops.fill import ones_like as ones_like
+    from penstock.ops.fill import zeros as zeros
+    from penstock.ops.fill import zeros_like as zeros_like
     from penstock.ops.generic import cast as cast
+    from penstock.ops.generic import cast_like as cast_like
     from penstock.ops.generic import copy as copy
+    from penstock.ops.generic import get_property as get_property
+    from penstock.ops.generic import lookup_table as lookup_table
+    from penstock.ops.generic import one_hot as one_hot
+    from penstock.ops.generic import permute_batch as permute_batch
     from penstock.ops.geometry import flip as flip
     from penstock.ops.normalize import normalize as normalize
     from penstock.ops.random import batch_permutation as batch_permutation
+    from penstock.ops.sequence import element_extract as element_extract
+    from penstock.ops.sequence import per_frame as per_frame
+    from penstock.ops.sequence import sequence_rearrange as sequence_rearrange
+    from penstock.ops.shape import cat as cat
+    from penstock.ops.shape import expand_dims as expand_dims
+    from penstock.ops.shape import reinterpret as reinterpret
+    from penstock.ops.shape import reshape as reshape
+    from penstock.ops.shape import squeeze as squeeze
+    from penstock.ops.shape import stack as stack
+    from penstock.ops.shape import transpose as transpose
 
 __version__ = "0.1.0"
 
@@ -75,10 +96,29 @@ _LAZY = {
     for module, names in {
         "_batch": ("Batch", "as_batch", "batch"),
         "_tensor": ("Tensor", "as_tensor", "tensor"),
-        "ops.generic": ("cast", "copy"),
+        "ops.fill": ("full", "full_like", "ones", "ones_like", "zeros", "zeros_like"),
+        "ops.generic": (
+            "cast",
+            "cast_like",
+            "copy",
+            "get_property",
+            "lookup_table",
+            "one_hot",
+            "permute_batch",
+        ),
         "ops.geometry": ("flip",),
         "ops.normalize": ("normalize",),
         "ops.random": ("batch_permutation",),
+        "ops.sequence": ("element_extract", "per_frame", "sequence_rearrange"),
+        "ops.shape": (
+            "cat",
+            "expand_dims",
+            "reinterpret",
+            "reshape",
+            "squeeze",
+            "stack",
+            "transpose",
+        ),
     }.items()
     for name in names
 }

@@ -7,7 +7,9 @@ function, checks and converts them, and submits the kernel.
 
 The kernel gets the arguments that it names. A definition may take others, from which its body
 works out what the kernel needs: `return Like(input, axes=found)` passes `axes` on. That may be a
-tensor or a batch as well, the result of another call, which the kernel then gets per sample.
+tensor or a batch as well, the result of another call, which the kernel then gets per sample. A
+kernel that names `dtype`, `batch_size` or `rng` gets the type that the body said, the number of
+samples, and what to draw from.
 """
 
 from __future__ import annotations
@@ -151,7 +153,7 @@ class Operator:
         )
         self.kernel_arguments = tuple(_core.kernel_arguments(said.kernel))
         # Those of no definition: what the call itself knows.
-        self.common = {"rng", "batch_size"}.intersection(self.kernel_arguments)
+        self._told = {"rng", "batch_size", "dtype"}.intersection(self.kernel_arguments)
         self.number = _core.register(name, said.kernel)
         self.function = self._make_function()
         self._by_rank = {len(layout): layout for layout in reversed(said.layouts)}
@@ -208,8 +210,8 @@ class Operator:
             if isinstance(item, Array):
                 derived[key] = [len(values)]
                 values.append(item._value)
-        if self.common:
-            args = {**args, **self._common(samples, batch_size, rng)}
+        if self._told:
+            args = {**args, **self._tell(results[0], samples, batch_size, rng)}
         made = invoke(
             self.number,
             values,
@@ -222,18 +224,24 @@ class Operator:
         )
         return wrap(made[0]) if len(made) == 1 else tuple(map(wrap, made))
 
-    def _common(self, samples: int | None, batch_size: Any, rng: Any) -> dict[str, Any]:
+    def _tell(
+        self, result: Result, samples: int | None, batch_size: Any, rng: Any
+    ) -> dict[str, Any]:
         """What a kernel may ask for beside its arguments. The last of the checks: it draws."""
-        if rng is not None and not isinstance(rng, RNG):
-            raise _errors.not_an_rng(self.name, rng)
-        if samples is None and "batch_size" in self.common:
-            raise _errors.needs_batch_size(self.name)
-        if batch_size is not None and batch_size != samples:
-            raise _errors.batch_sizes_differ(batch_size, samples or 0, self.name)
-        common: dict[str, Any] = {"batch_size": samples}
-        if self.said.random:
-            common["rng"] = (get_default_rng() if rng is None else rng)._philox.draw()
-        return common
+        told: dict[str, Any] = {}
+        if "dtype" in self._told and result.dtype is not None:
+            told["dtype"] = result.dtype._code
+        if "batch_size" in self._told:
+            if samples is None:
+                raise _errors.needs_batch_size(self.name)
+            told["batch_size"] = samples
+        if "rng" in self._told:
+            if rng is not None and not isinstance(rng, RNG):
+                raise _errors.not_an_rng(self.name, rng)
+            if batch_size is not None and batch_size != samples:
+                raise _errors.batch_sizes_differ(batch_size, samples or 0, self.name)
+            told["rng"] = (get_default_rng() if rng is None else rng)._philox.draw()
+        return told
 
     def _is_optional(self, position: int) -> bool:
         return len(self.inputs) - self.optional <= position < len(self.inputs)

@@ -18,6 +18,10 @@ class OutOfRangeError(IndexError, RuntimeError):
     """An index lies outside of its axis. The reference raises RuntimeError, Python IndexError."""
 
 
+class ArgumentError(ValueError, RuntimeError):
+    """An argument or an input is of no use: RuntimeError in the reference, ValueError in Python."""
+
+
 class InternalError(RuntimeError):
     """A defect of penstock itself. Please report it, with the message."""
 
@@ -67,6 +71,16 @@ def argument_overflow(operator: str, name: str, value: object, wanted: str) -> E
     """A number that can't be the argument: too large, or not a number at all."""
     kind = ValueError if value != value else OverflowError
     return kind(f"{operator}: `{name}` must be {wanted} of up to 64 bits, got {value!r}.")
+
+
+def bad_argument(operator: str, name: str, problem: str) -> ArgumentError:
+    """An argument whose value can't be used."""
+    return ArgumentError(f"{operator}: `{name}` {problem}.")
+
+
+def bad_input(operator: str, problem: str) -> ArgumentError:
+    """An input that can't be used."""
+    return ArgumentError(f"{operator}: {problem}.")
 
 
 def batch_sizes_differ(first: int, other: int, where: str) -> ValueError:

@@ -199,12 +199,11 @@ impl Node {
     /// Whether the calling thread had better run the node itself: everything is there, and it is
     /// less work than handing it to another thread would be.
     fn runs_at_once(&self) -> bool {
+        let work = &self.call.operator.work;
         let there = |input: &Input| input.value.is_finished();
+        let small = || self.input_bytes().max(self.result_bytes()) <= INLINE_BYTES;
         self.tasks() == 0
-            || (self.call.operator.work.is_cheap()
-                && self.call.inputs.iter().all(there)
-                && self.input_bytes() <= INLINE_BYTES
-                && self.result_bytes() <= INLINE_BYTES)
+            || (work.is_cheap() && self.call.inputs.iter().all(there) && (work.is_view() || small()))
     }
 
     /// Lets go of the inputs as a possible reader; tasks count from now on.
@@ -306,9 +305,7 @@ impl Node {
     ) -> Result<Space, Cause> {
         let target = &self.outputs[output];
         desc.layout = target.meta.layout;
-        let promised = target.meta.dtype.is_none_or(|dtype| dtype == desc.dtype)
-            && target.meta.ndim.is_none_or(|ndim| ndim == desc.ndim());
-        if !promised {
+        if !target.promised(&desc) {
             return Err(Cause::Internal(format!("made {desc:?}, promised {:?}", target.meta)));
         }
         let device = self.call.device.accelerator();
@@ -389,6 +386,12 @@ impl Node {
 }
 
 impl Target {
+    /// Whether this is what the definition said.
+    pub(super) fn promised(&self, desc: &Desc) -> bool {
+        self.meta.dtype.is_none_or(|dtype| dtype == desc.dtype)
+            && self.meta.ndim.is_none_or(|ndim| ndim == desc.ndim())
+    }
+
     /// Whether the samples should lie side by side: they are alike, and somebody could tell. An
     /// intermediate that nobody holds does better with memory that goes back sample by sample.
     fn wants_block(&self) -> bool {

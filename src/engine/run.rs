@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::node::{Node, Outcomes};
 use crate::kernels::{ArgReader, Space, Work};
-use crate::value::{Cause, Fault, Sample};
+use crate::value::{Cause, Device, Fault, Sample};
 
 impl Node {
     /// What a task makes of its inputs, which are there. Nothing that a kernel does gets out.
@@ -36,15 +36,31 @@ impl Node {
             }
         }
         let tasks = if whole_batch { usize::MAX } else { 1 };
-        let outputs =
-            self.outputs.iter().flat_map(|o| std::iter::repeat_n(o, o.samples.min(tasks)));
-        for (sample, output) in made.iter_mut().zip(outputs) {
-            sample.desc.layout = output.meta.layout;
+        let outputs = self.outputs.iter().flat_map(|o| std::iter::repeat_n(o, o.samples.min(tasks)));
+        for (made, output) in made.iter_mut().zip(outputs) {
+            if !output.promised(&made.desc) {
+                let broken = format!("made {:?}, promised {:?}", made.desc, output.meta);
+                return Err(self.fault(Cause::Internal(broken), sample, source));
+            }
+            made.desc.layout = output.meta.layout;
             if !whole_batch {
-                sample.source.clone_from(&source);
+                made.source.clone_from(&source);
             }
         }
+        self.own(&mut made).map_err(|cause| self.fault(cause, sample, source))?;
         Ok(made)
+    }
+
+    /// A kernel may hand its input's memory on; if that is somebody's on the host, a device must
+    /// not take it for its own.
+    fn own(&self, made: &mut [Sample]) -> Result<(), Cause> {
+        let device = self.call.device;
+        if device != Device::Cpu {
+            for sample in made.iter_mut().filter(|sample| sample.buffer().mutable_outside()) {
+                *sample = device.accelerator().copy(sample, false)?;
+            }
+        }
+        Ok(())
     }
 
     /// The inputs of a task, or the fault of the first that has failed.

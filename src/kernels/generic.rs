@@ -1,22 +1,72 @@
-//! Kernels that move elements without looking at them: copy, subscript, stack.
+//! Kernels for arrays of any meaning: copies, subscripts, stacks, and what there is to know of them.
 
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
+use super::cast::Number;
 use super::kernel::Allocate;
 use super::{
     Arg, ArgReader, BatchKernel, Entry, FromArg, Kernel, Result, SampleKernel, Space, Work,
 };
-use crate::value::{Cause, Desc, Device, Sample, Shape, Strides, copy_strided};
+use crate::value::{
+    Cause, DType, Desc, Device, Sample, Shape, Strides, copy_strided, with_element,
+};
 
 pub const TABLE: &[Entry] = &[
+    Entry::one::<CastLike>("cast_like"),
     Entry::one::<Copy>("copy"),
+    Entry { name: "get_property", args: &["key"], make: || Work::Sample(&GetProperty) },
     Entry { name: "same", args: &[], make: || Work::Sample(&Same) },
     Entry { name: "move", args: &["force"], make: || Work::Sample(&Move) },
     Entry { name: "subscript", args: &["axes"], make: || Work::Sample(&Subscript) },
     Entry { name: "stack", args: &["pad"], make: || Work::Batch(Arc::new(Stack)) },
 ];
+
+/// The numbers of the first input in the type of the second.
+struct CastLike;
+
+impl Kernel for CastLike {
+    type Args = ();
+
+    fn output(_: &(), inputs: &[&Desc]) -> Result<Desc> {
+        Ok(Desc { dtype: inputs[1].dtype, ..inputs[0].clone() })
+    }
+
+    fn run(_: &(), inputs: &[Sample], out: &mut Space) -> Result<()> {
+        with_element!(out.desc.dtype, |T| T::convert_row(&inputs[0], 0, out.elements()));
+        Ok(())
+    }
+}
+
+/// What is known of a sample beside its data, as bytes of text.
+struct GetProperty;
+
+impl SampleKernel for GetProperty {
+    fn run(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        let key: String = args.get(0, "key")?;
+        let text = match key.as_str() {
+            "layout" => inputs[0].desc.layout.letters(),
+            "source_info" => inputs[0].source.as_deref().unwrap_or_default().as_bytes(),
+            _ => {
+                let problem = format!("names no property: {key:?}");
+                return Err(Cause::Argument { name: "key", problem });
+            }
+        };
+        let mut out = allocate(0, Desc::new(DType::U8, &[text.len()]))?;
+        out.bytes().copy_from_slice(text);
+        Ok(smallvec![out.into_sample()?])
+    }
+
+    fn is_view(&self) -> bool {
+        true
+    }
+}
 
 /// The same data in memory of its own.
 pub struct Copy;
@@ -46,6 +96,10 @@ impl SampleKernel for Same {
         _: &Allocate<'_>,
     ) -> Result<SmallVec<[Sample; 1]>> {
         Ok(smallvec![inputs[0].clone()])
+    }
+
+    fn is_view(&self) -> bool {
+        true
     }
 }
 

@@ -99,6 +99,9 @@ pub trait SampleKernel: Send + Sync {
     /// Bytes of what it would make, where that is known beforehand.
     fn result_bytes(&self, _args: &ArgReader<'_>, _inputs: &[Sample]) -> usize {
         0
+    /// Whether it leaves the elements alone, so that it does not matter how many there are.
+    fn is_view(&self) -> bool {
+        false
     }
 }
 
@@ -146,6 +149,11 @@ impl Work {
             Work::Sample(kernel) => kernel.is_shaped_by_args(),
             Work::Batch(_) => true,
         }
+    }
+
+    /// Whether it leaves the elements alone, so that it does not matter how many there are.
+    pub fn is_view(&self) -> bool {
+        matches!(self, Work::Sample(kernel) if kernel.is_view())
     }
 
     pub fn is_pure(&self) -> bool {

@@ -4,6 +4,7 @@ mod args;
 mod cast;
 mod coordinates;
 mod elementwise;
+mod fill;
 mod generic;
 mod geometry;
 mod join;

@@ -4,7 +4,7 @@ use std::sync::{PoisonError, RwLock};
 
 use super::kernel::{Entry, Work};
 use super::{
-    cast, coordinates, elementwise, generic, geometry, join, lookup, probe, random, reduce,
+    cast, coordinates, elementwise, fill, generic, geometry, join, lookup, probe, random, reduce,
     regions, sequence, shape,
 };
 
@@ -12,6 +12,7 @@ const TABLES: &[&[Entry]] = &[
     cast::TABLE,
     coordinates::TABLE,
     elementwise::TABLE,
+    fill::TABLE,
     generic::TABLE,
     geometry::TABLE,
     join::TABLE,

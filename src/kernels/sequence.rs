@@ -1,5 +1,170 @@
-//! Frames of a sequence.
+//! The order of frames in a sample, and of samples in a batch.
 
-use super::Entry;
+use std::sync::Arc;
 
-pub const TABLE: &[Entry] = &[];
+use smallvec::{SmallVec, smallvec};
+
+use super::kernel::Allocate;
+use super::{
+    Arg, ArgReader, BatchKernel, Entry, FromArg, FromArgs, Result, SampleKernel, Space, Work, args,
+};
+use crate::value::{Cause, Desc, Sample};
+
+pub const TABLE: &[Entry] = &[
+    Entry {
+        name: "element_extract",
+        args: ElementExtractArgs::NAMES,
+        make: || Work::Sample(&ElementExtract),
+    },
+    Entry {
+        name: "sequence_rearrange",
+        args: SequenceRearrangeArgs::NAMES,
+        make: || Work::Sample(&SequenceRearrange),
+    },
+    Entry {
+        name: "permute_batch",
+        args: &["indices", "batch_size"],
+        make: || Work::Batch(Arc::new(PermuteBatch)),
+    },
+];
+
+/// A position among `count`, if it is one.
+fn position(name: &'static str, index: i64, count: usize, of: &str) -> Result<usize> {
+    match usize::try_from(index) {
+        Ok(index) if index < count => Ok(index),
+        _ => Err(Cause::Argument {
+            name,
+            problem: format!("names {index}, which is not one of {count} {of}"),
+        }),
+    }
+}
+
+fn frames(desc: &Desc) -> Result<usize> {
+    desc.shape.first().copied().ok_or_else(|| Cause::Input {
+        index: 0,
+        problem: "a sequence needs a dimension for its frames".into(),
+    })
+}
+
+/// Some frames, each as an output of its own.
+struct ElementExtract;
+
+args! {
+    struct ElementExtractArgs { element_map: Vec<i64> }
+}
+
+impl SampleKernel for ElementExtract {
+    fn run(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        _: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        let args = ElementExtractArgs::from_args(args)?;
+        let count = frames(&inputs[0].desc)?;
+        let frame = |&index: &i64| inputs[0].row(position("element_map", index, count, "frames")?);
+        args.element_map.iter().map(frame).collect()
+    }
+
+    fn is_view(&self) -> bool {
+        true
+    }
+}
+
+/// Frames in the order that is asked for, which may leave some out and repeat others.
+struct SequenceRearrange;
+
+args! {
+    struct SequenceRearrangeArgs { new_order: Vec<i64> }
+}
+
+impl SampleKernel for SequenceRearrange {
+    fn run(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        let args = SequenceRearrangeArgs::from_args(args)?;
+        let sample = inputs[0].compact()?;
+        let count = frames(&sample.desc)?;
+        let order: Vec<usize> = args
+            .new_order
+            .iter()
+            .map(|&index| position("new_order", index, count, "frames"))
+            .collect::<Result<_>>()?;
+        let Some(&first) = order.first() else {
+            return Err(Cause::Argument { name: "new_order", problem: "must name a frame".into() });
+        };
+        let mut desc = sample.desc.clone();
+        desc.shape[0] = order.len();
+        let bytes = sample.desc.bytes() / count;
+        if order.iter().enumerate().all(|(i, &frame)| frame == first + i) {
+            // They lie side by side as it is.
+            let start = sample.offset() + first * bytes;
+            return Ok(smallvec![Sample::new(desc, sample.buffer().clone(), start)?]);
+        }
+        if crate::value::extent(&desc.shape).is_none() {
+            return Err(Cause::Memory { bytes: bytes.saturating_mul(order.len()) });
+        }
+        let mut out = allocate(0, desc)?;
+        if bytes > 0 {
+            let src = sample.elements_as_bytes();
+            for (&frame, dst) in order.iter().zip(out.bytes().chunks_exact_mut(bytes)) {
+                dst.copy_from_slice(&src[frame * bytes..][..bytes]);
+            }
+        }
+        Ok(smallvec![out.into_sample()?])
+    }
+}
+
+/// Samples in another order; nothing is copied.
+struct PermuteBatch;
+
+impl BatchKernel for PermuteBatch {
+    fn run(
+        &self,
+        args: &[Arg],
+        inputs: &[&[Sample]],
+        _: &dyn Fn(Desc) -> Result<Space>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        let samples = inputs[0];
+        let count = match args.get(1) {
+            Some(Arg::Int(count)) => usize::try_from(*count).unwrap_or(0),
+            _ => 1,
+        };
+        let order = order(args.first().unwrap_or(&Arg::Absent), inputs, count)?;
+        let pick = |&index: &i64| {
+            let index = position("indices", index, count, "samples")?;
+            // A single tensor stands for a batch of copies.
+            let place = if samples.len() == 1 { 0 } else { index };
+            samples.get(place).cloned().ok_or(Cause::Internal("a batch is too small".into()))
+        };
+        order.iter().map(pick).collect()
+    }
+}
+
+/// The index for each sample of the result.
+fn order(arg: &Arg, inputs: &[&[Sample]], count: usize) -> Result<Vec<i64>> {
+    let wrong = |problem: String| Cause::Argument { name: "indices", problem };
+    let given = match arg {
+        Arg::Input(input) => {
+            let mut all = Vec::new();
+            for sample in inputs.get(*input).copied().unwrap_or_default() {
+                let own = Vec::<i64>::from_sample(&sample.compact()?).map_err(wrong)?;
+                if own.len() != 1 && inputs[*input].len() != 1 {
+                    let shape = &sample.desc.shape[..];
+                    return Err(wrong(format!("needs one number per sample, got {shape:?}")));
+                }
+                all.extend(own);
+            }
+            all
+        }
+        constant => Vec::<i64>::from_constant(constant).map_err(wrong)?,
+    };
+    match given.len() {
+        len if len == count => Ok(given),
+        1 => Ok(given.repeat(count)),
+        len => Err(wrong(format!("has {len} entries for a batch of {count} samples"))),
+    }
+}

@@ -140,6 +140,19 @@ impl Sample {
         sample
     }
 
+    /// The same bytes in row-major order under another type and shape, which must take as many of
+    /// them. They are copied only where they are not in that order, or would not be aligned.
+    pub fn reshaped(&self, desc: Desc) -> Result<Sample, Cause> {
+        if extent(&desc.shape).is_none() || desc.bytes() != self.desc.bytes() {
+            return Err(Cause::Internal(format!("{:?} taken for {desc:?}", self.desc)));
+        }
+        let aligned = (self.as_ptr() as usize).is_multiple_of(desc.dtype.size());
+        let sample = if aligned { self.compact()? } else { self.duplicate()? };
+        let mut made = Sample::new(desc, sample.buffer, sample.offset)?;
+        made.source = sample.source;
+        Ok(made)
+    }
+
     pub fn buffer(&self) -> &Arc<Buffer> {
         &self.buffer
     }

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from penstock._argument import REQUIRED
-from penstock._define import Data, Like, operator
-from penstock._dtype import DType
+import math
+import warnings
+
+from penstock import _errors
+from penstock._argument import REQUIRED, Floats, Ints
+from penstock._array import Array
+from penstock._define import Data, Like, PerSample, Result, operator
+from penstock._dtype import DType, float32, uint8
+from penstock._invoke import settle
+from penstock.ops._axes import axis_from_front, with_letter
+
+_NONE = Ints(())
+_NO_NUMBERS = Floats(())
+_LARGEST_KEY = 65535
 
 
 @operator()
@@ -36,5 +47,150 @@ def copy(input: Data) -> Like:
         >>> original = tensor([1, 2, 3])
         >>> copy(original).torch().tolist()
         [1, 2, 3]
+    """
+    return Like(input)
+
+
+@operator()
+def cast_like(input_0: Data, input_1: Data) -> Like:
+    """Convert to the element type of another array, as `cast` does it.
+
+    Args:
+        input_0: The data.
+        input_1: The array whose type the result has.
+
+    Example:
+        >>> cast_like([0.6, 2.4], tensor([1])).torch().tolist()
+        [1, 2]
+    """
+    return Like(input_0, dtype=input_1.dtype)
+
+
+@operator()
+def get_property(input: Data, *, key: str = REQUIRED) -> Result:
+    """Read what is known of data beside its elements, as the bytes of a text.
+
+    Args:
+        input: The data.
+        key: "layout", or "source_info" for where a sample came from, usually a file. The result
+            is empty where there is none.
+
+    Example:
+        >>> bytes(get_property(tensor([[1, 2]], layout="HW"), key="layout").torch().tolist())
+        b'HW'
+    """
+    if key not in ("layout", "source_info"):
+        raise _errors.bad_argument(
+            "get_property", "key", f'must be "layout" or "source_info", got {key!r}'
+        )
+    return Result(uint8, 1)
+
+
+@operator()
+def lookup_table(
+    input: Data,
+    *,
+    default_value: float = 0.0,
+    dtype: DType | None = None,
+    keys: Ints = _NONE,
+    output_dtype: DType | None = None,
+    values: Floats = _NO_NUMBERS,
+) -> Like:
+    """Replace integers by the values that a table has for them.
+
+    Args:
+        input: The keys, integers of any type.
+        default_value: The value for a key that the table doesn't have.
+        dtype: The type of the result; float32 by default. Values are converted as `cast` does it.
+        keys: The keys of the table, from 0 to 65535. Of a key that comes twice, the last counts.
+        output_dtype: The former name of `dtype`.
+        values: A value for each of the keys.
+
+    Example:
+        >>> lookup_table([1, 5, 2], keys=[1, 2], values=[10, 20]).torch().tolist()
+        [10.0, 0.0, 20.0]
+    """
+    if output_dtype is not None:
+        if dtype is not None:
+            raise TypeError(
+                "lookup_table: `output_dtype` is the former name of `dtype`; both given."
+            )
+        warnings.warn(
+            "lookup_table: `output_dtype` is deprecated; use `dtype`.",
+            DeprecationWarning,
+            stacklevel=4,
+        )
+        dtype = output_dtype
+    if len(keys) != len(values):
+        raise _errors.bad_argument(
+            "lookup_table", "keys", f"has {len(keys)} entries, but `values` has {len(values)}"
+        )
+    if keys and not 0 <= min(keys) <= max(keys) <= _LARGEST_KEY:
+        found = min(keys) if min(keys) < 0 else max(keys)
+        raise _errors.bad_argument(
+            "lookup_table", "keys", f"must be from 0 to {_LARGEST_KEY}, got {found}"
+        )
+    if input.dtype.kind is DType.Kind.float:
+        raise _errors.bad_input("lookup_table", f"the input must be of integers, got {input.dtype}")
+    return Like(input, dtype=dtype or float32)
+
+
+@operator()
+def one_hot(
+    input: Data,
+    *,
+    axis: int = -1,
+    axis_name: str | None = None,
+    dtype: DType = float32,
+    num_classes: int = 0,
+    off_value: float = 0.0,
+    on_value: float = 1.0,
+) -> Result:
+    """Turn numbers of classes into vectors that mark the class.
+
+    Args:
+        input: Numbers of classes. One that is not a class is marked nowhere.
+        axis: Where the new dimension of classes is in the result; a negative one counts from the
+            end. At the end, samples of a single element become plain vectors.
+        axis_name: The letter of the new dimension. Without, the result has no layout.
+        dtype: The type of the result.
+        num_classes: How many classes there are.
+        off_value: What the other places hold.
+        on_value: What marks the class.
+
+    Example:
+        >>> one_hot([2, 0], num_classes=3).torch().tolist()
+        [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
+    ndim = 0 if axis == -1 and _has_single_elements(input) else input.ndim
+    axis = axis_from_front("one_hot", "axis", axis, ndim + 1)
+    layout = with_letter(
+        "one_hot", "axis_name", axis_name, input.layout if ndim else None, axis, ndim
+    )
+    return Result(dtype, ndim + 1, layout, axis=axis, lone=int(ndim < input.ndim))
+
+
+def _has_single_elements(input: Array) -> bool:
+    """Whether every sample has one element, such as the labels of a reader."""
+    if input.ndim == 0:
+        return True
+    # The number of dimensions of the result depends on it, so that the call has to wait.
+    settle(input._value)
+    shapes = input._value.shapes()
+    return bool(shapes) and all(math.prod(shape) == 1 for shape in shapes)
+
+
+@operator()
+def permute_batch(input: Data, *, indices: PerSample[Ints] = REQUIRED) -> Like:
+    """Put the samples of a batch into another order; nothing is copied.
+
+    Args:
+        input: The batch.
+        indices: The number of the sample to take, for each sample of the result: a batch of
+            numbers or a list of them, or one number for all.
+
+    Example:
+        >>> permute_batch(batch([10, 20, 30]), indices=[2, 0, 0]).torch().tolist()
+        [30, 10, 10]
     """
     return Like(input)

@@ -1,0 +1,116 @@
+"""New arrays of one value."""
+
+from __future__ import annotations
+
+from penstock._argument import Ints
+from penstock._define import Data, Like, PerSample, Result, operator
+from penstock._dtype import DType, int32
+from penstock.ops._axes import entries, fitting
+
+
+@operator(kernel="constant", devices="cpu")
+def zeros(
+    *, dtype: DType = int32, layout: str | None = None, shape: PerSample[Ints] | None = None
+) -> Result:
+    """Make an array of zeros.
+
+    Args:
+        dtype: The type of the elements.
+        layout: A letter for each dimension.
+        shape: The shape; without one, the result is a single number.
+
+    Example:
+        >>> zeros(shape=[2, 3]).torch().tolist()
+        [[0, 0, 0], [0, 0, 0]]
+    """
+    ndim = _ndim(shape)
+    return Result(dtype, ndim, fitting("zeros", layout, ndim), fill=0, rank=ndim)
+
+
+@operator(kernel="constant", devices="cpu")
+def ones(
+    *, dtype: DType = int32, layout: str | None = None, shape: PerSample[Ints] | None = None
+) -> Result:
+    """Make an array of ones.
+
+    Args:
+        dtype: The type of the elements.
+        layout: A letter for each dimension.
+        shape: The shape; without one, the result is a single number.
+
+    Example:
+        >>> ones(shape=[3], dtype=float32).torch().tolist()
+        [1.0, 1.0, 1.0]
+    """
+    ndim = _ndim(shape)
+    return Result(dtype, ndim, fitting("ones", layout, ndim), fill=1, rank=ndim)
+
+
+@operator(devices="cpu")
+def full(
+    fill_value: Data, *, layout: str | None = None, shape: PerSample[Ints] | None = None
+) -> Result:
+    """Make an array of a value, or of an array repeated.
+
+    Args:
+        fill_value: The value. An array is repeated along the dimensions that it lacks, or has a
+            single element in.
+        layout: A letter for each dimension.
+        shape: The shape; without one, the result is a single number.
+
+    Example:
+        >>> full([1, 2], shape=[3, 2]).torch().tolist()
+        [[1, 2], [1, 2], [1, 2]]
+    """
+    ndim = _ndim(shape)
+    return Result(fill_value.dtype, ndim, fitting("full", layout, ndim), rank=ndim)
+
+
+@operator(kernel="constant_like", devices="cpu")
+def zeros_like(data_like: Data, *, dtype: DType | None = None) -> Like:
+    """Make an array of zeros in the shape of another.
+
+    Args:
+        data_like: The array whose shape, layout and type the result has.
+        dtype: Another type for the elements.
+
+    Example:
+        >>> zeros_like([7, 8]).torch().tolist()
+        [0, 0]
+    """
+    return Like(data_like, dtype=dtype, fill=0)
+
+
+@operator(kernel="constant_like", devices="cpu")
+def ones_like(data_like: Data, *, dtype: DType | None = None) -> Like:
+    """Make an array of ones in the shape of another.
+
+    Args:
+        data_like: The array whose shape, layout and type the result has.
+        dtype: Another type for the elements.
+
+    Example:
+        >>> ones_like([7, 8], dtype=float32).torch().tolist()
+        [1.0, 1.0]
+    """
+    return Like(data_like, dtype=dtype, fill=1)
+
+
+@operator(devices="cpu")
+def full_like(data_like: Data, fill_value: Data) -> Like:
+    """Make an array of a value, in the shape and type of another array.
+
+    Args:
+        data_like: The array whose shape, layout and type the result has.
+        fill_value: The value, converted as `cast` does it. An array is repeated along the
+            dimensions that it lacks, or has a single element in.
+
+    Example:
+        >>> full_like(zeros(shape=[2, 2]), [5, 6]).torch().tolist()
+        [[5, 6], [5, 6]]
+    """
+    return Like(data_like)
+
+
+def _ndim(shape: PerSample[Ints] | None) -> int:
+    return 0 if shape is None else entries(shape)

@@ -1,0 +1,88 @@
+"""Operators on sequences: samples whose first dimension counts frames."""
+
+from __future__ import annotations
+
+from penstock import _errors
+from penstock._argument import REQUIRED, Ints
+from penstock._array import Array
+from penstock._define import Data, Like, PerSample, operator
+
+
+@operator()
+def element_extract(input: Data, *, element_map: Ints = REQUIRED) -> tuple[Like, ...]:
+    """Take single frames out of sequences; nothing is copied.
+
+    Args:
+        input: Sequences. A layout must begin with "F".
+        element_map: Which frames. There is a result for each of them.
+
+    Example:
+        >>> first, last = element_extract([[1, 2], [3, 4], [5, 6]], element_map=[0, 2])
+        >>> last.torch().tolist()
+        [5, 6]
+    """
+    ndim, layout = _sequence("element_extract", input)
+    if not element_map:
+        raise _errors.bad_argument("element_extract", "element_map", "must name a frame")
+    frame = layout[1:] if layout else None
+    return tuple(Like(input, ndim=ndim - 1, layout=frame) for _ in element_map)
+
+
+@operator(kernel="same")
+def per_frame(input: Data, *, replace: bool = False) -> Like:
+    """Mark the first dimension as one of frames: its letter becomes "F".
+
+    An argument marked so has a value for each frame of the sequences it is used with.
+
+    Args:
+        input: The data.
+        replace: Let "F" take the place of another letter, which is an error otherwise.
+
+    Example:
+        >>> per_frame([[0.5, 1.0], [0.25, 0.75]]).layout
+        'F*'
+    """
+    ndim, layout = input.ndim, input.layout
+    if ndim == 0:
+        raise _errors.bad_input("per_frame", "a single number has no dimension of frames")
+    if layout is None:
+        layout = "F" + "*" * (ndim - 1)
+    elif replace:
+        layout = "F" + layout[1:]
+    elif layout[0] != "F":
+        raise _errors.bad_input(
+            "per_frame",
+            f'the layout must begin with "F", got "{layout}"; `replace=True` changes it',
+        )
+    return Like(input, layout=layout)
+
+
+@operator()
+def sequence_rearrange(input: Data, *, new_order: PerSample[Ints] = REQUIRED) -> Like:
+    """Put the frames of sequences into another order.
+
+    Args:
+        input: Sequences. A layout must begin with "F".
+        new_order: The number of the frame to take for each frame of the result. Frames may be
+            left out and repeated.
+
+    Example:
+        >>> sequence_rearrange([[1, 2], [3, 4], [5, 6]], new_order=[2, 0, 0]).torch().tolist()
+        [[5, 6], [1, 2], [1, 2]]
+    """
+    _sequence("sequence_rearrange", input)
+    return Like(input)
+
+
+def _sequence(operator: str, input: Array) -> tuple[int, str | None]:
+    """Rank and layout of an input that must be a sequence."""
+    ndim, layout = input.ndim, input.layout
+    if ndim < 2:
+        raise _errors.bad_input(
+            operator, f"a sequence has at least two dimensions, frames first; got {ndim}"
+        )
+    if layout is not None and layout[0] != "F":
+        raise _errors.bad_input(
+            operator, f'the layout of a sequence must begin with "F", got "{layout}"'
+        )
+    return ndim, layout

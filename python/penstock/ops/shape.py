@@ -1,0 +1,282 @@
+"""How elements are arranged: shapes, axes and their order, and arrays joined together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock import _errors
+from penstock._argument import KEEP, REQUIRED, Floats, Ints
+from penstock._array import Array
+from penstock._define import Data, Like, PerSample, operator
+from penstock._dtype import DType
+from penstock.ops._axes import (
+    axes_from_front,
+    axis_from_front,
+    axis_of_letter,
+    entries,
+    fitting,
+    same_for_all,
+    with_letter,
+)
+
+
+@operator()
+def reshape(
+    data: Data,
+    shape_input: Data = None,
+    *,
+    layout: str | None = None,
+    rel_shape: PerSample[Floats] | None = None,
+    shape: PerSample[Ints] | None = None,
+    src_dims: PerSample[Ints] | None = None,
+) -> Like:
+    """Give the same elements another shape or layout; nothing is copied.
+
+    Args:
+        data: The data.
+        shape_input: The shape, as an input.
+        layout: The layout of the result; an empty one removes it. By default it stays if the
+            number of dimensions does.
+        rel_shape: The shape, as multiples of the extents of `data`. One may be negative: it is
+            worked out.
+        shape: The shape. One extent may be negative: it is worked out.
+        src_dims: For each dimension of the result, the one of `data` whose extent it has, or that
+            `rel_shape` is a multiple of; -1 stands for an extent of 1.
+
+    Example:
+        >>> reshape([[1, 2, 3], [4, 5, 6]], shape=[3, -1]).torch().tolist()
+        [[1, 2], [3, 4], [5, 6]]
+    """
+    if all(x is None for x in (shape_input, layout, rel_shape, shape, src_dims)):
+        raise _errors.bad_argument("reshape", "shape", "or another of its arguments must be given")
+    return _reshaped("reshape", data, shape_input, layout, rel_shape, shape, src_dims, None)
+
+
+@operator()
+def reinterpret(
+    data: Data,
+    shape_input: Data = None,
+    *,
+    dtype: DType | None = None,
+    layout: str | None = None,
+    rel_shape: PerSample[Floats] | None = None,
+    shape: PerSample[Ints] | None = None,
+    src_dims: PerSample[Ints] | None = None,
+) -> Like:
+    """Take the same bytes for elements of another type or shape; nothing is copied.
+
+    Args:
+        data: The data.
+        shape_input: The shape, as an input.
+        dtype: The type of the elements. Unless a shape is given, the last dimension becomes
+            longer or shorter as the size of an element asks for.
+        layout: The layout of the result; an empty one removes it. By default it stays if the
+            number of dimensions does.
+        rel_shape: The shape, as multiples of the extents of `data`. One may be negative: it is
+            worked out.
+        shape: The shape. One extent may be negative: it is worked out.
+        src_dims: For each dimension of the result, the one of `data` whose extent it has, or that
+            `rel_shape` is a multiple of; -1 stands for an extent of 1.
+
+    Example:
+        >>> reinterpret(tensor([1.0]), dtype=uint8).torch().tolist()
+        [0, 0, 128, 63]
+    """
+    if all(x is None for x in (shape_input, dtype, layout, rel_shape, shape, src_dims)):
+        raise _errors.bad_argument("reinterpret", "dtype", "or a shape or a layout must be given")
+    return _reshaped("reinterpret", data, shape_input, layout, rel_shape, shape, src_dims, dtype)
+
+
+def _reshaped(
+    operator: str,
+    data: Array,
+    shape_input: Array | None,
+    layout: str | None,
+    rel_shape: PerSample[Floats] | None,
+    shape: PerSample[Ints] | None,
+    src_dims: PerSample[Ints] | None,
+    dtype: DType | None,
+) -> Like:
+    if sum(x is not None for x in (shape_input, rel_shape, shape)) > 1:
+        raise _errors.bad_argument(
+            operator, "shape", "is given twice: as an input, as `shape` or as `rel_shape`"
+        )
+    kernel: dict[str, Any] = {}
+    if shape_input is not None:
+        if shape_input.dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned):
+            raise _errors.bad_input(
+                operator, f"the shape must be of integers, got {shape_input.dtype}"
+            )
+        shape = shape_input
+        kernel["shape"] = [1]  # the kernel reads the argument from the second input
+    extents = next((x for x in (shape, rel_shape, src_dims) if x is not None), None)
+    ndim = data.ndim if extents is None else entries(extents)
+    if layout is not None:
+        layout = fitting(operator, layout, ndim)
+    elif ndim == data.ndim:
+        layout = KEEP
+    return Like(data, dtype=dtype, ndim=ndim, layout=layout, rank=ndim, **kernel)
+
+
+@operator()
+def squeeze(
+    data: Data, *, axes: PerSample[Ints] | None = None, axis_names: str | None = None
+) -> Like:
+    """Remove dimensions of extent 1; nothing is copied.
+
+    Args:
+        data: The data.
+        axes: Which dimensions; negative ones count from the end.
+        axis_names: Which dimensions, by their letters in the layout.
+
+    Example:
+        >>> squeeze([[[1, 2, 3]]], axes=[0, 1]).torch().tolist()
+        [1, 2, 3]
+    """
+    layout = data.layout
+    if axes is not None and axis_names is None:
+        found = same_for_all("squeeze", "axes", axes)
+    elif axis_names is not None and axes is None:
+        found = tuple(axis_of_letter("squeeze", "axis_names", name, layout) for name in axis_names)
+    else:
+        raise _errors.bad_argument("squeeze", "axes", "or `axis_names` must be given, one of them")
+    found = axes_from_front("squeeze", "axes", found, data.ndim)
+    kept = "".join(name for axis, name in enumerate(layout or "") if axis not in found)
+    return Like(data, ndim=data.ndim - len(found), layout=kept or None, axes=found)
+
+
+@operator()
+def expand_dims(data: Data, *, axes: Ints = REQUIRED, new_axis_names: str = "") -> Like:
+    """Insert dimensions of extent 1; nothing is copied.
+
+    Args:
+        data: The data.
+        axes: Where the new dimensions are in the result; negative ones count from the end.
+        new_axis_names: A letter for each of them. Without, the result has no layout.
+
+    Example:
+        >>> expand_dims([1, 2, 3], axes=[0]).torch().tolist()
+        [[1, 2, 3]]
+    """
+    layout = data.layout
+    ndim = data.ndim + len(axes)
+    found = axes_from_front("expand_dims", "axes", axes, ndim)
+    if new_axis_names:
+        if len(new_axis_names) != len(axes):
+            raise _errors.bad_argument(
+                "expand_dims",
+                "new_axis_names",
+                f'must have a letter for each of {len(axes)} axes, got "{new_axis_names}"',
+            )
+        if layout is None and data.ndim:
+            raise _errors.bad_argument(
+                "expand_dims", "new_axis_names", "needs an input whose other axes have names"
+            )
+        layout = layout or ""
+        for axis, name in sorted(zip(found, new_axis_names, strict=True)):
+            layout = layout[:axis] + name + layout[axis:]
+    elif axes:
+        layout = None
+    return Like(data, ndim=ndim, layout=layout, axes=tuple(sorted(found)))
+
+
+@operator()
+def transpose(
+    input: Data,
+    *,
+    output_layout: str | None = None,
+    perm: Ints | None = None,
+    transpose_layout: bool = True,
+) -> Like:
+    """Put the dimensions into another order.
+
+    Args:
+        input: The data.
+        output_layout: The layout of the result, in the place of the one that follows from `perm`.
+        perm: For each dimension of the result, the one of the input. By default they are
+            reversed.
+        transpose_layout: Whether the letters of the layout move with the dimensions, or stay.
+
+    Example:
+        >>> transpose([[1, 2, 3], [4, 5, 6]]).torch().tolist()
+        [[1, 4], [2, 5], [3, 6]]
+    """
+    ndim, layout = input.ndim, input.layout
+    if perm is None:
+        perm = Ints(tuple(reversed(range(ndim))))
+    elif sorted(perm) != list(range(ndim)):
+        raise _errors.bad_argument(
+            "transpose", "perm", f"must name each of {ndim} dimensions once, got {list(perm)}"
+        )
+    if output_layout is not None:
+        if len(output_layout) != ndim or not output_layout:
+            raise _errors.bad_argument(
+                "transpose",
+                "output_layout",
+                f'must have a letter for each of {ndim} dimensions, got "{output_layout}"',
+            )
+        layout = output_layout
+    elif transpose_layout and layout is not None:
+        layout = "".join(layout[axis] for axis in perm)
+    return Like(input, layout=layout, perm=perm)
+
+
+@operator(kernel="join")
+def cat(input_0: Data, *inputs: Data, axis: int = 0, axis_name: str | None = None) -> Like:
+    """Join arrays along a dimension that they have.
+
+    Args:
+        input_0: The first array.
+        inputs: More arrays, of the same type. Their shapes may differ in the joined dimension
+            only; those without elements are left out.
+        axis: The dimension; a negative one counts from the end.
+        axis_name: The dimension by its letter in the layout.
+
+    Example:
+        >>> cat([[1, 2]], [[3, 4], [5, 6]]).torch().tolist()
+        [[1, 2], [3, 4], [5, 6]]
+    """
+    layout = _alike("cat", input_0, inputs)
+    if axis_name is None:
+        axis = axis_from_front("cat", "axis", axis, input_0.ndim)
+    elif axis:
+        raise _errors.bad_argument("cat", "axis", "and `axis_name` can't be given together")
+    else:
+        axis = axis_of_letter("cat", "axis_name", axis_name, input_0.layout)
+    return Like(input_0, layout=layout, axis=axis, new_axis=0)
+
+
+@operator(kernel="join")
+def stack(input_0: Data, *inputs: Data, axis: int = 0, axis_name: str | None = None) -> Like:
+    """Join arrays of one shape along a new dimension.
+
+    Args:
+        input_0: The first array.
+        inputs: More arrays, of the same type and shape.
+        axis: Where the new dimension is in the result; a negative one counts from the end.
+        axis_name: The letter of the new dimension. Without, the result has no layout.
+
+    Example:
+        >>> stack([1, 2], [3, 4], axis=1).torch().tolist()
+        [[1, 3], [2, 4]]
+    """
+    _alike("stack", input_0, inputs)
+    ndim = input_0.ndim
+    axis = axis_from_front("stack", "axis", axis, ndim + 1)
+    layout = with_letter("stack", "axis_name", axis_name, input_0.layout, axis, ndim)
+    return Like(input_0, ndim=ndim + 1, layout=layout, axis=axis, new_axis=1)
+
+
+def _alike(operator: str, first: Array, others: tuple[Array, ...]) -> str | None:
+    """Check that inputs can be joined, and return the layout of the first that has one."""
+    layout = first.layout
+    for position, other in enumerate(others, 1):
+        if other.dtype != first.dtype or other.ndim != first.ndim:
+            raise _errors.bad_input(
+                operator,
+                "all inputs must have the same type and number of dimensions: input 0 is "
+                f"{first.dtype}, {first.ndim}-D, input {position} is {other.dtype}, "
+                f"{other.ndim}-D",
+            )
+        layout = layout or other.layout
+    return layout

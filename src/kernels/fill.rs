@@ -1,0 +1,180 @@
+//! New arrays of one value, or of one repeated.
+
+use smallvec::SmallVec;
+
+use super::cast::{Convert, Number};
+use super::{Entry, Kernel, Result, Space, args};
+use crate::value::{
+    Buffer, Cause, DType, Desc, Sample, Shape, Strides, contiguous_strides, copy_strided, extent,
+    with_element,
+};
+
+pub const TABLE: &[Entry] = &[
+    Entry::one::<Constant>("constant"),
+    Entry::one::<ConstantLike>("constant_like"),
+    Entry::one::<Full>("full"),
+    Entry::one::<FullLike>("full_like"),
+];
+
+/// A shape from an argument. `rank` is how many extents the definition has counted; every sample
+/// must have as many.
+fn shape(wanted: Option<&[i64]>, rank: i64) -> Result<Shape> {
+    let extents = wanted.unwrap_or_default().iter();
+    if i64::try_from(extents.len()) != Ok(rank) {
+        let found = extents.len();
+        let problem = format!("has {found} entries, but that of the first sample has {rank}");
+        return Err(Cause::Argument { name: "shape", problem });
+    }
+    let shape: Shape = extents
+        .map(|&d| usize::try_from(d))
+        .collect::<std::result::Result<_, _>>()
+        .map_err(|_| Cause::Argument { name: "shape", problem: "must not be negative".into() })?;
+    match extent(&shape) {
+        Some(_) => Ok(shape),
+        None => Err(Cause::Memory { bytes: shape.iter().fold(1, |n, &d| n.saturating_mul(d)) }),
+    }
+}
+
+/// A number in all elements.
+struct Constant;
+
+args! {
+    struct ConstantArgs { shape: Option<Vec<i64>>, dtype: DType, fill: i64, rank: i64 }
+}
+
+impl Kernel for Constant {
+    type Args = ConstantArgs;
+
+    fn output(args: &ConstantArgs, _: &[&Desc]) -> Result<Desc> {
+        Ok(Desc::new(args.dtype, &shape(args.shape.as_deref(), args.rank)?))
+    }
+
+    fn run(args: &ConstantArgs, _: &[Sample], out: &mut Space) -> Result<()> {
+        set(out, args.fill);
+        Ok(())
+    }
+}
+
+/// A number in as many elements as the input has.
+struct ConstantLike;
+
+args! {
+    struct ConstantLikeArgs { dtype: Option<DType>, fill: i64 }
+}
+
+impl Kernel for ConstantLike {
+    type Args = ConstantLikeArgs;
+    const SHAPED_BY_ARGS: bool = false;
+
+    fn output(args: &ConstantLikeArgs, inputs: &[&Desc]) -> Result<Desc> {
+        Ok(Desc { dtype: args.dtype.unwrap_or(inputs[0].dtype), ..inputs[0].clone() })
+    }
+
+    fn run(args: &ConstantLikeArgs, _: &[Sample], out: &mut Space) -> Result<()> {
+        set(out, args.fill);
+        Ok(())
+    }
+}
+
+fn set(out: &mut Space, value: i64) {
+    with_element!(out.desc.dtype, |T| out.elements::<T>().fill(value.convert()));
+}
+
+/// The input, repeated to a shape.
+struct Full;
+
+args! {
+    struct FullArgs { shape: Option<Vec<i64>>, rank: i64 }
+}
+
+impl Kernel for Full {
+    type Args = FullArgs;
+
+    fn output(args: &FullArgs, inputs: &[&Desc]) -> Result<Desc> {
+        Ok(Desc::new(inputs[0].dtype, &shape(args.shape.as_deref(), args.rank)?))
+    }
+
+    fn run(_: &FullArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        repeat(&inputs[0], 0, out)
+    }
+}
+
+/// The second input, repeated to the shape of the first and in its type.
+struct FullLike;
+
+impl Kernel for FullLike {
+    type Args = ();
+
+    fn output(_: &(), inputs: &[&Desc]) -> Result<Desc> {
+        Ok(inputs[0].clone())
+    }
+
+    fn run(_: &(), inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let fill = &inputs[1];
+        let desc = Desc { dtype: out.desc.dtype, ..fill.desc.clone() };
+        let buffer = Buffer::new(desc.bytes())?;
+        let mut converted = Space::new(desc, buffer, 0);
+        with_element!(out.desc.dtype, |T| T::convert_row(fill, 0, converted.elements()));
+        repeat(&converted.into_sample()?, 1, out)
+    }
+}
+
+/// Writes a contiguous sample over and over; `index` is that of the input it came from.
+fn repeat(fill: &Sample, index: usize, out: &mut Space) -> Result<()> {
+    let strides = repeating(&fill.desc, &out.desc.shape).ok_or_else(|| {
+        let (given, wanted) = (&fill.desc.shape[..], &out.desc.shape[..]);
+        let problem = format!("a fill value of shape {given:?} can't be broadcast to {wanted:?}");
+        Cause::Input { index, problem }
+    })?;
+    if fill.desc.elements() == 1 {
+        with_element!(out.desc.dtype, |T| {
+            let value = fill.elements::<T>()[0];
+            out.elements::<T>().fill(value);
+        });
+        return Ok(());
+    }
+    let (shape, size) = (out.desc.shape.clone(), out.desc.dtype.size());
+    // SAFETY: `repeating` matched every axis of the result with one of the sample that is as
+    // long, or with none; the result is memory of its own that has room for all elements.
+    unsafe {
+        copy_strided(fill.as_ptr(), &strides, &shape, size, out.bytes().as_mut_ptr());
+    }
+    Ok(())
+}
+
+/// Strides that read a sample as an array of the given shape, axes aligned at the end.
+fn repeating(fill: &Desc, shape: &[usize]) -> Option<Strides> {
+    let own = contiguous_strides(&fill.shape, fill.dtype.size());
+    let surplus = fill.ndim().saturating_sub(shape.len());
+    if fill.shape[..surplus].iter().any(|&d| d != 1) {
+        return None;
+    }
+    let mut strides: Strides = SmallVec::from_elem(0, shape.len());
+    let axes = fill.shape[surplus..].iter().zip(&own[surplus..]).rev();
+    for ((slot, &wanted), (&d, &stride)) in strides.iter_mut().zip(shape).rev().zip(axes) {
+        match d {
+            1 => {}
+            _ if d == wanted => *slot = stride,
+            _ => return None,
+        }
+    }
+    Some(strides)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fill_value_repeats_from_the_end() {
+        let strides = |own: &[usize], shape: &[usize]| {
+            repeating(&Desc::new(DType::U8, own), shape).map(|s| s.to_vec())
+        };
+        assert_eq!(strides(&[3], &[2, 3]), Some(vec![0, 1]));
+        assert_eq!(strides(&[2, 1], &[2, 3]), Some(vec![1, 0]));
+        assert_eq!(strides(&[1, 1, 3], &[3]), Some(vec![1]));
+        assert_eq!(strides(&[2, 3], &[3]), None);
+        assert_eq!(strides(&[2], &[3]), None);
+        assert_eq!(strides(&[0], &[2]), None);
+    }
+}
