@@ -6,6 +6,7 @@ mod coordinates;
 mod elementwise;
 mod generic;
 mod geometry;
+mod isa;
 mod join;
 mod kernel;
 mod lookup;
