@@ -16,6 +16,7 @@ from penstock._promotion import (
     NUMBERS,
     NUMBERS_AND_BOOL,
     PROMOTED,
+    REMAINDERS,
     Types,
 )
 from penstock._promotion import FLOATS as FLOATS
@@ -154,7 +155,7 @@ _SUBTRACT = Operation("-", "subtract", NUMBERS)
 _MULTIPLY = Operation("*", "multiply", NUMBERS_AND_BOOL)
 _DIVIDE = Operation("/", "divide", FLOATS)
 _QUOTIENT = Operation("//", "quotient", NUMBERS)
-_REMAINDER = Operation("%", "remainder", NUMBERS)
+_REMAINDER = Operation("%", "remainder", REMAINDERS)
 _POWER = Operation("**", "power", NUMBERS)
 _AND = Operation("&", "bit_and", BITS)
 _OR = Operation("|", "bit_or", BITS)

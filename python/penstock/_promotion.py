@@ -64,6 +64,12 @@ _numbers = [dtype.kind not in (_ENUM, DType.Kind.bool) for dtype in BY_CODE]
 NUMBERS: Types = [_number(t) if ok else None for t, ok in zip(BY_CODE, _numbers, strict=True)]
 """Numbers to numbers of their type."""
 
+REMAINDERS: Types = [
+    found and _in(float64 if dtype.kind is _FLOAT else dtype, dtype)
+    for dtype, found in zip(BY_CODE, NUMBERS, strict=True)
+]
+"""The same, with floats in double precision."""
+
 NUMBERS_AND_BOOL: Types = [_number(t) if t.kind is not _ENUM else None for t in BY_CODE]
 """The same for truth values too."""
 

@@ -1,6 +1,6 @@
 //! Arithmetic as the reference does it: integers wrap and are divided towards zero.
 
-use super::{Operation, kernel, map, map2};
+use super::{Operation, kernel, map, map2, single};
 use crate::value::Bool;
 
 /// An operation on two numbers, for integers and for floats.
@@ -40,7 +40,8 @@ binary!(Divide, floats: |a, b| a / b);
 // As the reference, the second operand wins where they don't compare.
 binary!(Min, ints: |a, b| a.min(b), floats: |a, b| if a < b { a } else { b });
 binary!(Max, ints: |a, b| a.max(b), floats: |a, b| if a > b { a } else { b });
-binary!(Atan2, floats: |y, x| y.atan2(x));
+binary!(@ Atan2, |y, x| single::atan2(y, x), f32);
+binary!(@ Atan2, |y, x| y.atan2(x), f64);
 
 kernel!(2 operands, numbers: Add Subtract Min Max);
 kernel!(2 operands, floats: Divide Atan2);
@@ -60,7 +61,10 @@ pub struct Quotient;
 /// `%`: has the sign of the dividend.
 pub struct Remainder;
 
-kernel!(2 operands, numbers: Quotient Remainder);
+kernel!(2 operands, numbers: Quotient);
+// As the reference, which leaves the remainders of all floats to double precision.
+kernel!(2 operands, [I8 I8, I16 I16, I32 I32, I64 I64, U8 U8, U16 U16, U32 U32, U64 U64, F64 F32,
+    F64 F64, F64 F16, F64 BF16]: Remainder);
 binary!(Quotient, floats: |a, b| a / b);
 
 macro_rules! divide_integers {
@@ -112,25 +116,17 @@ fn divide_i32(a: i32, b: i32) -> i32 {
 impl Operation<2, f64> for Remainder {
     type Out = f64;
     #[inline(always)]
-    fn row(operands: [&[f64]; 2], out: &mut [f64]) -> bool {
-        map2(operands, out, |a, b| a % b)
-    }
-}
-
-impl Operation<2, f32> for Remainder {
-    type Out = f32;
-    #[inline(always)]
-    fn row(operands: [&[f32]; 2], out: &mut [f32]) -> bool {
-        map2(operands, out, |a, b| {
-            let (wide_a, wide_b) = (f64::from(a), f64::from(b));
-            let quotient = (wide_a / wide_b).trunc();
-            // The product of a quotient of up to 28 bits and 24 bits of `b` is exact, and so is
-            // what it leaves; the others are marked, and done below.
-            let rest = ((wide_a - quotient * wide_b) as f32).copysign(a);
-            if quotient.abs() < (1 << 28) as f64 { rest } else { f32::NAN }
+    fn row([a, b]: [&[f64]; 2], out: &mut [f64]) -> bool {
+        map2([a, b], out, |a, b| {
+            let quotient = (a / b).trunc();
+            // Exact, unless the quotient was rounded up or has lost digits.
+            let rest = (-quotient).mul_add(b, a);
+            let exact = quotient.abs() < (1_u64 << 52) as f64 && rest * a >= 0.0;
+            if exact { rest.copysign(a) } else { f64::NAN }
         });
-        if out.iter().any(|rest| rest.is_nan()) {
-            map2(operands, out, |a, b| a % b);
+        for (i, rest) in out.iter_mut().enumerate().filter(|(_, rest)| rest.is_nan()) {
+            let at = |row: &[f64]| *row.get(i).unwrap_or(&row[0]);
+            *rest = at(a) % at(b);
         }
         true
     }
@@ -182,6 +178,13 @@ macro_rules! float_power {
                 fn row(operands: [&[$type]; 2], out: &mut [$type]) -> bool {
                     match operands {
                         [a, &[2.0]] => map([a], out, |a| a * a),
+                        [a, &[3.0]] => map([a], out, |a| a * a * a),
+                        // Not the root of -0.0 and -inf, whose powers are positive.
+                        [a, &[0.5]] => map([a], out, |a| if a == <$type>::NEG_INFINITY {
+                            <$type>::INFINITY
+                        } else {
+                            (a + 0.0).sqrt()
+                        }),
                         _ => map2(operands, out, |a, b| a.powf(b)),
                     }
                 }

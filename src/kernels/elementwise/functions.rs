@@ -1,6 +1,6 @@
 //! Functions of one number, in floats.
 
-use super::{Operation, kernel, map};
+use super::{Operation, kernel, map, single};
 
 macro_rules! functions {
     ($($name:ident: |$x:ident| $single:expr, $double:expr;)*) => {
@@ -16,43 +16,68 @@ macro_rules! functions {
                 }
             }
 
-            impl Operation<1, f64> for $name {
-                type Out = f64;
-                #[inline(always)]
-                fn row(operands: [&[f64]; 1], out: &mut [f64]) -> bool {
-                    map(operands, out, |$x: f64| $double)
-                }
-            }
+            functions!(@ $name: |$x| $double);
         )*
+    };
+    (@ $name:ident: |$x:ident| $double:expr) => {
+        impl Operation<1, f64> for $name {
+            type Out = f64;
+            #[inline(always)]
+            fn row(operands: [&[f64]; 1], out: &mut [f64]) -> bool {
+                map(operands, out, |$x: f64| $double)
+            }
+        }
     };
 }
 
 functions! {
-    Acos: |x| x.acos(), x.acos();
-    Acosh: |x| acosh(x.into()) as f32, acosh(x);
-    Asin: |x| x.asin(), x.asin();
-    Asinh: |x| f64::from(x).asinh() as f32, x.asinh();
-    Atan: |x| x.atan(), x.atan();
-    Atanh: |x| f64::from(x).atanh() as f32, x.atanh();
-    Cbrt: |x| x.cbrt(), x.cbrt();
+    Acos: |x| single::acos(x), x.acos();
+    Acosh: |x| single::acosh(x), acosh(x);
+    Asin: |x| single::asin(x), x.asin();
+    Asinh: |x| single::asinh(x), x.asinh();
+    Atan: |x| single::atan(x), x.atan();
+    Atanh: |x| single::atanh(x), x.atanh();
+    Cbrt: |x| single::cbrt(x), x.cbrt();
     Ceil: |x| x.ceil(), x.ceil();
-    Cos: |x| x.cos(), x.cos();
-    Cosh: |x| x.cosh(), x.cosh();
-    Exp: |x| x.exp(), x.exp();
+    Cosh: |x| single::cosh(x), x.cosh();
+    Exp: |x| single::exp(x), x.exp();
     Fabs: |x| x.abs(), x.abs();
     Floor: |x| x.floor(), x.floor();
-    Log: |x| x.ln(), x.ln();
-    Log10: |x| x.log10(), x.log10();
-    Log2: |x| x.log2(), x.log2();
+    Log: |x| single::log(x), x.ln();
+    Log10: |x| single::log10(x), x.log10();
+    Log2: |x| single::log2(x), x.log2();
     Rsqrt: |x| 1.0 / x.sqrt(), 1.0 / x.sqrt();
-    Sin: |x| x.sin(), x.sin();
-    Sinh: |x| x.sinh(), x.sinh();
+    Sinh: |x| single::sinh(x), x.sinh();
     Sqrt: |x| x.sqrt(), x.sqrt();
-    Tan: |x| x.tan(), x.tan();
-    Tanh: |x| x.tanh(), x.tanh();
+    Tanh: |x| single::tanh(x), x.tanh();
 }
 
 /// The standard library's squares its operand, which overflows for large ones.
-fn acosh(x: f64) -> f64 {
+pub(super) fn acosh(x: f64) -> f64 {
     if x < 1e8 { x.acosh() } else { x.ln() + std::f64::consts::LN_2 }
 }
+
+/// Functions of angles, which are brought into the first quadrant; those of too many turns are
+/// left to the standard library.
+macro_rules! of_angles {
+    ($($name:ident: $function:ident;)*) => {
+        $(
+            pub struct $name;
+            kernel!(1 operands, floats: $name);
+
+            impl Operation<1, f32> for $name {
+                type Out = f32;
+                #[inline(always)]
+                fn row([a]: [&[f32]; 1], out: &mut [f32]) -> bool {
+                    if a.iter().any(|x| x.abs() > single::LARGEST_ANGLE) {
+                        return map([a], out, |x: f32| x.$function());
+                    }
+                    map([a], out, single::$function)
+                }
+            }
+
+            functions!(@ $name: |x| x.$function());
+        )*
+    };
+}
+of_angles! { Sin: sin; Cos: cos; Tan: tan; }

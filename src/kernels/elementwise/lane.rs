@@ -157,22 +157,26 @@ impl<T: Element> Holds<T> for T {
     }
 }
 
-impl Holds<f32> for f16 {
-    fn fill(out: &mut [f16], write: impl FnOnce(&mut [f32]) -> bool) -> bool {
-        let row = &mut [0.0; CHUNK][..out.len()];
-        let defined = write(row);
-        out.convert_from_f32_slice(row);
-        defined
-    }
+macro_rules! holds {
+    ($($small:ty: $wide:ty, |$out:ident, $row:ident| $convert:expr;)*) => {
+        $(
+            impl Holds<$wide> for $small {
+                fn fill($out: &mut [$small], write: impl FnOnce(&mut [$wide]) -> bool) -> bool {
+                    let $row = &mut [0.0; CHUNK][..$out.len()];
+                    let defined = write($row);
+                    $convert;
+                    defined
+                }
+            }
+        )*
+    };
 }
-
-impl Holds<f32> for bf16 {
-    fn fill(out: &mut [bf16], write: impl FnOnce(&mut [f32]) -> bool) -> bool {
-        let row = &mut [0.0; CHUNK][..out.len()];
-        let defined = write(row);
-        out.convert_from_f32_slice(row);
-        defined
-    }
+holds! {
+    f16: f32, |out, row| out.convert_from_f32_slice(row);
+    bf16: f32, |out, row| out.convert_from_f32_slice(row);
+    f16: f64, |out, row| out.convert_from_f64_slice(row);
+    bf16: f64, |out, row| out.convert_from_f64_slice(row);
+    f32: f64, |out, row| out.iter_mut().zip(row).for_each(|(o, r)| *o = *r as f32);
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod bits;
 mod compare;
 mod functions;
 mod lane;
+mod single;
 
 use std::borrow::Cow;
 
