@@ -2,56 +2,137 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core, _errors
 from penstock._array import Array, Self, device_of, wrap
 from penstock._convert import single
-from penstock._dtype import BY_CODE, DType, bfloat16, float16
-from penstock._dtype import bool as bool_
+from penstock._dtype import BY_CODE, DType
 from penstock._invoke import invoke
+from penstock._promotion import (
+    BITS,
+    COMPARISONS,
+    NUMBERS,
+    NUMBERS_AND_BOOL,
+    PROMOTED,
+    REMAINDERS,
+    Types,
+)
+from penstock._promotion import FLOATS as FLOATS
 
 if TYPE_CHECKING:
     from penstock._core import Value
 
-_ADD = _core.register("+", "add")
 
+class Operation:
+    """Something done element by element, to one, two or three operands."""
 
-class Arithmetic(Array):
-    """A handle that Python's operators work on."""
+    __slots__ = ("kernel", "name", "number", "types")
 
-    __slots__ = ()
+    def __init__(self, name: str, kernel: str, types: Types) -> None:
+        self.name = name
+        self.kernel = kernel
+        self.number = _core.register(name, kernel)
+        self.types = types
 
-    def __pos__(self: Self) -> Self:
-        return self
+    def unary(self, data: Any) -> Any:
+        """The result for one operand."""
+        value = _operand(data)
+        found = self.types[value.dtype]
+        if found is None:
+            raise self._refuse((value,))
+        dtype, args = found
+        samples = len(value) if value.batch else None
+        promise = (dtype, value.ndim, value.layout)
+        [made] = invoke(self.number, (value,), 1, args, samples, (promise,), value.device)
+        return wrap(made)
 
-    def __add__(self, other: Any) -> Any:
-        return _add(self, other)
+    def binary(self, left: Any, right: Any) -> Any:
+        """The result for two operands, broadcast against each other."""
+        a, b = values = (_operand(left), _operand(right))
+        device = a.device
+        if b.device != device:
+            device = self._place((left, right), values)
+        samples = None
+        if a.batch:
+            samples = len(a)
+            if b.batch and len(b) != samples:
+                raise _errors.batch_sizes_differ(samples, len(b), self.name)
+        elif b.batch:
+            samples = len(b)
+        found = self.types[PROMOTED[a.dtype][b.dtype]]
+        if found is None:
+            raise self._refuse(values)
+        dtype, args = found
+        ndim, layout = self._join(a.ndim, a.layout, b)
+        promise = (dtype, ndim, layout)
+        [made] = invoke(self.number, values, 2, args, samples, (promise,), device)
+        return wrap(made)
 
-    def __radd__(self, other: Any) -> Any:
-        return _add(other, self)
+    def ternary(self, first: Any, second: Any, third: Any) -> Any:
+        """The result for three operands, broadcast against each other."""
+        given = (first, second, third)
+        values = tuple(map(_operand, given))
+        samples = None
+        for value in values:
+            if value.batch:
+                if samples is not None and len(value) != samples:
+                    raise _errors.batch_sizes_differ(samples, len(value), self.name)
+                samples = len(value)
+        a, b, c = values
+        found = self.types[PROMOTED[PROMOTED[a.dtype][b.dtype]][c.dtype]]
+        if found is None:
+            raise self._refuse(values)
+        dtype, args = found
+        ndim, layout = self._join(a.ndim, a.layout, b)
+        promise = (dtype, *self._join(ndim, layout, c))
+        device = self._place(given, values)
+        [made] = invoke(self.number, values, 3, args, samples, (promise,), device)
+        return wrap(made)
 
+    def _place(self, given: Iterable[Any], values: Iterable[Value]) -> int:
+        """The device of all operands; plain numbers have none of their own."""
+        places = {
+            value.device for data, value in zip(given, values, strict=True) if not _is_number(data)
+        }
+        if len(places) > 1:
+            first, second, *_ = sorted(places)
+            raise _errors.mixed_devices(self.name, device_of(first), device_of(second))
+        return places.pop() if places else -1
 
-def _add(left: Any, right: Any) -> Any:
-    a, b = values = (_operand(left), _operand(right))
-    device = a.device
-    if b.device != device:
-        if not (_is_number(left) or _is_number(right)):
-            raise _errors.mixed_devices("+", device_of(device), device_of(b.device))
-        device = max(device, b.device)
-    samples = None
-    if a.batch:
-        samples = len(a)
-        if b.batch and len(b) != samples:
-            raise _errors.batch_sizes_differ(samples, len(b), "+")
-    elif b.batch:
-        samples = len(b)
-    dtype = _SUMS[a.dtype][b.dtype]
-    if dtype is None:
-        raise _refuse(a, b)
-    promise = (dtype, max(a.ndim, b.ndim), _layout(a, b))
-    [value] = invoke(_ADD, values, 2, (dtype,), samples, (promise,), device)
-    return wrap(value)
+    def _join(self, ndim: int, layout: str | None, other: Value) -> tuple[int, str | None]:
+        """Rank and layout of operands together: those of the one with more dimensions.
+
+        The layout of the other must be its end.
+        """
+        its_ndim, its_layout = other.ndim, other.layout
+        if its_layout is None:
+            return (ndim, layout) if its_ndim <= ndim else (its_ndim, None)
+        if layout is None:
+            return (ndim, None) if its_ndim < ndim else (its_ndim, its_layout)
+        longer, shorter = layout, its_layout
+        if its_ndim > ndim:
+            longer, shorter = its_layout, layout
+        if not longer.endswith(shorter):
+            raise RuntimeError(
+                f'{self.name}: the layouts "{longer}" and "{shorter}" do not match: one must be '
+                "the end of the other. Give one operand another layout with "
+                "`as_tensor(x, layout=...)` or `as_batch(x, layout=...)`."
+            )
+        return len(longer), longer
+
+    def _refuse(self, values: tuple[Value, ...]) -> Exception:
+        types = [BY_CODE[value.dtype] for value in values]
+        kinds = {dtype.kind for dtype in types}
+        names = " and ".join(map(str, types))
+        if DType.Kind.enum in kinds:
+            why = "Convert enum values with `cast` first."
+        elif kinds == {DType.Kind.bool}:
+            why = "Convert truth values (bool) with `cast` first, or use a bitwise operator."
+        else:
+            why = "It needs integers or truth values; convert with `cast` first."
+        return RuntimeError(f"{self.name}: is not defined for {names}. {why}")
 
 
 def _is_number(data: Any) -> bool:
@@ -69,59 +150,138 @@ def _operand(data: Any) -> Value:
     return single(data)
 
 
-def _layout(a: Value, b: Value) -> str | None:
-    """The layout of the operand with more dimensions; the other's must be its end."""
-    if a.ndim < b.ndim:
-        a, b = b, a
-    larger, smaller = a.layout, b.layout
-    if larger is not None and smaller is not None and not larger.endswith(smaller):
-        raise RuntimeError(
-            f'+: the layouts "{larger}" and "{smaller}" do not match: one must be the end of the '
-            "other. Give one operand another layout with `as_tensor(x, layout=...)` or "
-            "`as_batch(x, layout=...)`."
-        )
-    return smaller if larger is None and a.ndim == b.ndim else larger
+_ADD = Operation("+", "add", NUMBERS)
+_SUBTRACT = Operation("-", "subtract", NUMBERS)
+_MULTIPLY = Operation("*", "multiply", NUMBERS_AND_BOOL)
+_DIVIDE = Operation("/", "divide", FLOATS)
+_QUOTIENT = Operation("//", "quotient", NUMBERS)
+_REMAINDER = Operation("%", "remainder", REMAINDERS)
+_POWER = Operation("**", "power", NUMBERS)
+_AND = Operation("&", "bit_and", BITS)
+_OR = Operation("|", "bit_or", BITS)
+_XOR = Operation("^", "bit_xor", BITS)
+_SHIFT_LEFT = Operation("<<", "shift_left", BITS)
+_SHIFT_RIGHT = Operation(">>", "shift_right", BITS)
+_EQUAL = Operation("==", "equal", COMPARISONS)
+_NOT_EQUAL = Operation("!=", "not_equal", COMPARISONS)
+_LESS = Operation("<", "less", COMPARISONS)
+_LESS_EQUAL = Operation("<=", "less_equal", COMPARISONS)
+_GREATER = Operation(">", "greater", COMPARISONS)
+_GREATER_EQUAL = Operation(">=", "greater_equal", COMPARISONS)
+_NEGATE = Operation("-", "negate", NUMBERS)
+_ABS = Operation("abs", "abs", NUMBERS)
+_INVERT = Operation("~", "bit_not", BITS)
 
 
-def _promote(a: DType, b: DType) -> DType | None:
-    """The type in which two numbers are added; None where there is none."""
-    kinds = DType.Kind
-    if kinds.enum in (a.kind, b.kind):
-        return None
-    if a is b:
-        return a
-    if bool_ in (a, b):
-        return b if a is bool_ else a
-    floats = [t for t in (a, b) if t.kind is kinds.float]
-    if len(floats) == 1:
-        return floats[0]
-    if floats:
-        if {a, b} == {float16, bfloat16}:
-            return DType(kinds.float, 32)
-        return max(floats, key=lambda t: t.bits)
-    if a.kind is b.kind:
-        return a if a.bits > b.bits else b
-    signed, unsigned = (a, b) if a.kind is kinds.signed else (b, a)
-    # The next larger signed type holds both; there is none above 64 bits.
-    bits = max(signed.bits, min(2 * unsigned.bits, 64))
-    return DType(kinds.signed, bits)
+class Arithmetic(Array):
+    """A handle that Python's operators work on, element by element."""
 
+    __slots__ = ()
 
-def _refuse(a: Value, b: Value) -> Exception:
-    left, right = BY_CODE[a.dtype], BY_CODE[b.dtype]
-    if left is right is bool_:
-        return RuntimeError(
-            "+: two booleans can't be added. Convert one with `cast` first, or use a bitwise "
-            "operator."
-        )
-    return RuntimeError(
-        f"+: the types {left} and {right} can't be added. Convert enum values with `cast` first."
-    )
+    def __pos__(self: Self) -> Self:
+        return self
 
+    def __neg__(self: Self) -> Self:
+        made: Self = _NEGATE.unary(self)
+        return made
 
-def _code(dtype: DType | None) -> int | None:
-    return None if dtype is None or dtype is bool_ else dtype._code
+    def __abs__(self: Self) -> Self:
+        made: Self = _ABS.unary(self)
+        return made
 
+    def __invert__(self: Self) -> Self:
+        made: Self = _INVERT.unary(self)
+        return made
 
-# The type of a sum by the codes of its operands, worked out once.
-_SUMS = [[_code(_promote(a, b)) for b in BY_CODE] for a in BY_CODE]
+    def __add__(self, other: Any) -> Any:
+        return _ADD.binary(self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _ADD.binary(other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _SUBTRACT.binary(self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _SUBTRACT.binary(other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _MULTIPLY.binary(self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _MULTIPLY.binary(other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _DIVIDE.binary(self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _DIVIDE.binary(other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _QUOTIENT.binary(self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _QUOTIENT.binary(other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return _REMAINDER.binary(self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return _REMAINDER.binary(other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return _POWER.binary(self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _POWER.binary(other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return _AND.binary(self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return _AND.binary(other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return _OR.binary(self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return _OR.binary(other, self)
+
+    def __xor__(self, other: Any) -> Any:
+        return _XOR.binary(self, other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return _XOR.binary(other, self)
+
+    def __lshift__(self, other: Any) -> Any:
+        return _SHIFT_LEFT.binary(self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return _SHIFT_LEFT.binary(other, self)
+
+    def __rshift__(self, other: Any) -> Any:
+        return _SHIFT_RIGHT.binary(self, other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return _SHIFT_RIGHT.binary(other, self)
+
+    def __eq__(self, other: Any) -> Any:
+        return _EQUAL.binary(self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return _NOT_EQUAL.binary(self, other)
+
+    def __lt__(self, other: Any) -> Any:
+        return _LESS.binary(self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return _LESS_EQUAL.binary(self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _GREATER.binary(self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _GREATER_EQUAL.binary(self, other)
+
+    # What has elements to compare has no one value to be found by.
+    __hash__ = None

@@ -136,6 +136,9 @@ def operator(
 class Operator:
     """A definition, ready to be called."""
 
+    common = True
+    """Whether it has the keywords that operators have in common: `batch_size` and `device`."""
+
     def __init__(self, name: str, function: Callable[..., Any], said: Definition) -> None:
         code = function.__code__
         named = code.co_argcount + code.co_kwonlyargcount

@@ -273,6 +273,10 @@ def _input(fault: _core.Fault, index: int, problem: str) -> Exception:
     return RuntimeError(_located(fault, problem))
 
 
+def _value(fault: _core.Fault, problem: str) -> Exception:
+    return ValueError(_located(fault, problem))
+
+
 def _index(fault: _core.Fault, axis: int, index: int, extent: int) -> Exception:
     text = f"index {index} is out of range for axis {axis} of length {extent}"
     return OutOfRangeError(_located(fault, text))
@@ -328,6 +332,7 @@ def _internal(fault: _core.Fault, text: str) -> Exception:
 _KINDS: dict[str, Any] = {
     "argument": _argument,
     "input": _input,
+    "value": _value,
     "index": _index,
     "ragged": _ragged,
     "memory": _memory,

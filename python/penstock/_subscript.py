@@ -81,10 +81,15 @@ def _expand(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
         missing = max(ndim - _used(before) - _used(after), 0)
         keys = before + (_FULL,) * missing + after
     if _used(keys) > ndim:
-        if all(type(key) is slice and key == _FULL for key in keys):
+        if all(type(key) is slice and _is_full(key) for key in keys):
             return ()
         raise ValueError(f"Too many indices: {_used(keys)} for data of {ndim} dimensions.")
     return keys
+
+
+def _is_full(key: slice) -> bool:
+    # Not by `==`, which would compare the elements of bounds that are tensors.
+    return key.start is key.stop is key.step is None
 
 
 def _used(keys: tuple[Any, ...]) -> int:

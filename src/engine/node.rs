@@ -203,7 +203,9 @@ impl Node {
         let there = |input: &Input| input.value.is_finished();
         let small = || self.input_bytes().max(self.result_bytes()) <= INLINE_BYTES;
         self.tasks() == 0
-            || (work.is_cheap() && self.call.inputs.iter().all(there) && (work.is_view() || small()))
+            || (work.is_cheap()
+                && self.call.inputs.iter().all(there)
+                && (work.is_view() || small()))
     }
 
     /// Lets go of the inputs as a possible reader; tasks count from now on.

@@ -36,7 +36,8 @@ impl Node {
             }
         }
         let tasks = if whole_batch { usize::MAX } else { 1 };
-        let outputs = self.outputs.iter().flat_map(|o| std::iter::repeat_n(o, o.samples.min(tasks)));
+        let outputs =
+            self.outputs.iter().flat_map(|o| std::iter::repeat_n(o, o.samples.min(tasks)));
         for (made, output) in made.iter_mut().zip(outputs) {
             if !output.promised(&made.desc) {
                 let broken = format!("made {:?}, promised {:?}", made.desc, output.meta);

@@ -99,6 +99,8 @@ pub trait SampleKernel: Send + Sync {
     /// Bytes of what it would make, where that is known beforehand.
     fn result_bytes(&self, _args: &ArgReader<'_>, _inputs: &[Sample]) -> usize {
         0
+    }
+
     /// Whether it leaves the elements alone, so that it does not matter how many there are.
     fn is_view(&self) -> bool {
         false

@@ -7,6 +7,7 @@ mod elementwise;
 mod fill;
 mod generic;
 mod geometry;
+mod isa;
 mod join;
 mod kernel;
 mod lookup;

@@ -21,6 +21,7 @@ impl PyFault {
         match &self.0.cause {
             Cause::Argument { name, problem } => ("argument", name, problem).into_pyobject(py),
             Cause::Input { index, problem } => ("input", index, problem).into_pyobject(py),
+            Cause::Value { problem } => ("value", problem).into_pyobject(py),
             Cause::Index { axis, index, extent } => {
                 ("index", axis, index, extent).into_pyobject(py)
             }

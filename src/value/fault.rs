@@ -9,6 +9,8 @@ pub enum Cause {
     Argument { name: &'static str, problem: String },
     /// An input can't be used: its position and what is wrong with it.
     Input { index: usize, problem: String },
+    /// The numbers of an input are such that there is no result.
+    Value { problem: String },
     /// An index lies outside of its axis.
     Index { axis: usize, index: i64, extent: usize },
     /// Samples that had to be alike were not.
@@ -30,6 +32,7 @@ impl std::fmt::Debug for Cause {
         match self {
             Cause::Argument { name, problem } => write!(f, "argument {name}: {problem}"),
             Cause::Input { index, problem } => write!(f, "input {index}: {problem}"),
+            Cause::Value { problem } => write!(f, "value: {problem}"),
             Cause::Index { axis, index, extent } => {
                 write!(f, "index {index} on axis {axis} of extent {extent}")
             }

@@ -1,4 +1,6 @@
-"""Sums are NumPy's, in the API's own types."""
+"""Arithmetic is NumPy's, in the API's own types and with its own division."""
+
+import operator
 
 import numpy as np
 import pytest
@@ -48,9 +50,10 @@ def elements(draw, name, shape):
 
 
 def model(a, b, name):
-    dtype = numpy_type(name)
+    # 16-bit floats are computed with as 32-bit ones.
+    dtype = numpy_type("f32" if name == "f16" else name)
     with np.errstate(all="ignore"):
-        return np.add(a.astype(dtype), b.astype(dtype), dtype=dtype)
+        return np.add(a.astype(dtype), b.astype(dtype), dtype=dtype).astype(numpy_type(name))
 
 
 @st.composite
@@ -119,3 +122,85 @@ def test_python_integers_count_as_int32(name, number):
     with np.errstate(all="ignore"):
         want = model(array, np.array(number, np.int32), expected)
     np.testing.assert_array_equal(np.asarray(total), want, strict=True)
+
+
+def exactly(function, a, b):
+    """A function of Python's integers, which have no end, for all pairs of elements."""
+    a, b = np.broadcast_arrays(a.astype(object), b.astype(object))
+    flat = [function(int(x), int(y)) for x, y in zip(a.flat, b.flat, strict=True)]
+    return np.array(flat, dtype=object).reshape(a.shape)
+
+
+def wrap_around(exact, name):
+    """Whole numbers as a type holds them that keeps their lowest bits."""
+    info = np.iinfo(numpy_type(name))
+    span = int(info.max) - int(info.min) + 1
+    wrapped = [(x - int(info.min)) % span + int(info.min) for x in exact.flat]
+    return np.array(wrapped, dtype=numpy_type(name)).reshape(exact.shape)
+
+
+def towards_zero(x, y):
+    return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+
+
+WHOLE = {
+    "-": operator.sub,
+    "*": operator.mul,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "//": towards_zero,
+    "%": lambda x, y: x - y * towards_zero(x, y),
+}
+PYTHON = {
+    "-": operator.sub,
+    "*": operator.mul,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+RELATIONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
+
+
+@given(operands(), st.sampled_from(sorted(WHOLE)))
+def test_integers_are_exact_up_to_the_bits_of_their_type(pair, symbol):
+    (left, a), (right, b) = pair
+    if not {left, right} <= set(INTEGERS):
+        return
+    name = promoted(left, right)
+    made = PYTHON[symbol](ndd.tensor(a), ndd.tensor(b))
+    # Operands are brought to the type first.
+    a, b = (wrap_around(x.astype(object), name) for x in (a, b))
+    if symbol in ("//", "%") and np.any(np.broadcast_arrays(a, b)[1] == 0):
+        with pytest.raises(ValueError, match="zero"):
+            made.evaluate()
+        return
+    expected = wrap_around(exactly(WHOLE[symbol], a, b), name)
+    assert str(made.dtype) == name
+    np.testing.assert_array_equal(np.asarray(made), expected, strict=True)
+
+
+@given(operands(), st.sampled_from(RELATIONS))
+def test_comparisons_of_integers_are_exact_whatever_the_types(pair, relation):
+    (left, a), (right, b) = pair
+    if not {left, right} <= {"bool", *INTEGERS}:
+        return
+    made = relation(ndd.tensor(a), ndd.tensor(b))
+    assert made.dtype is ndd.bool
+    expected = exactly(relation, a, b).astype(bool)
+    np.testing.assert_array_equal(np.asarray(made), expected, strict=True)
+
+
+FLOATS = st.floats(width=32, allow_subnormal=True)
+
+
+@given(st.lists(FLOATS, min_size=1, max_size=20), st.lists(FLOATS, min_size=1, max_size=20))
+def test_remainders_of_floats_are_exact(left, right):
+    a, b = np.float32(left)[:, None], np.float32(right)
+    with np.errstate(all="ignore"):
+        expected = np.fmod(a, b)
+    made = np.asarray(ndd.tensor(a) % ndd.tensor(b))
+    np.testing.assert_array_equal(made, expected, strict=True)
+    np.testing.assert_array_equal(np.signbit(made[made == 0]), np.signbit(expected[made == 0]))

@@ -1,0 +1,404 @@
+"""Functions of numbers, element by element.
+
+Operands are tensors, batches, numbers or arrays, broadcast against each other and brought to one
+type as Python's operators do it. Where a result is a float, integers give float32, and floats keep
+their type.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock._define import Data
+from penstock._function import function
+from penstock._promotion import FLOATS, NUMBERS
+
+
+@function(NUMBERS)
+def abs(input: Data) -> Any:
+    """The absolute value, in the type of the number.
+
+    Args:
+        input: Numbers.
+
+    Example:
+        >>> math.abs(tensor([-3, 3])).torch().tolist()
+        [3, 3]
+    """
+
+
+@function(FLOATS)
+def acos(input: Data) -> Any:
+    """The arc cosine, in radians.
+
+    Args:
+        input: Numbers from -1 to 1; others give NaN.
+
+    Example:
+        >>> math.acos(tensor([1, 2])).torch().tolist()
+        [0.0, nan]
+    """
+
+
+@function(FLOATS)
+def acosh(input: Data) -> Any:
+    """The inverse hyperbolic cosine.
+
+    Args:
+        input: Numbers of at least 1; others give NaN.
+
+    Example:
+        >>> math.acosh(tensor([1, 0])).torch().tolist()
+        [0.0, nan]
+    """
+
+
+@function(FLOATS)
+def asin(input: Data) -> Any:
+    """The arc sine, in radians.
+
+    Args:
+        input: Numbers from -1 to 1; others give NaN.
+
+    Example:
+        >>> math.asin(tensor([0, 2])).torch().tolist()
+        [0.0, nan]
+    """
+
+
+@function(FLOATS)
+def asinh(input: Data) -> Any:
+    """The inverse hyperbolic sine.
+
+    Args:
+        input: Numbers.
+
+    Example:
+        >>> math.asinh(tensor([0])).torch().tolist()
+        [0.0]
+    """
+
+
+@function(FLOATS)
+def atan(input: Data) -> Any:
+    """The arc tangent, in radians.
+
+    Args:
+        input: Numbers.
+
+    Example:
+        >>> math.atan(tensor([0])).torch().tolist()
+        [0.0]
+    """
+
+
+@function(FLOATS)
+def atan2(x: Data, y: Data) -> Any:
+    """The angle in radians, from -pi to pi, of a point seen from the origin.
+
+    The first operand is the ordinate, whatever its name says.
+
+    Args:
+        x: The ordinate.
+        y: The abscissa.
+
+    Example:
+        >>> math.atan2(tensor([0.0]), tensor([1.0])).torch().tolist()
+        [0.0]
+    """
+
+
+@function(FLOATS)
+def atanh(input: Data) -> Any:
+    """The inverse hyperbolic tangent.
+
+    Args:
+        input: Numbers from -1 to 1; others give NaN.
+
+    Example:
+        >>> math.atanh(tensor([0, 1])).torch().tolist()
+        [0.0, inf]
+    """
+
+
+@function(FLOATS)
+def cbrt(input: Data) -> Any:
+    """The cube root.
+
+    Args:
+        input: Numbers.
+
+    Example:
+        >>> math.cbrt(tensor([-8, 27])).torch().tolist()
+        [-2.0, 3.0]
+    """
+
+
+@function(FLOATS)
+def ceil(input: Data) -> Any:
+    """The next whole number that is not less.
+
+    Args:
+        input: Numbers.
+
+    Example:
+        >>> math.ceil(tensor([-1.5, 1.5])).torch().tolist()
+        [-1.0, 2.0]
+    """
+
+
+@function(NUMBERS)
+def clamp(value: Data, lo: Data, hi: Data) -> Any:
+    """Numbers brought into a range.
+
+    The result has the type that all three are brought to.
+
+    Args:
+        value: Numbers.
+        lo: The least result.
+        hi: The greatest result, which prevails where it is less than `lo`.
+
+    Example:
+        >>> math.clamp(tensor([-1, 5, 11]), 0, 10).torch().tolist()
+        [0, 5, 10]
+    """
+
+
+@function(FLOATS)
+def cos(input: Data) -> Any:
+    """The cosine.
+
+    Args:
+        input: Angles in radians.
+
+    Example:
+        >>> math.cos(tensor([0])).torch().tolist()
+        [1.0]
+    """
+
+
+@function(FLOATS)
+def cosh(input: Data) -> Any:
+    """The hyperbolic cosine.
+
+    Args:
+        input: Numbers.
+
+    Example:
+        >>> math.cosh(tensor([0])).torch().tolist()
+        [1.0]
+    """
+
+
+@function(FLOATS)
+def exp(input: Data) -> Any:
+    """The exponential function: e to the power of each number.
+
+    Args:
+        input: Numbers.
+
+    Example:
+        >>> math.exp(tensor([0])).torch().tolist()
+        [1.0]
+    """
+
+
+@function(FLOATS)
+def fabs(input: Data) -> Any:
+    """The absolute value as a float, whatever the type.
+
+    Args:
+        input: Numbers.
+
+    Example:
+        >>> math.fabs(tensor([-3, 3])).torch().tolist()
+        [3.0, 3.0]
+    """
+
+
+@function(FLOATS)
+def floor(input: Data) -> Any:
+    """The next whole number that is not greater.
+
+    Args:
+        input: Numbers.
+
+    Example:
+        >>> math.floor(tensor([-1.5, 1.5])).torch().tolist()
+        [-2.0, 1.0]
+    """
+
+
+@function(FLOATS, kernel="float_power")
+def fpow(base: Data, exponent: Data) -> Any:
+    """A power, computed in floats whatever the types are.
+
+    Args:
+        base: The base.
+        exponent: The exponent.
+
+    Example:
+        >>> math.fpow(tensor([2, 4]), -1).torch().tolist()
+        [0.5, 0.25]
+    """
+
+
+@function(FLOATS)
+def log(input: Data) -> Any:
+    """The natural logarithm.
+
+    Args:
+        input: Positive numbers; zero gives -inf, negative ones NaN.
+
+    Example:
+        >>> math.log(tensor([1, 0])).torch().tolist()
+        [0.0, -inf]
+    """
+
+
+@function(FLOATS)
+def log10(input: Data) -> Any:
+    """The logarithm to base 10.
+
+    Args:
+        input: Positive numbers; zero gives -inf, negative ones NaN.
+
+    Example:
+        >>> math.log10(tensor([1000])).torch().tolist()
+        [3.0]
+    """
+
+
+@function(FLOATS)
+def log2(input: Data) -> Any:
+    """The logarithm to base 2.
+
+    Args:
+        input: Positive numbers; zero gives -inf, negative ones NaN.
+
+    Example:
+        >>> math.log2(tensor([8])).torch().tolist()
+        [3.0]
+    """
+
+
+@function(NUMBERS)
+def max(left: Data, right: Data) -> Any:
+    """The greater of two numbers.
+
+    Args:
+        left: Numbers.
+        right: Numbers.
+
+    Example:
+        >>> math.max(tensor([1, 5]), 3).torch().tolist()
+        [3, 5]
+    """
+
+
+@function(NUMBERS)
+def min(left: Data, right: Data) -> Any:
+    """The lesser of two numbers.
+
+    Args:
+        left: Numbers.
+        right: Numbers.
+
+    Example:
+        >>> math.min(tensor([1, 5]), 3).torch().tolist()
+        [1, 3]
+    """
+
+
+@function(NUMBERS, kernel="power")
+def pow(base: Data, exponent: Data) -> Any:
+    """A power, in the type that both numbers are brought to: as `**`.
+
+    Integers wrap around where the type can't hold the result; to a negative power they are 0.
+
+    Args:
+        base: The base.
+        exponent: The exponent.
+
+    Example:
+        >>> math.pow(tensor([2, 3]), 3).torch().tolist()
+        [8, 27]
+    """
+
+
+@function(FLOATS)
+def rsqrt(input: Data) -> Any:
+    """One over the square root.
+
+    Args:
+        input: Positive numbers; zero gives inf, negative ones NaN.
+
+    Example:
+        >>> math.rsqrt(tensor([4, 0])).torch().tolist()
+        [0.5, inf]
+    """
+
+
+@function(FLOATS)
+def sin(input: Data) -> Any:
+    """The sine.
+
+    Args:
+        input: Angles in radians.
+
+    Example:
+        >>> math.sin(tensor([0])).torch().tolist()
+        [0.0]
+    """
+
+
+@function(FLOATS)
+def sinh(input: Data) -> Any:
+    """The hyperbolic sine.
+
+    Args:
+        input: Numbers.
+
+    Example:
+        >>> math.sinh(tensor([0])).torch().tolist()
+        [0.0]
+    """
+
+
+@function(FLOATS)
+def sqrt(input: Data) -> Any:
+    """The square root.
+
+    Args:
+        input: Numbers; negative ones give NaN.
+
+    Example:
+        >>> math.sqrt(tensor([4, 9])).torch().tolist()
+        [2.0, 3.0]
+    """
+
+
+@function(FLOATS)
+def tan(input: Data) -> Any:
+    """The tangent.
+
+    Args:
+        input: Angles in radians.
+
+    Example:
+        >>> math.tan(tensor([0])).torch().tolist()
+        [0.0]
+    """
+
+
+@function(FLOATS)
+def tanh(input: Data) -> Any:
+    """The hyperbolic tangent.
+
+    Args:
+        input: Numbers.
+
+    Example:
+        >>> math.tanh(tensor([0])).torch().tolist()
+        [0.0]
+    """

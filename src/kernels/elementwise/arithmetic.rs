@@ -1,0 +1,259 @@
+//! Arithmetic as the reference does it: integers wrap and are divided towards zero.
+
+use super::{Operation, kernel, map, map2, single};
+use crate::value::Bool;
+
+/// An operation on two numbers, for integers and for floats.
+macro_rules! binary {
+    ($op:ident, ints: |$a:ident, $b:ident| $int:expr, floats: |$x:ident, $y:ident| $float:expr) => {
+        binary!(@ $op, |$a, $b| $int, i8 i16 i32 i64 u8 u16 u32 u64);
+        binary!($op, floats: |$x, $y| $float);
+    };
+    ($op:ident, floats: |$x:ident, $y:ident| $float:expr) => {
+        binary!(@ $op, |$x, $y| $float, f32 f64);
+    };
+    (@ $op:ident, |$a:ident, $b:ident| $body:expr, $($type:ty)*) => {
+        $(
+            impl Operation<2, $type> for $op {
+                type Out = $type;
+                #[inline(always)]
+                fn row(operands: [&[$type]; 2], out: &mut [$type]) -> bool {
+                    map2(operands, out, |$a: $type, $b: $type| $body)
+                }
+            }
+        )*
+    };
+}
+
+pub struct Add;
+pub struct Subtract;
+pub struct Multiply;
+pub struct Divide;
+pub struct Min;
+pub struct Max;
+pub struct Atan2;
+
+binary!(Add, ints: |a, b| a.wrapping_add(b), floats: |a, b| a + b);
+binary!(Subtract, ints: |a, b| a.wrapping_sub(b), floats: |a, b| a - b);
+binary!(Multiply, ints: |a, b| a.wrapping_mul(b), floats: |a, b| a * b);
+binary!(Divide, floats: |a, b| a / b);
+// As the reference, the second operand wins where they don't compare.
+binary!(Min, ints: |a, b| a.min(b), floats: |a, b| if a < b { a } else { b });
+binary!(Max, ints: |a, b| a.max(b), floats: |a, b| if a > b { a } else { b });
+binary!(@ Atan2, |y, x| single::atan2(y, x), f32);
+binary!(@ Atan2, |y, x| y.atan2(x), f64);
+
+kernel!(2 operands, numbers: Add Subtract Min Max);
+kernel!(2 operands, floats: Divide Atan2);
+kernel!(2 operands, [Bool Bool, I8 I8, I16 I16, I32 I32, I64 I64, U8 U8, U16 U16, U32 U32,
+    U64 U64, F32 F32, F64 F64, F32 F16, F32 BF16]: Multiply);
+
+impl Operation<2, Bool> for Multiply {
+    type Out = Bool;
+    #[inline(always)]
+    fn row(operands: [&[Bool]; 2], out: &mut [Bool]) -> bool {
+        map2(operands, out, |a, b| Bool::from(a.get() & b.get()))
+    }
+}
+
+/// `//`: integers are cut off; floats are divided, not floored, as in the reference.
+pub struct Quotient;
+/// `%`: has the sign of the dividend.
+pub struct Remainder;
+
+kernel!(2 operands, numbers: Quotient);
+// As the reference, which leaves the remainders of all floats to double precision.
+kernel!(2 operands, [I8 I8, I16 I16, I32 I32, I64 I64, U8 U8, U16 U16, U32 U32, U64 U64, F64 F32,
+    F64 F64, F64 F16, F64 BF16]: Remainder);
+binary!(Quotient, floats: |a, b| a / b);
+
+macro_rules! divide_integers {
+    // The quotient of small integers is exact in `$float`, whose division works on many at once.
+    ($($type:ty as $float:ty),*) => {
+        $(
+            divide_integers!(@ $type, |a, b| (a as $float / b as $float) as i32 as $type);
+        )*
+    };
+    ($($type:ty)*) => {
+        $(
+            divide_integers!(@ $type, |a, b| a.wrapping_div(b));
+        )*
+    };
+    (@ $type:ty, |$a:ident, $b:ident| $quotient:expr) => {
+        impl Operation<2, $type> for Quotient {
+            type Out = $type;
+            #[inline(always)]
+            fn row([a, b]: [&[$type]; 2], out: &mut [$type]) -> bool {
+                !b.contains(&0) && map2([a, b], out, |$a: $type, $b: $type| $quotient)
+            }
+        }
+
+        impl Operation<2, $type> for Remainder {
+            type Out = $type;
+            #[inline(always)]
+            fn row([a, b]: [&[$type]; 2], out: &mut [$type]) -> bool {
+                !b.contains(&0)
+                    && map2([a, b], out, |$a: $type, $b: $type| {
+                        let quotient: $type = $quotient;
+                        $a.wrapping_sub(quotient.wrapping_mul($b))
+                    })
+            }
+        }
+    };
+}
+divide_integers!(i8 as f32, i16 as f32, u8 as f32, u16 as f32);
+divide_integers!(u32 i64 u64);
+divide_integers!(@ i32, |a, b| divide_i32(a, b));
+
+/// Division in 64-bit floats, where quotients of 32-bit integers are exact but for the one that
+/// wraps: several at once where the processor can.
+#[inline(always)]
+fn divide_i32(a: i32, b: i32) -> i32 {
+    let quotient = (f64::from(a) / f64::from(b)) as i32;
+    if b == -1 { a.wrapping_neg() } else { quotient }
+}
+
+impl Operation<2, f64> for Remainder {
+    type Out = f64;
+    #[inline(always)]
+    fn row([a, b]: [&[f64]; 2], out: &mut [f64]) -> bool {
+        map2([a, b], out, |a, b| {
+            let quotient = (a / b).trunc();
+            // Exact, unless the quotient was rounded up or has lost digits.
+            let rest = (-quotient).mul_add(b, a);
+            let exact = quotient.abs() < (1_u64 << 52) as f64 && rest * a >= 0.0;
+            if exact { rest.copysign(a) } else { f64::NAN }
+        });
+        for (i, rest) in out.iter_mut().enumerate().filter(|(_, rest)| rest.is_nan()) {
+            let at = |row: &[f64]| *row.get(i).unwrap_or(&row[0]);
+            *rest = at(a) % at(b);
+        }
+        true
+    }
+}
+
+/// `**`: integers to a negative power are zero, as in the reference.
+pub struct Power;
+/// The power in floats, whatever the operands are.
+pub struct FloatPower;
+
+kernel!(2 operands, numbers: Power);
+kernel!(2 operands, floats: FloatPower);
+
+macro_rules! integer_power {
+    ($($type:ty)*) => {
+        $(
+            impl Operation<2, $type> for Power {
+                type Out = $type;
+                #[inline(always)]
+                fn row(operands: [&[$type]; 2], out: &mut [$type]) -> bool {
+                    if let [a, [2]] = operands {
+                        return map([a], out, |a| a.wrapping_mul(a));
+                    }
+                    map2(operands, out, |mut base: $type, mut exponent: $type| {
+                        #[allow(unused_comparisons)]
+                        let mut power: $type = if exponent < 0 { 0 } else { 1 };
+                        while exponent > 0 {
+                            if exponent & 1 == 1 {
+                                power = power.wrapping_mul(base);
+                            }
+                            base = base.wrapping_mul(base);
+                            exponent >>= 1;
+                        }
+                        power
+                    })
+                }
+            }
+        )*
+    };
+}
+integer_power!(i8 i16 i32 i64 u8 u16 u32 u64);
+
+macro_rules! float_power {
+    ($($type:ty)*) => {
+        $(
+            impl Operation<2, $type> for Power {
+                type Out = $type;
+                #[inline(always)]
+                fn row(operands: [&[$type]; 2], out: &mut [$type]) -> bool {
+                    match operands {
+                        [a, &[2.0]] => map([a], out, |a| a * a),
+                        [a, &[3.0]] => map([a], out, |a| a * a * a),
+                        // Not the root of -0.0 and -inf, whose powers are positive.
+                        [a, &[0.5]] => map([a], out, |a| if a == <$type>::NEG_INFINITY {
+                            <$type>::INFINITY
+                        } else {
+                            (a + 0.0).sqrt()
+                        }),
+                        _ => map2(operands, out, |a, b| a.powf(b)),
+                    }
+                }
+            }
+
+            impl Operation<2, $type> for FloatPower {
+                type Out = $type;
+                #[inline(always)]
+                fn row(operands: [&[$type]; 2], out: &mut [$type]) -> bool {
+                    Power::row(operands, out)
+                }
+            }
+        )*
+    };
+}
+float_power!(f32 f64);
+
+pub struct Negate;
+pub struct Abs;
+/// The first operand, not below the second, and then not above the third.
+pub struct Clamp;
+
+kernel!(1 operands, numbers: Negate Abs);
+kernel!(3 operands, numbers: Clamp);
+
+macro_rules! unary_and_clamp {
+    ($($type:ty: |$x:ident| $negated:expr, $absolute:expr;)*) => {
+        $(
+            impl Operation<1, $type> for Negate {
+                type Out = $type;
+                #[inline(always)]
+                fn row(operands: [&[$type]; 1], out: &mut [$type]) -> bool {
+                    map(operands, out, |$x| $negated)
+                }
+            }
+
+            impl Operation<1, $type> for Abs {
+                type Out = $type;
+                #[inline(always)]
+                fn row(operands: [&[$type]; 1], out: &mut [$type]) -> bool {
+                    map(operands, out, |$x| $absolute)
+                }
+            }
+
+            impl Operation<3, $type> for Clamp {
+                type Out = $type;
+                #[inline(always)]
+                fn row([x, low, high]: [&[$type]; 3], out: &mut [$type]) -> bool {
+                    map2([x, low], out, |x, low| if x < low { low } else { x });
+                    let above = |o: &mut $type, high: $type| *o = if *o > high { high } else { *o };
+                    match high {
+                        &[high] => out.iter_mut().for_each(|o| above(o, high)),
+                        high => out.iter_mut().zip(high).for_each(|(o, &high)| above(o, high)),
+                    }
+                    true
+                }
+            }
+        )*
+    };
+}
+unary_and_clamp! {
+    i8: |x| x.wrapping_neg(), x.wrapping_abs();
+    i16: |x| x.wrapping_neg(), x.wrapping_abs();
+    i32: |x| x.wrapping_neg(), x.wrapping_abs();
+    i64: |x| x.wrapping_neg(), x.wrapping_abs();
+    u8: |x| x.wrapping_neg(), x;
+    u16: |x| x.wrapping_neg(), x;
+    u32: |x| x.wrapping_neg(), x;
+    u64: |x| x.wrapping_neg(), x;
+    f32: |x| -x, x.abs();
+    f64: |x| -x, x.abs();
+}

@@ -1,0 +1,239 @@
+//! Operands in chunks: broadcast, and converted to the type that is computed in.
+
+use std::borrow::Cow;
+
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+use smallvec::SmallVec;
+
+use crate::kernels::cast::Number;
+use crate::value::{Element, Sample};
+
+/// Elements computed at a time: operands and result stay in the first cache.
+pub const CHUNK: usize = 1024;
+
+/// One operand, read in order of the result's elements.
+pub struct Lane<'a, C: Clone> {
+    source: Source<'a, C>,
+    /// Where chunks are put together that don't lie in memory as they are needed.
+    scratch: Vec<C>,
+}
+
+enum Source<'a, C: Clone> {
+    /// One element for all.
+    Single([C; 1]),
+    /// The chunks are there.
+    Direct(&'a [C]),
+    /// Only their type is another.
+    Converted(&'a Sample),
+    /// The same `period` elements again and again; the tile goes on for a chunk beyond them.
+    Repeating { tile: Vec<C>, period: usize },
+    /// Any other broadcast.
+    Spread { elements: Cow<'a, [C]>, axes: Axes },
+}
+
+/// From the outermost: how long an axis of the result is, and how many elements of the operand to
+/// go forward per step along it, zero where it repeats.
+type Axes = SmallVec<[(usize, usize); 6]>;
+
+impl<'a, C: Number> Lane<'a, C> {
+    /// The operand broadcast to `shape`, which must be possible.
+    pub fn new(sample: &'a Sample, shape: &[usize]) -> Lane<'a, C> {
+        let count = shape.iter().product::<usize>();
+        let own = sample.desc.elements();
+        let same_type = sample.desc.dtype.storage() == C::DTYPE;
+        let whole = || {
+            if same_type {
+                return Cow::Borrowed(sample.elements::<C>());
+            }
+            let mut all = vec![C::default(); own];
+            C::convert_row(sample, 0, &mut all);
+            Cow::Owned(all)
+        };
+        let mut scratch = 0;
+        let source = if count == 0 {
+            Source::Direct(&[])
+        } else if own == 1 {
+            Source::Single([whole()[0]])
+        } else if own == count && same_type {
+            Source::Direct(sample.elements())
+        } else if own == count {
+            scratch = CHUNK.min(count);
+            Source::Converted(sample)
+        } else {
+            match axes(&sample.desc.shape, shape)[..] {
+                [(_, 0), (period, 1)] => {
+                    let all = whole();
+                    let length = period + CHUNK.min(count - period);
+                    let tile = all.iter().copied().cycle().take(length).collect();
+                    Source::Repeating { tile, period }
+                }
+                ref axes => {
+                    scratch = CHUNK.min(count);
+                    Source::Spread { elements: whole(), axes: SmallVec::from_slice(axes) }
+                }
+            }
+        };
+        Lane { source, scratch: vec![C::default(); scratch] }
+    }
+
+    /// `len` elements of the broadcast operand from `start` on, or the one that stands for all.
+    pub fn chunk(&mut self, start: usize, len: usize) -> &[C] {
+        match &self.source {
+            Source::Single(one) => one,
+            Source::Direct(all) => &all[start..start + len],
+            Source::Converted(sample) => {
+                C::convert_row(sample, start, &mut self.scratch[..len]);
+                &self.scratch[..len]
+            }
+            Source::Repeating { tile, period } => &tile[start % period..][..len],
+            Source::Spread { elements, axes } => {
+                spread(elements, axes, start, &mut self.scratch[..len]);
+                &self.scratch[..len]
+            }
+        }
+    }
+}
+
+/// How an operand's elements lie along the axes of the result, as few axes as possible.
+fn axes(own: &[usize], shape: &[usize]) -> Axes {
+    let mut axes = Axes::new();
+    let mut step = 1;
+    let own = own.iter().rev().copied().chain(std::iter::repeat(1));
+    for (&extent, own) in shape.iter().rev().zip(own).filter(|&(&extent, _)| extent != 1) {
+        let stride = if own == 1 { 0 } else { step };
+        step *= own;
+        match axes.last_mut() {
+            Some((inner, inner_step)) if stride == *inner_step * *inner => *inner *= extent,
+            _ => axes.push((extent, stride)),
+        }
+    }
+    axes.reverse();
+    axes
+}
+
+/// Writes the elements of a broadcast operand from `start` on.
+fn spread<C: Copy>(elements: &[C], axes: &Axes, start: usize, mut out: &mut [C]) {
+    let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, axes.len());
+    let (mut rest, mut offset) = (start, 0);
+    for (index, &(extent, step)) in index.iter_mut().zip(axes).rev() {
+        *index = rest % extent;
+        rest /= extent;
+        offset += *index * step;
+    }
+    let inner = axes.len() - 1;
+    let (extent, step) = axes[inner];
+    while !out.is_empty() {
+        let run = (extent - index[inner]).min(out.len());
+        let (row, after) = out.split_at_mut(run);
+        if step == 0 {
+            row.fill(elements[offset]);
+        } else {
+            row.copy_from_slice(&elements[offset..offset + run]);
+        }
+        out = after;
+        index[inner] += run;
+        offset += run * step;
+        let mut axis = inner;
+        while index[axis] == axes[axis].0 && axis > 0 {
+            offset -= axes[axis].0 * axes[axis].1;
+            index[axis] = 0;
+            axis -= 1;
+            index[axis] += 1;
+            offset += axes[axis].1;
+        }
+    }
+}
+
+/// An element that results of the type `R` are stored as.
+pub trait Holds<R>: Element {
+    /// Has `write` make a row, and stores it. Returns what `write` does.
+    fn fill(out: &mut [Self], write: impl FnOnce(&mut [R]) -> bool) -> bool;
+}
+
+impl<T: Element> Holds<T> for T {
+    fn fill(out: &mut [T], write: impl FnOnce(&mut [T]) -> bool) -> bool {
+        write(out)
+    }
+}
+
+macro_rules! holds {
+    ($($small:ty: $wide:ty, |$out:ident, $row:ident| $convert:expr;)*) => {
+        $(
+            impl Holds<$wide> for $small {
+                fn fill($out: &mut [$small], write: impl FnOnce(&mut [$wide]) -> bool) -> bool {
+                    let $row = &mut [0.0; CHUNK][..$out.len()];
+                    let defined = write($row);
+                    $convert;
+                    defined
+                }
+            }
+        )*
+    };
+}
+holds! {
+    f16: f32, |out, row| out.convert_from_f32_slice(row);
+    bf16: f32, |out, row| out.convert_from_f32_slice(row);
+    f16: f64, |out, row| out.convert_from_f64_slice(row);
+    bf16: f64, |out, row| out.convert_from_f64_slice(row);
+    f32: f64, |out, row| out.iter_mut().zip(row).for_each(|(o, r)| *o = *r as f32);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::value::{Buffer, DType, Desc};
+
+    fn counting(shape: &[usize]) -> Sample {
+        let desc = Desc::new(DType::I32, shape);
+        let buffer = Buffer::new(desc.bytes()).unwrap();
+        let mut space = crate::kernels::Space::new(desc, Arc::clone(&buffer), 0);
+        space.elements::<i32>().iter_mut().enumerate().for_each(|(i, e)| *e = i as i32);
+        space.into_sample().unwrap()
+    }
+
+    /// The element of `own` that belongs to element `flat` of `shape`.
+    fn expected(own: &[usize], shape: &[usize], mut flat: usize) -> i32 {
+        let (mut offset, mut step) = (0, 1);
+        let own = own.iter().rev().copied().chain(std::iter::repeat(1));
+        for (&extent, own) in shape.iter().rev().zip(own) {
+            offset += if own == 1 { 0 } else { flat % extent * step };
+            step *= own;
+            flat /= extent;
+        }
+        offset as i32
+    }
+
+    #[test]
+    fn every_broadcast_reads_the_element_it_should() {
+        let shapes: &[(&[usize], &[usize])] = &[
+            (&[], &[5]),
+            (&[3], &[700, 3]),
+            (&[1, 3], &[700, 3]),
+            (&[700, 1], &[700, 3]),
+            (&[2, 1, 3], &[2, 900, 3]),
+            (&[4, 1, 2, 1], &[4, 60, 2, 7]),
+            (&[1500], &[3, 1500]),
+            (&[3, 1], &[2, 3, 1500]),
+            (&[2, 3, 1500], &[2, 3, 1500]),
+            (&[1, 1, 1], &[7, 400, 1]),
+        ];
+        for &(own, shape) in shapes {
+            let sample = counting(own);
+            let count: usize = shape.iter().product();
+            let mut ints = Lane::<i32>::new(&sample, shape);
+            let mut floats = Lane::<f64>::new(&sample, shape);
+            for start in (0..count).step_by(CHUNK) {
+                let len = CHUNK.min(count - start);
+                let (ints, floats) = (ints.chunk(start, len), floats.chunk(start, len));
+                for i in 0..len {
+                    let want = expected(own, shape, start + i);
+                    assert_eq!(*ints.get(i).unwrap_or(&ints[0]), want, "{own:?} {shape:?}");
+                    assert_eq!(*floats.get(i).unwrap_or(&floats[0]), f64::from(want));
+                }
+            }
+        }
+    }
+}

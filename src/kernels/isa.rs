@@ -1,0 +1,34 @@
+//! Which vector instructions there are.
+
+use std::sync::OnceLock;
+
+/// An instruction set that code is compiled for. Only what the processor has is ever made, but for
+/// [`Isa::Scalar`], which is what the target promises anyway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isa {
+    Scalar,
+    Avx2,
+}
+
+impl Isa {
+    /// The best there is; `PENSTOCK_ISA=scalar` turns it down.
+    pub fn best() -> Isa {
+        static BEST: OnceLock<Isa> = OnceLock::new();
+        *BEST.get_or_init(|| {
+            if std::env::var("PENSTOCK_ISA").is_ok_and(|name| name == "scalar") {
+                return Isa::Scalar;
+            }
+            *Isa::available().last().unwrap_or(&Isa::Scalar)
+        })
+    }
+
+    /// All that the processor has, the best last.
+    pub fn available() -> Vec<Isa> {
+        let mut found = vec![Isa::Scalar];
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            found.push(Isa::Avx2);
+        }
+        found
+    }
+}
