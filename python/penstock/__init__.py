@@ -57,9 +57,13 @@ if TYPE_CHECKING:
     from penstock._tensor import Tensor as Tensor
     from penstock._tensor import as_tensor as as_tensor
     from penstock._tensor import tensor as tensor
+    from penstock.ops.coordinates import coord_flip as coord_flip
+    from penstock.ops.coordinates import coord_transform as coord_transform
     from penstock.ops.generic import cast as cast
     from penstock.ops.generic import copy as copy
     from penstock.ops.geometry import flip as flip
+    from penstock.ops.regions import pad as pad
+    from penstock.ops.regions import slice as slice
 
 __version__ = "0.1.0"
 
@@ -72,8 +76,10 @@ _LAZY = {
     for module, names in {
         "_batch": ("Batch", "as_batch", "batch"),
         "_tensor": ("Tensor", "as_tensor", "tensor"),
+        "ops.coordinates": ("coord_flip", "coord_transform"),
         "ops.generic": ("cast", "copy"),
         "ops.geometry": ("flip",),
+        "ops.regions": ("pad", "slice"),
     }.items()
     for name in names
 }

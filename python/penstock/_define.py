@@ -6,7 +6,8 @@ at the call. `@operator` makes the public function of it: that binds its argumen
 function, checks and converts them, and submits the kernel.
 
 The kernel gets the arguments that it names. A definition may take others, from which its body
-works out what the kernel needs: `return Like(input, axes=found)` passes `axes` on.
+works out what the kernel needs: `return Like(input, axes=found)` passes `axes` on. That may be
+an array too, with a value for each sample or one for all.
 """
 
 from __future__ import annotations
@@ -194,6 +195,10 @@ class Operator:
         if isinstance(results, Result):
             results = (results,)
         derived = results[0].kernel
+        for key, item in derived.items():
+            if isinstance(item, Array):
+                derived[key] = [len(values)]
+                values.append(item._value)
         made = invoke(
             self.number,
             values,

@@ -18,6 +18,8 @@ pub trait Kernel: Send + Sync + 'static {
     const CHEAP: bool = true;
     /// The output's shape depends on the arguments, not on the inputs alone.
     const SHAPED_BY_ARGS: bool = true;
+    /// Outputs are mostly alike, however the inputs differ.
+    const EVENS_OUT: bool = false;
     /// What `run` will write. The engine allocates from it, so it must be exact.
     fn output(args: &Self::Args, inputs: &[&Desc]) -> Result<Desc>;
     /// Writes all of `out`. Inputs are contiguous.
@@ -95,6 +97,10 @@ pub trait SampleKernel: Send + Sync {
     fn is_shaped_by_args(&self) -> bool {
         true
     }
+
+    fn evens_out(&self) -> bool {
+        false
+    }
 }
 
 /// A kernel that needs its whole batch at once. `inputs` has a row of samples for each input; the
@@ -140,6 +146,14 @@ impl Work {
         match self {
             Work::Sample(kernel) => kernel.is_shaped_by_args(),
             Work::Batch(_) => true,
+        }
+    }
+
+    /// Whether results can be expected to be alike where the inputs are not.
+    pub fn evens_out(&self) -> bool {
+        match self {
+            Work::Sample(kernel) => kernel.evens_out(),
+            Work::Batch(_) => false,
         }
     }
 
@@ -194,6 +208,10 @@ impl<K: Kernel> SampleKernel for One<K> {
 
     fn is_shaped_by_args(&self) -> bool {
         K::SHAPED_BY_ARGS
+    }
+
+    fn evens_out(&self) -> bool {
+        K::EVENS_OUT
     }
 }
 
