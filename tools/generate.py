@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 import penstock.ops
-from penstock._argument import REQUIRED, Argument, Floats, Ints
+from penstock._argument import REQUIRED, Argument, Floats, Ints, Matrix
 from penstock._define import OPERATORS, Operator
 from penstock._dtype import DType
 
@@ -33,6 +33,7 @@ KINDS = {
     DType: "DTypeLike",
     Ints: "int | Sequence[int]",
     Floats: "float | Sequence[Any]",
+    Matrix: "float | Sequence[Any]",
 }
 
 STUB_HEAD = '''"""{doc}
@@ -79,6 +80,8 @@ def stub(operator: Operator) -> str:
     variants.append(("TensorLike", "None = None", "Tensor"))
     if not operator.inputs and not operator.variadic:
         variants = variants[1:]
+    if not operator.common:
+        variants = [variants[0], variants[-1]]
     return "\n".join(stub_variant(operator, *variant) for variant in variants)
 
 
@@ -86,9 +89,9 @@ def stub_variant(operator: Operator, data: str, batch_size: str, result: str) ->
     required = len(operator.inputs) - operator.optional
     parameters = []
     for position, name in enumerate(operator.inputs):
-        kind = data if position == 0 else "TensorLike"
+        kind = data if position == 0 else "TensorLike | Batch"
         parameters.append(f"{name}: {kind}" + ("" if position < required else " | None = None"))
-    if parameters:
+    if parameters and operator.common:
         parameters.append("/")
     parameters.append(f"*{operator.variadic}: {data}" if operator.variadic else "*")
     typed = {"batch_size": batch_size, "device": "DeviceLike | None = None", "rng": "Any = None"}
@@ -99,10 +102,7 @@ def stub_variant(operator: Operator, data: str, batch_size: str, result: str) ->
     if parameters[-1] == "*":
         parameters.pop()
     lines = "".join(f"    {parameter},\n" for parameter in parameters)
-    # Type checkers see that a batch has `__array__`, which only raises.
-    ignore = "  # type: ignore[overload-overlap]" if data == "Batch" else ""
-    name = operator.definition.__name__
-    return f"@overload\ndef {name}({ignore}\n{lines}) -> {result}: ..."
+    return f"@overload\ndef {operator.definition.__name__}(\n{lines}) -> {result}: ..."
 
 
 def stub_file(module: str, operators: list[Operator]) -> str:

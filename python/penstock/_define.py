@@ -101,7 +101,7 @@ class Definition(NamedTuple):
     layouts: tuple[str, ...]
     kernel: str
     devices: tuple[str, ...]
-    random: bool
+    random: bool = False
 
 
 def operator(

@@ -17,7 +17,7 @@ TensorLike: TypeAlias = Tensor | ArrayLike
 DTypeLike: TypeAlias = DType | str | type | Any
 
 @overload
-def cast(  # type: ignore[overload-overlap]
+def cast(
     input: Batch,
     /,
     *,
@@ -44,7 +44,7 @@ def cast(
     dtype: DTypeLike,
 ) -> Tensor: ...
 @overload
-def copy(  # type: ignore[overload-overlap]
+def copy(
     input: Batch,
     /,
     *,
@@ -66,4 +66,166 @@ def copy(
     *,
     batch_size: None = None,
     device: DeviceLike | None = None,
+) -> Tensor: ...
+@overload
+def cast_like(
+    input_0: Batch,
+    input_1: TensorLike | Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+) -> Batch: ...
+@overload
+def cast_like(
+    input_0: TensorLike,
+    input_1: TensorLike | Batch,
+    /,
+    *,
+    batch_size: int,
+    device: DeviceLike | None = None,
+) -> Batch: ...
+@overload
+def cast_like(
+    input_0: TensorLike,
+    input_1: TensorLike | Batch,
+    /,
+    *,
+    batch_size: None = None,
+    device: DeviceLike | None = None,
+) -> Tensor: ...
+@overload
+def get_property(
+    input: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    key: str,
+) -> Batch: ...
+@overload
+def get_property(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: int,
+    device: DeviceLike | None = None,
+    key: str,
+) -> Batch: ...
+@overload
+def get_property(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: None = None,
+    device: DeviceLike | None = None,
+    key: str,
+) -> Tensor: ...
+@overload
+def lookup_table(
+    input: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    default_value: float | None = None,
+    dtype: DTypeLike | None = None,
+    keys: int | Sequence[int] | None = None,
+    output_dtype: DTypeLike | None = None,
+    values: float | Sequence[Any] | None = None,
+) -> Batch: ...
+@overload
+def lookup_table(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: int,
+    device: DeviceLike | None = None,
+    default_value: float | None = None,
+    dtype: DTypeLike | None = None,
+    keys: int | Sequence[int] | None = None,
+    output_dtype: DTypeLike | None = None,
+    values: float | Sequence[Any] | None = None,
+) -> Batch: ...
+@overload
+def lookup_table(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: None = None,
+    device: DeviceLike | None = None,
+    default_value: float | None = None,
+    dtype: DTypeLike | None = None,
+    keys: int | Sequence[int] | None = None,
+    output_dtype: DTypeLike | None = None,
+    values: float | Sequence[Any] | None = None,
+) -> Tensor: ...
+@overload
+def one_hot(
+    input: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    axis: int | None = None,
+    axis_name: str | None = None,
+    dtype: DTypeLike | None = None,
+    num_classes: int | None = None,
+    off_value: float | None = None,
+    on_value: float | None = None,
+) -> Batch: ...
+@overload
+def one_hot(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: int,
+    device: DeviceLike | None = None,
+    axis: int | None = None,
+    axis_name: str | None = None,
+    dtype: DTypeLike | None = None,
+    num_classes: int | None = None,
+    off_value: float | None = None,
+    on_value: float | None = None,
+) -> Batch: ...
+@overload
+def one_hot(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: None = None,
+    device: DeviceLike | None = None,
+    axis: int | None = None,
+    axis_name: str | None = None,
+    dtype: DTypeLike | None = None,
+    num_classes: int | None = None,
+    off_value: float | None = None,
+    on_value: float | None = None,
+) -> Tensor: ...
+@overload
+def permute_batch(
+    input: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    indices: int | Sequence[int] | TensorLike | Batch,
+) -> Batch: ...
+@overload
+def permute_batch(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: int,
+    device: DeviceLike | None = None,
+    indices: int | Sequence[int] | TensorLike | Batch,
+) -> Batch: ...
+@overload
+def permute_batch(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: None = None,
+    device: DeviceLike | None = None,
+    indices: int | Sequence[int] | TensorLike | Batch,
 ) -> Tensor: ...

@@ -17,7 +17,7 @@ TensorLike: TypeAlias = Tensor | ArrayLike
 DTypeLike: TypeAlias = DType | str | type | Any
 
 @overload
-def flip(  # type: ignore[overload-overlap]
+def flip(
     input: Batch,
     /,
     *,
