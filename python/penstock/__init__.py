@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from penstock._tensor import Tensor as Tensor
     from penstock._tensor import as_tensor as as_tensor
     from penstock._tensor import tensor as tensor
+    from penstock.ops.coordinates import coord_flip as coord_flip
+    from penstock.ops.coordinates import coord_transform as coord_transform
     from penstock.ops.fill import full as full
     from penstock.ops.fill import full_like as full_like
     from penstock.ops.fill import ones as ones
@@ -74,6 +76,8 @@ if TYPE_CHECKING:
     from penstock.ops.geometry import flip as flip
     from penstock.ops.normalize import normalize as normalize
     from penstock.ops.random import batch_permutation as batch_permutation
+    from penstock.ops.regions import pad as pad
+    from penstock.ops.regions import slice as slice
     from penstock.ops.sequence import element_extract as element_extract
     from penstock.ops.sequence import per_frame as per_frame
     from penstock.ops.sequence import sequence_rearrange as sequence_rearrange
@@ -96,6 +100,7 @@ _LAZY = {
     for module, names in {
         "_batch": ("Batch", "as_batch", "batch"),
         "_tensor": ("Tensor", "as_tensor", "tensor"),
+        "ops.coordinates": ("coord_flip", "coord_transform"),
         "ops.fill": ("full", "full_like", "ones", "ones_like", "zeros", "zeros_like"),
         "ops.generic": (
             "cast",
@@ -109,6 +114,7 @@ _LAZY = {
         "ops.geometry": ("flip",),
         "ops.normalize": ("normalize",),
         "ops.random": ("batch_permutation",),
+        "ops.regions": ("pad", "slice"),
         "ops.sequence": ("element_extract", "per_frame", "sequence_rearrange"),
         "ops.shape": (
             "cat",

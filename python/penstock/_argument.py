@@ -21,6 +21,9 @@ Ints = NewType("Ints", tuple[int, ...])
 Floats = NewType("Floats", tuple[float, ...])
 """Numbers: one, or a list of them, nested in any way."""
 
+Matrix = NewType("Matrix", tuple[float, ...])
+"""A number, or numbers of which the shape matters: lists and arrays become tensors."""
+
 REQUIRED: Any = ...
 """The default of an argument that must be given."""
 
@@ -129,5 +132,6 @@ CONVERSIONS: dict[Any, tuple[Callable[[Any], Any], str]] = {
     DType: (_dtype, "an element type such as `float32`"),
     Ints: (_integers, "an integer or a list of them"),
     Floats: (_reals, "a number or a list of them"),
+    Matrix: (_real, "a number or a matrix"),
 }
 """How an argument of each kind is converted, and what it is called in errors."""

@@ -1,5 +1,781 @@
 //! Points and the transforms that move them.
 
-use super::Entry;
+use std::marker::PhantomData;
 
-pub const TABLE: &[Entry] = &[];
+use smallvec::SmallVec;
+
+use super::cast::{Convert, Number};
+use super::{Arg, Entry, FromArg, FromArgs, Kernel, Result, Space, args};
+use crate::value::{Cause, DType, Desc, Sample, Shape, extent, with_element};
+
+pub const TABLE: &[Entry] = &[
+    Entry::one::<CoordTransform>("coord_transform"),
+    Entry::one::<CoordFlip>("coord_flip"),
+    Entry::one::<Combine>("transforms.combine"),
+    Entry::one::<Composed<Crop>>("transforms.crop"),
+    Entry::one::<Composed<Rotation>>("transforms.rotation"),
+    Entry::one::<Composed<Scale>>("transforms.scale"),
+    Entry::one::<Composed<Shear>>("transforms.shear"),
+    Entry::one::<Composed<Translation>>("transforms.translation"),
+];
+
+fn refuse<T>(name: &'static str, problem: impl Into<String>) -> Result<T> {
+    Err(Cause::Argument { name, problem: problem.into() })
+}
+
+/// Numbers and how they were arranged: a number has no dimensions, a list one.
+pub struct Numbers {
+    values: Vec<f64>,
+    shape: Shape,
+}
+
+impl FromArg for Numbers {
+    fn from_constant(arg: &Arg) -> std::result::Result<Numbers, String> {
+        let values = Vec::<f64>::from_constant(arg)?;
+        let list = matches!(arg, Arg::Ints(_) | Arg::Floats(_));
+        let shape = if list { SmallVec::from_slice(&[values.len()]) } else { Shape::new() };
+        Ok(Numbers { values, shape })
+    }
+
+    fn from_sample(sample: &Sample) -> std::result::Result<Numbers, String> {
+        let values = Vec::<f64>::from_sample(sample)?;
+        Ok(Numbers { values, shape: sample.desc.shape.clone() })
+    }
+}
+
+impl Numbers {
+    /// The numbers of a list, or one number.
+    fn list(&self, name: &'static str) -> Result<SmallVec<[f32; 6]>> {
+        if self.shape.len() > 1 {
+            let problem = format!("must be a list, got the shape {:?}", &self.shape[..]);
+            return refuse(name, problem);
+        }
+        if self.values.is_empty() {
+            return refuse(name, "must not be empty");
+        }
+        Ok(self.values.iter().map(|&value| value as f32).collect())
+    }
+
+    /// The number for each of `count` axes, of one for each or one for all.
+    fn spread(&self, count: usize, name: &'static str) -> Result<SmallVec<[f32; 6]>> {
+        let list = self.list(name)?;
+        match list.len() {
+            n if n == count => Ok(list),
+            1 => Ok(SmallVec::from_elem(list[0], count)),
+            n => refuse(name, format!("needs one number or {count}, got {n}")),
+        }
+    }
+}
+
+// Points
+
+pub struct CoordTransform;
+
+args! {
+    #[allow(non_snake_case)]
+    pub struct CoordTransformArgs {
+        M: Option<Numbers>,
+        MT: Option<Numbers>,
+        T: Option<Numbers>,
+        dtype: DType,
+    }
+}
+
+/// `y = M x + T` for points of `columns` coordinates, which become `rows`.
+struct Map<F> {
+    rows: usize,
+    columns: usize,
+    m: Vec<F>,
+    t: Vec<F>,
+}
+
+impl CoordTransformArgs {
+    fn map<F: Copy + Default>(&self, columns: usize, float: fn(f64) -> F) -> Result<Map<F>> {
+        let (rows, m, t) = match (&self.MT, &self.M, &self.T) {
+            (Some(_), Some(_), _) => return refuse("MT", "can't be given together with `M`"),
+            (Some(_), _, Some(_)) => return refuse("MT", "can't be given together with `T`"),
+            (Some(both), ..) => {
+                let (rows, values) = matrix(both, columns, columns + 1, "MT")?;
+                let (mut m, mut t) = (Vec::new(), Vec::new());
+                for row in values.chunks_exact(columns + 1) {
+                    m.extend_from_slice(&row[..columns]);
+                    t.push(row[columns]);
+                }
+                (rows, m, t)
+            }
+            (None, m, t) => {
+                let (rows, m) = match m {
+                    Some(m) => matrix(m, columns, columns, "M")?,
+                    None => (columns, diagonal(1.0, columns, columns)),
+                };
+                let t = match t {
+                    Some(t) if t.shape.len() > 1 => {
+                        let problem = format!("must be a list, got the shape {:?}", &t.shape[..]);
+                        return refuse("T", problem);
+                    }
+                    Some(t) if t.values.len() == rows => t.values.clone(),
+                    Some(t) if t.values.len() == 1 => vec![t.values[0]; rows],
+                    Some(t) => {
+                        let n = t.values.len();
+                        return refuse("T", format!("needs one number or {rows}, got {n}"));
+                    }
+                    None => vec![0.0; rows],
+                };
+                (rows, m, t)
+            }
+        };
+        let floats = |values: Vec<f64>| values.into_iter().map(float).collect();
+        Ok(Map { rows, columns, m: floats(m), t: floats(t) })
+    }
+}
+
+/// A matrix with `width` columns: how many rows it has, and its numbers. One number stands for
+/// that number on the diagonal.
+fn matrix(
+    given: &Numbers,
+    square: usize,
+    width: usize,
+    name: &'static str,
+) -> Result<(usize, Vec<f64>)> {
+    let count = given.values.len();
+    let fits = match given.shape[..] {
+        [] => return Ok((square, diagonal(given.values[0], square, width))),
+        [n] => n > 0 && width > 0 && n.is_multiple_of(width),
+        [rows, columns] => rows > 0 && columns == width,
+        _ => false,
+    };
+    if !fits {
+        let shape = &given.shape[..];
+        let problem =
+            format!("must be a number or a matrix with {width} columns, got the shape {shape:?}");
+        return refuse(name, problem);
+    }
+    Ok((count.checked_div(width).unwrap_or(0), given.values.clone()))
+}
+
+fn diagonal(value: f64, rows: usize, width: usize) -> Vec<f64> {
+    let mut values = vec![0.0; rows * width];
+    for row in 0..rows {
+        values[row * width + row] = value;
+    }
+    values
+}
+
+/// Widest points there can be: a matrix for them is still of a sensible size.
+const WIDEST: usize = 1 << 12;
+
+impl Kernel for CoordTransform {
+    type Args = CoordTransformArgs;
+
+    fn output(args: &CoordTransformArgs, inputs: &[&Desc]) -> Result<Desc> {
+        let columns = width_of(inputs[0])?;
+        let mut shape = inputs[0].shape.clone();
+        let last = shape.len() - 1;
+        shape[last] = args.map(columns, |x| x)?.rows;
+        if extent(&shape).is_none() {
+            return refuse("M", "makes more elements than an array can have");
+        }
+        Ok(Desc { dtype: args.dtype, shape, layout: inputs[0].layout })
+    }
+
+    fn run(args: &CoordTransformArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let columns = width_of(&inputs[0].desc)?;
+        if is_wide(inputs[0].desc.dtype) || is_wide(out.desc.dtype) {
+            with_element!(out.desc.dtype, |T| {
+                transform::<f64, T>(&args.map(columns, |x| x)?, &inputs[0], out.elements());
+            });
+        } else {
+            with_element!(out.desc.dtype, |T| {
+                transform::<f32, T>(&args.map(columns, |x| x as f32)?, &inputs[0], out.elements());
+            });
+        }
+        Ok(())
+    }
+}
+
+/// How many coordinates each point has.
+fn width_of(desc: &Desc) -> Result<usize> {
+    match desc.shape.last() {
+        Some(&width) if width <= WIDEST => Ok(width),
+        Some(width) => Err(Cause::Input {
+            index: 0,
+            problem: format!("points have at most {WIDEST} coordinates, got {width}"),
+        }),
+        None => Err(Cause::Input {
+            index: 0,
+            problem: "the last dimension must hold the coordinates of points, got a scalar".into(),
+        }),
+    }
+}
+
+/// Single precision, in which the reference computes, does not do for these.
+fn is_wide(dtype: DType) -> bool {
+    matches!(dtype, DType::I64 | DType::U64 | DType::F64)
+}
+
+/// What coordinates are computed in.
+trait Real:
+    Number + std::ops::Mul<Output = Self> + std::ops::Add<Output = Self> + std::ops::AddAssign
+{
+}
+impl Real for f32 {}
+impl Real for f64 {}
+
+/// Points converted at a time.
+const POINTS: usize = 256;
+
+fn transform<F: Real + Convert<T>, T: Number>(map: &Map<F>, points: &Sample, out: &mut [T]) {
+    let &Map { rows, columns, .. } = map;
+    if out.is_empty() {
+        return;
+    }
+    let apply: fn(&Map<F>, &[F], &mut [F]) = match (rows, columns) {
+        (1, 1) => apply_fixed::<F, 1, 1>,
+        (2, 2) => apply_fixed::<F, 2, 2>,
+        (3, 3) => apply_fixed::<F, 3, 3>,
+        (4, 4) => apply_fixed::<F, 4, 4>,
+        (1, 3) => apply_fixed::<F, 1, 3>,
+        (2, 3) => apply_fixed::<F, 2, 3>,
+        (3, 2) => apply_fixed::<F, 3, 2>,
+        _ => apply_any,
+    };
+    let mut from = vec![F::default(); POINTS * columns];
+    let mut to = vec![F::default(); POINTS * rows];
+    for (chunk, out) in out.chunks_mut(POINTS * rows).enumerate() {
+        let count = out.len() / rows;
+        let start = chunk * POINTS * columns;
+        let from = &mut from[..count * columns];
+        F::convert_row(points, start, from);
+        let to = &mut to[..out.len()];
+        apply(map, from, to);
+        for (out, &to) in out.iter_mut().zip(&*to) {
+            *out = to.convert();
+        }
+    }
+}
+
+fn apply_fixed<F: Real, const ROWS: usize, const COLUMNS: usize>(
+    map: &Map<F>,
+    points: &[F],
+    out: &mut [F],
+) {
+    let mut m = [[F::default(); COLUMNS]; ROWS];
+    let mut t = [F::default(); ROWS];
+    t.copy_from_slice(&map.t);
+    for (row, values) in m.iter_mut().zip(map.m.chunks_exact(COLUMNS)) {
+        row.copy_from_slice(values);
+    }
+    let (points, out) = (points.as_chunks::<COLUMNS>().0, out.as_chunks_mut::<ROWS>().0);
+    for (point, out) in points.iter().zip(out) {
+        for row in 0..ROWS {
+            let mut sum = m[row][0] * point[0];
+            for column in 1..COLUMNS {
+                sum += m[row][column] * point[column];
+            }
+            out[row] = sum + t[row];
+        }
+    }
+}
+
+fn apply_any<F: Real>(map: &Map<F>, points: &[F], out: &mut [F]) {
+    if map.columns == 0 {
+        return out.chunks_exact_mut(map.rows).for_each(|out| out.copy_from_slice(&map.t));
+    }
+    for (point, out) in points.chunks_exact(map.columns).zip(out.chunks_exact_mut(map.rows)) {
+        for ((out, row), &t) in out.iter_mut().zip(map.m.chunks_exact(map.columns)).zip(&map.t) {
+            let mut sum = F::default();
+            for (&m, &x) in row.iter().zip(point) {
+                sum += m * x;
+            }
+            *out = sum + t;
+        }
+    }
+}
+
+pub struct CoordFlip;
+
+args! {
+    /// `layout` has a letter for each coordinate.
+    pub struct CoordFlipArgs {
+        center_x: f64,
+        center_y: f64,
+        center_z: f64,
+        flip_x: bool,
+        flip_y: bool,
+        flip_z: bool,
+        layout: String,
+    }
+}
+
+impl Kernel for CoordFlip {
+    type Args = CoordFlipArgs;
+    const SHAPED_BY_ARGS: bool = false;
+
+    fn output(_: &CoordFlipArgs, inputs: &[&Desc]) -> Result<Desc> {
+        Ok(inputs[0].clone())
+    }
+
+    fn run(args: &CoordFlipArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let columns = args.columns(width_of(&out.desc)?)?;
+        if is_wide(out.desc.dtype) {
+            let columns: Vec<_> = columns.iter().map(|&(sign, shift)| (sign, shift)).collect();
+            with_element!(out.desc.dtype, |T| mirror::<f64, T>(
+                &columns,
+                &inputs[0],
+                out.elements()
+            ));
+        } else {
+            let columns: Vec<_> =
+                columns.iter().map(|&(sign, shift)| (sign as f32, shift as f32)).collect();
+            with_element!(out.desc.dtype, |T| mirror::<f32, T>(
+                &columns,
+                &inputs[0],
+                out.elements()
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl CoordFlipArgs {
+    /// For each coordinate, what it is multiplied by and what is then added.
+    fn columns(&self, width: usize) -> Result<SmallVec<[(f64, f64); 4]>> {
+        let letters = match self.layout.as_str() {
+            "" => "xyz",
+            given => given,
+        };
+        if letters.len() < width {
+            let problem = format!("has {letters:?} for points of {width} coordinates");
+            return refuse("layout", problem);
+        }
+        let column = |letter: u8| {
+            let (flip, center) = match letter {
+                b'x' => (self.flip_x, self.center_x),
+                b'y' => (self.flip_y, self.center_y),
+                b'z' => (self.flip_z, self.center_z),
+                other => {
+                    let problem = format!("may have x, y and z, got {:?}", other as char);
+                    return refuse("layout", problem);
+                }
+            };
+            // Centres are single precision in the reference.
+            let center = f64::from(center as f32);
+            Ok(if flip { (-1.0, 2.0 * center) } else { (1.0, 0.0) })
+        };
+        letters.bytes().take(width).map(column).collect()
+    }
+}
+
+fn mirror<F: Real + Convert<T>, T: Number>(columns: &[(F, F)], points: &Sample, out: &mut [T]) {
+    let width = columns.len();
+    if out.is_empty() {
+        return;
+    }
+    // Alternate coordinates in one long row, for loops without an inner one.
+    let (sign, shift): (Vec<F>, Vec<F>) =
+        columns.iter().copied().cycle().take(POINTS * width).unzip();
+    let mut from = vec![F::default(); POINTS * width];
+    for (chunk, out) in out.chunks_mut(POINTS * width).enumerate() {
+        let from = &mut from[..out.len()];
+        F::convert_row(points, chunk * POINTS * width, from);
+        for (((out, &x), &sign), &shift) in out.iter_mut().zip(&*from).zip(&sign).zip(&shift) {
+            *out = (x * sign + shift).convert();
+        }
+    }
+}
+
+// Transforms
+
+/// Most axes that a transform can have.
+const AXES: usize = 6;
+
+/// An affine transform of up to [`AXES`] axes: a row for each, the shift behind it.
+#[derive(Clone)]
+pub struct Affine {
+    axes: usize,
+    rows: [[f32; AXES + 1]; AXES],
+}
+
+impl Affine {
+    fn identity(axes: usize, name: &'static str) -> Result<Affine> {
+        if !(1..=AXES).contains(&axes) {
+            let problem =
+                format!("gives a transform of {axes} dimensions; it may have 1 to {AXES}");
+            return refuse(name, problem);
+        }
+        let mut rows = [[0.0; AXES + 1]; AXES];
+        for (axis, row) in rows.iter_mut().enumerate().take(axes) {
+            row[axis] = 1.0;
+        }
+        Ok(Affine { axes, rows })
+    }
+
+    /// A matrix that came as an input.
+    fn read(sample: &Sample, index: usize) -> Result<Affine> {
+        let axes = axes_of(&sample.desc, index)?;
+        let mut values = [0.0; AXES * (AXES + 1)];
+        let values = &mut values[..axes * (axes + 1)];
+        f32::convert_row(sample, 0, values);
+        let mut made = Affine { axes, rows: [[0.0; AXES + 1]; AXES] };
+        for (row, values) in made.rows.iter_mut().zip(values.chunks_exact(axes + 1)) {
+            row[..axes].copy_from_slice(&values[..axes]);
+            row[AXES] = values[axes];
+        }
+        Ok(made)
+    }
+
+    fn desc(&self) -> Desc {
+        Desc::new(DType::F32, &[self.axes, self.axes + 1])
+    }
+
+    fn write(&self, out: &mut Space) {
+        let axes = self.axes;
+        for (row, out) in self.rows.iter().zip(out.elements::<f32>().chunks_exact_mut(axes + 1)) {
+            out[..axes].copy_from_slice(&row[..axes]);
+            out[axes] = row[AXES];
+        }
+    }
+
+    /// This transform, then `next`.
+    fn then(&self, next: &Affine) -> Affine {
+        let mut made = Affine { axes: self.axes, rows: [[0.0; AXES + 1]; AXES] };
+        for (row, next) in made.rows.iter_mut().zip(&next.rows).take(self.axes) {
+            for (middle, &factor) in self.rows.iter().zip(next).take(self.axes) {
+                for (value, &own) in row.iter_mut().zip(middle) {
+                    *value += factor * own;
+                }
+            }
+            row[AXES] += next[AXES];
+        }
+        made
+    }
+
+    /// Sets the shift so that a point stays where it is.
+    fn keep(&mut self, center: &[f32]) {
+        for (axis, row) in self.rows.iter_mut().enumerate().take(self.axes) {
+            let moved: f32 = row.iter().zip(center).map(|(&m, &c)| m * c).sum();
+            row[AXES] = center[axis] - moved;
+        }
+    }
+}
+
+/// How many axes the matrix of an input is for.
+fn axes_of(desc: &Desc, index: usize) -> Result<usize> {
+    match desc.shape[..] {
+        [axes, columns] if (1..=AXES).contains(&axes) && columns == axes + 1 => Ok(axes),
+        _ => {
+            let shape = &desc.shape[..];
+            let problem = format!(
+                "a transform of n dimensions is a matrix of n rows and n + 1 columns, n up to \
+                 {AXES}; input {index} has the shape {shape:?}"
+            );
+            Err(Cause::Input { index, problem })
+        }
+    }
+}
+
+pub struct Combine;
+
+args! {
+    pub struct CombineArgs { reverse_order: bool }
+}
+
+impl Kernel for Combine {
+    type Args = CombineArgs;
+    const SHAPED_BY_ARGS: bool = false;
+
+    fn output(_: &CombineArgs, inputs: &[&Desc]) -> Result<Desc> {
+        let axes = axes_of(inputs[0], 0)?;
+        for (index, desc) in inputs.iter().enumerate() {
+            if axes_of(desc, index)? != axes {
+                let (first, other) = (&inputs[0].shape[..], &desc.shape[..]);
+                let problem =
+                    format!("transforms must be of one shape, got {first:?} and {other:?}");
+                return Err(Cause::Input { index, problem });
+            }
+        }
+        Ok(Desc::new(DType::F32, &inputs[0].shape))
+    }
+
+    fn run(args: &CombineArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let mut all = inputs.iter().enumerate().map(|(index, input)| Affine::read(input, index));
+        let mut made = all.next().unwrap_or_else(|| Affine::identity(1, "input_0"))?;
+        for next in all {
+            let next = next?;
+            made = if args.reverse_order { next.then(&made) } else { made.then(&next) };
+        }
+        made.write(out);
+        Ok(())
+    }
+}
+
+/// A transform that arguments describe.
+pub trait Describe: Send + Sync + 'static {
+    type Args: FromArgs + Ordered;
+    /// `axes` is the number of those of the transform to add to, if there is one.
+    fn describe(args: &Self::Args, axes: Option<usize>) -> Result<Affine>;
+}
+
+pub trait Ordered {
+    /// Whether the new transform comes before the one that it is added to.
+    fn is_first(&self) -> bool;
+}
+
+macro_rules! ordered {
+    ($($args:ty),*) => {
+        $(
+            impl Ordered for $args {
+                fn is_first(&self) -> bool {
+                    self.reverse_order
+                }
+            }
+        )*
+    };
+}
+ordered!(CropArgs, RotationArgs, ScaleArgs, ShearArgs, TranslationArgs);
+
+/// The described transform, added to the input where there is one.
+pub struct Composed<T>(PhantomData<T>);
+
+impl<T: Describe> Kernel for Composed<T> {
+    type Args = T::Args;
+
+    fn output(args: &T::Args, inputs: &[&Desc]) -> Result<Desc> {
+        let axes = inputs.first().map(|desc| axes_of(desc, 0)).transpose()?;
+        let made = T::describe(args, axes)?;
+        if axes.is_some_and(|axes| axes != made.axes) {
+            let problem = format!(
+                "the input is a transform of {} dimensions, but the arguments describe one of {}",
+                axes.unwrap_or(0),
+                made.axes
+            );
+            return Err(Cause::Input { index: 0, problem });
+        }
+        Ok(made.desc())
+    }
+
+    fn run(args: &T::Args, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let given = inputs.first().map(|input| Affine::read(input, 0)).transpose()?;
+        let made = T::describe(args, given.as_ref().map(|given| given.axes))?;
+        match given {
+            Some(given) if args.is_first() => made.then(&given).write(out),
+            Some(given) => given.then(&made).write(out),
+            None => made.write(out),
+        }
+        Ok(())
+    }
+}
+
+pub struct Translation;
+
+args! {
+    pub struct TranslationArgs { offset: Numbers, reverse_order: bool }
+}
+
+impl Describe for Translation {
+    type Args = TranslationArgs;
+
+    fn describe(args: &TranslationArgs, _: Option<usize>) -> Result<Affine> {
+        let offset = args.offset.list("offset")?;
+        let mut made = Affine::identity(offset.len(), "offset")?;
+        for (row, offset) in made.rows.iter_mut().zip(offset) {
+            row[AXES] = offset;
+        }
+        Ok(made)
+    }
+}
+
+pub struct Scale;
+
+args! {
+    pub struct ScaleArgs {
+        center: Option<Numbers>,
+        ndim: Option<i64>,
+        reverse_order: bool,
+        scale: Numbers,
+    }
+}
+
+impl Describe for Scale {
+    type Args = ScaleArgs;
+
+    fn describe(args: &ScaleArgs, axes: Option<usize>) -> Result<Affine> {
+        let scale = args.scale.list("scale")?;
+        let (count, name) = match (scale.len(), axes, args.ndim) {
+            (1, Some(axes), _) => (axes, "scale"),
+            (1, None, Some(ndim)) if ndim > 0 => (ndim as usize, "ndim"),
+            (count, ..) => (count, "scale"),
+        };
+        let mut made = Affine::identity(count, name)?;
+        for (axis, scale) in args.scale.spread(count, "scale")?.into_iter().enumerate() {
+            made.rows[axis][axis] = scale;
+        }
+        if let Some(center) = &args.center {
+            made.keep(&center.spread(count, "center")?);
+        }
+        Ok(made)
+    }
+}
+
+pub struct Rotation;
+
+args! {
+    pub struct RotationArgs {
+        angle: f64,
+        axis: Option<Numbers>,
+        center: Option<Numbers>,
+        reverse_order: bool,
+    }
+}
+
+/// Single precision from here on, as in the reference: a quarter turn is not quite exact.
+fn radians(degrees: f64) -> f32 {
+    degrees as f32 * (std::f32::consts::PI / 180.0)
+}
+
+impl Describe for Rotation {
+    type Args = RotationArgs;
+
+    fn describe(args: &RotationArgs, _: Option<usize>) -> Result<Affine> {
+        let (sin, cos) = radians(args.angle).sin_cos();
+        let mut made = Affine::identity(if args.axis.is_some() { 3 } else { 2 }, "axis")?;
+        match &args.axis {
+            None => {
+                made.rows[0][..2].copy_from_slice(&[cos, -sin]);
+                made.rows[1][..2].copy_from_slice(&[sin, cos]);
+            }
+            Some(axis) => {
+                let axis = axis.spread(3, "axis")?;
+                let length = axis.iter().map(|a| a * a).sum::<f32>().sqrt();
+                let (x, y, z) = (axis[0] / length, axis[1] / length, axis[2] / length);
+                let rest = 1.0 - cos;
+                let turn = [
+                    [x * x * rest + cos, x * y * rest - z * sin, x * z * rest + y * sin],
+                    [x * y * rest + z * sin, y * y * rest + cos, y * z * rest - x * sin],
+                    [x * z * rest - y * sin, y * z * rest + x * sin, z * z * rest + cos],
+                ];
+                for (row, turn) in made.rows.iter_mut().zip(turn) {
+                    row[..3].copy_from_slice(&turn);
+                }
+            }
+        }
+        if let Some(center) = &args.center {
+            made.keep(&center.spread(made.axes, "center")?);
+        }
+        Ok(made)
+    }
+}
+
+pub struct Shear;
+
+args! {
+    pub struct ShearArgs {
+        angles: Option<Numbers>,
+        center: Option<Numbers>,
+        reverse_order: bool,
+        shear: Option<Numbers>,
+    }
+}
+
+impl Describe for Shear {
+    type Args = ShearArgs;
+
+    fn describe(args: &ShearArgs, _: Option<usize>) -> Result<Affine> {
+        let (given, name) = match (&args.shear, &args.angles) {
+            (Some(shear), None) => (shear, "shear"),
+            (None, Some(angles)) => (angles, "angles"),
+            (Some(_), Some(_)) => return refuse("shear", "can't be given together with `angles`"),
+            (None, None) => return refuse("shear", "is missing, and so is `angles`"),
+        };
+        let count = given.values.len();
+        let axes = (2..=AXES).find(|axes| axes * (axes - 1) == count);
+        let fits = |axes: usize| given.shape.len() < 2 || given.shape[..] == [axes, axes - 1];
+        let Some(axes) = axes.filter(|&axes| fits(axes)) else {
+            let shape = &given.shape[..];
+            let problem = format!(
+                "must have n - 1 numbers for each of n dimensions (2 in all for 2, 6 for 3), got \
+                 the shape {shape:?}"
+            );
+            return refuse(name, problem);
+        };
+        let mut made = Affine::identity(axes, name)?;
+        let mut numbers = given.values.iter();
+        for (axis, row) in made.rows.iter_mut().enumerate().take(axes) {
+            let others = row[..axes].iter_mut().enumerate().filter(|&(other, _)| other != axis);
+            for ((_, value), &number) in others.zip(&mut numbers) {
+                *value = if name == "angles" { radians(number).tan() } else { number as f32 };
+            }
+        }
+        if let Some(center) = &args.center {
+            made.keep(&center.spread(axes, "center")?);
+        }
+        Ok(made)
+    }
+}
+
+pub struct Crop;
+
+args! {
+    pub struct CropArgs {
+        absolute: bool,
+        from_end: Numbers,
+        from_start: Numbers,
+        reverse_order: bool,
+        to_end: Numbers,
+        to_start: Numbers,
+    }
+}
+
+impl Describe for Crop {
+    type Args = CropArgs;
+
+    fn describe(args: &CropArgs, _: Option<usize>) -> Result<Affine> {
+        let given = [
+            (&args.from_start, "from_start"),
+            (&args.from_end, "from_end"),
+            (&args.to_start, "to_start"),
+            (&args.to_end, "to_end"),
+        ];
+        let (longest, name) = (given.iter())
+            .max_by_key(|(numbers, _)| numbers.values.len())
+            .map_or((1, "from_start"), |(numbers, name)| (numbers.values.len(), *name));
+        let mut made = Affine::identity(longest, name)?;
+        let [from_start, from_end, to_start, to_end] =
+            given.map(|(numbers, name)| numbers.spread(longest, name));
+        let (from_start, from_end, to_start, to_end) = (from_start?, from_end?, to_start?, to_end?);
+        for axis in 0..longest {
+            let sort = |start: f32, end: f32| {
+                if args.absolute && end < start { (end, start) } else { (start, end) }
+            };
+            let (from, from_end) = sort(from_start[axis], from_end[axis]);
+            let (to, to_end) = sort(to_start[axis], to_end[axis]);
+            let scale = (to_end - to) / (from_end - from);
+            made.rows[axis][axis] = scale;
+            made.rows[axis][AXES] = to - from * scale;
+        }
+        Ok(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transforms_apply_in_order() {
+        let mut twice = Affine::identity(2, "").unwrap();
+        twice.rows[0][0] = 2.0;
+        let mut shift = Affine::identity(2, "").unwrap();
+        shift.rows[0][AXES] = 1.0;
+        assert_eq!(twice.then(&shift).rows[0][AXES], 1.0);
+        assert_eq!(shift.then(&twice).rows[0][AXES], 2.0);
+    }
+
+    #[test]
+    fn a_kept_point_stays() {
+        let mut made = Affine::identity(2, "").unwrap();
+        made.rows[0][..2].copy_from_slice(&[3.0, 1.0]);
+        made.keep(&[2.0, 5.0]);
+        assert_eq!(3.0 * 2.0 + 5.0 + made.rows[0][AXES], 2.0);
+    }
+}

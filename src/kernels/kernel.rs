@@ -18,6 +18,8 @@ pub trait Kernel: Send + Sync + 'static {
     const CHEAP: bool = true;
     /// The output's shape depends on the arguments, not on the inputs alone.
     const SHAPED_BY_ARGS: bool = true;
+    /// Outputs are mostly alike, however the inputs differ.
+    const EVENS_OUT: bool = false;
     /// What `run` will write. The engine allocates from it, so it must be exact.
     fn output(args: &Self::Args, inputs: &[&Desc]) -> Result<Desc>;
     /// Writes all of `out`. Inputs are contiguous.
@@ -105,6 +107,11 @@ pub trait SampleKernel: Send + Sync {
     fn is_view(&self) -> bool {
         false
     }
+
+    /// Whether results can be expected to be alike where the inputs are not.
+    fn evens_out(&self) -> bool {
+        false
+    }
 }
 
 /// A kernel that needs its whole batch at once. `inputs` has a row of samples for each input; the
@@ -156,6 +163,14 @@ impl Work {
     /// Whether it leaves the elements alone, so that it does not matter how many there are.
     pub fn is_view(&self) -> bool {
         matches!(self, Work::Sample(kernel) if kernel.is_view())
+    }
+
+    /// Whether results can be expected to be alike where the inputs are not.
+    pub fn evens_out(&self) -> bool {
+        match self {
+            Work::Sample(kernel) => kernel.evens_out(),
+            Work::Batch(_) => false,
+        }
     }
 
     pub fn is_pure(&self) -> bool {
@@ -214,6 +229,10 @@ impl<K: Kernel> SampleKernel for One<K> {
     fn result_bytes(&self, args: &ArgReader<'_>, inputs: &[Sample]) -> usize {
         let output = K::Args::from_args(args).and_then(|args| K::output(&args, &descs(inputs)));
         output.map_or(0, |desc| desc.bytes())
+    }
+
+    fn evens_out(&self) -> bool {
+        K::EVENS_OUT
     }
 }
 

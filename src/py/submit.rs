@@ -134,9 +134,12 @@ impl Invocation {
         if data_inputs > row.len() {
             return Err(PyValueError::new_err("fewer inputs than said"));
         }
-        let args_differ = args.iter().any(|arg| matches!(arg, Arg::Input(_)));
-        let uniform = row[..data_inputs].iter().all(|input| input.value.meta.uniform)
-            && !(args_differ && operator.work.is_shaped_by_args());
+        let args_differ = (args.iter()).any(
+            |arg| matches!(arg, Arg::Input(index) if inputs.get(*index).is_some_and(|i| i.batch)),
+        );
+        let alike = operator.work.evens_out()
+            || row[..data_inputs].iter().all(|input| input.value.meta.uniform);
+        let uniform = alike && !(args_differ && operator.work.is_shaped_by_args());
         let device = Device::from_code(device);
         let outputs = outputs
             .into_iter()

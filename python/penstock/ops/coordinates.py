@@ -1,0 +1,65 @@
+"""Points."""
+
+from __future__ import annotations
+
+from penstock._argument import Matrix
+from penstock._define import Data, Like, PerSample, operator
+from penstock._dtype import DType, float32
+
+
+@operator()
+def coord_transform(
+    input: Data,
+    *,
+    M: PerSample[Matrix] | None = None,
+    MT: PerSample[Matrix] | None = None,
+    T: PerSample[Matrix] | None = None,
+    dtype: DType = float32,
+) -> Like:
+    """Move points by an affine map: each point x becomes M x + T.
+
+    Args:
+        input: Points; the last dimension holds the coordinates of each.
+        M: The matrix, with a column for each coordinate and a row for each of the result; or a
+            number, to multiply all coordinates by. By default points are not multiplied.
+        MT: Both in one: the matrix with the shift as its last column.
+        T: The shift, a number for each coordinate of the result or one for all; by default none.
+        dtype: The element type of the result.
+
+    Example:
+        >>> points = tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> coord_transform(points, M=[[0, 1], [1, 0]], T=[10, 20]).torch().tolist()
+        [[12.0, 21.0], [14.0, 23.0]]
+    """
+    return Like(input, dtype=dtype)
+
+
+@operator()
+def coord_flip(
+    input: Data,
+    *,
+    center_x: PerSample[float] = 0.5,
+    center_y: PerSample[float] = 0.5,
+    center_z: PerSample[float] = 0.5,
+    flip_x: PerSample[int] = 1,
+    flip_y: PerSample[int] = 0,
+    flip_z: PerSample[int] = 0,
+    layout: str = "",
+) -> Like:
+    """Mirror points: a coordinate becomes as far from the centre, on its other side.
+
+    Args:
+        input: Points; the last dimension holds the coordinates of each.
+        center_x: The centre for x coordinates.
+        center_y: The centre for y coordinates.
+        center_z: The centre for z coordinates.
+        flip_x: Non-zero mirrors x coordinates.
+        flip_y: Non-zero mirrors y coordinates.
+        flip_z: Non-zero mirrors z coordinates.
+        layout: Which coordinate is which, such as "yx"; by default x, y, z.
+
+    Example:
+        >>> coord_flip(tensor([[0.25, 0.75]])).torch().tolist()
+        [[0.75, 0.75]]
+    """
+    return Like(input)
