@@ -1,8 +1,10 @@
 //! A call's arguments: constants, or per-sample values that arrive like inputs.
 
+use smallvec::SmallVec;
+
 use super::Result;
 use super::philox::{Position, Stream};
-use crate::value::{Cause, DType, Sample, with_element};
+use crate::value::{Cause, DType, Layout, Sample, with_element};
 
 /// One argument as the call gave it.
 #[derive(Clone, Debug)]
@@ -223,6 +225,53 @@ impl FromArg for Vec<f64> {
 
     fn from_sample(sample: &Sample) -> std::result::Result<Vec<f64>, String> {
         Ok(floats(sample))
+    }
+}
+
+/// A few numbers, without memory of their own.
+impl FromArg for SmallVec<[i64; 6]> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Self, String> {
+        match arg {
+            Arg::Ints(values) => Ok(SmallVec::from_slice(values)),
+            Arg::Int(value) => Ok(SmallVec::from_slice(&[*value])),
+            other => unfit("integers", other),
+        }
+    }
+
+    fn from_sample(sample: &Sample) -> std::result::Result<Self, String> {
+        Ok(SmallVec::from_vec(ints(sample)))
+    }
+}
+
+impl FromArg for SmallVec<[f64; 6]> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Self, String> {
+        match arg {
+            Arg::Floats(values) => Ok(SmallVec::from_slice(values)),
+            Arg::Ints(values) => Ok(values.iter().map(|&value| value as f64).collect()),
+            Arg::Float(value) => Ok(SmallVec::from_slice(&[*value])),
+            Arg::Int(value) => Ok(SmallVec::from_slice(&[*value as f64])),
+            other => unfit("numbers", other),
+        }
+    }
+
+    fn from_sample(sample: &Sample) -> std::result::Result<Self, String> {
+        Ok(SmallVec::from_vec(floats(sample)))
+    }
+}
+
+/// Letters of axes.
+impl FromArg for Layout {
+    fn from_constant(arg: &Arg) -> std::result::Result<Layout, String> {
+        match arg {
+            Arg::Text(letters) => Layout::new(letters).ok_or_else(|| {
+                format!("has at most {} ASCII letters, got {letters:?}", Layout::MAX)
+            }),
+            other => unfit("letters of axes", other),
+        }
+    }
+
+    fn from_sample(_: &Sample) -> std::result::Result<Layout, String> {
+        Err("can't differ from sample to sample".into())
     }
 }
 

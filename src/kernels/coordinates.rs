@@ -25,20 +25,20 @@ fn refuse<T>(name: &'static str, problem: impl Into<String>) -> Result<T> {
 
 /// Numbers and how they were arranged: a number has no dimensions, a list one.
 pub struct Numbers {
-    values: Vec<f64>,
+    values: SmallVec<[f64; 6]>,
     shape: Shape,
 }
 
 impl FromArg for Numbers {
     fn from_constant(arg: &Arg) -> std::result::Result<Numbers, String> {
-        let values = Vec::<f64>::from_constant(arg)?;
+        let values = SmallVec::from_constant(arg)?;
         let list = matches!(arg, Arg::Ints(_) | Arg::Floats(_));
         let shape = if list { SmallVec::from_slice(&[values.len()]) } else { Shape::new() };
         Ok(Numbers { values, shape })
     }
 
     fn from_sample(sample: &Sample) -> std::result::Result<Numbers, String> {
-        let values = Vec::<f64>::from_sample(sample)?;
+        let values = SmallVec::from_sample(sample)?;
         Ok(Numbers { values, shape: sample.desc.shape.clone() })
     }
 }
@@ -85,18 +85,18 @@ args! {
 struct Map<F> {
     rows: usize,
     columns: usize,
-    m: Vec<F>,
-    t: Vec<F>,
+    m: SmallVec<[F; 12]>,
+    t: SmallVec<[F; 4]>,
 }
 
 impl CoordTransformArgs {
-    fn map<F: Copy + Default>(&self, columns: usize, float: fn(f64) -> F) -> Result<Map<F>> {
+    fn map<F: Real>(&self, columns: usize, float: fn(f64) -> F) -> Result<Map<F>> {
         let (rows, m, t) = match (&self.MT, &self.M, &self.T) {
             (Some(_), Some(_), _) => return refuse("MT", "can't be given together with `M`"),
             (Some(_), _, Some(_)) => return refuse("MT", "can't be given together with `T`"),
             (Some(both), ..) => {
                 let (rows, values) = matrix(both, columns, columns + 1, "MT")?;
-                let (mut m, mut t) = (Vec::new(), Vec::new());
+                let (mut m, mut t) = (SmallVec::new(), SmallVec::new());
                 for row in values.chunks_exact(columns + 1) {
                     m.extend_from_slice(&row[..columns]);
                     t.push(row[columns]);
@@ -113,19 +113,20 @@ impl CoordTransformArgs {
                         let problem = format!("must be a list, got the shape {:?}", &t.shape[..]);
                         return refuse("T", problem);
                     }
-                    Some(t) if t.values.len() == rows => t.values.clone(),
-                    Some(t) if t.values.len() == 1 => vec![t.values[0]; rows],
+                    Some(t) if t.values.len() == rows => SmallVec::from_slice(&t.values),
+                    Some(t) if t.values.len() == 1 => SmallVec::from_elem(t.values[0], rows),
                     Some(t) => {
                         let n = t.values.len();
                         return refuse("T", format!("needs one number or {rows}, got {n}"));
                     }
-                    None => vec![0.0; rows],
+                    None => SmallVec::from_elem(0.0, rows),
                 };
                 (rows, m, t)
             }
         };
-        let floats = |values: Vec<f64>| values.into_iter().map(float).collect();
-        Ok(Map { rows, columns, m: floats(m), t: floats(t) })
+        let (m, t): (SmallVec<[f64; 12]>, SmallVec<[f64; 4]>) = (m, t);
+        let (m, t) = (m.into_iter().map(float).collect(), t.into_iter().map(float).collect());
+        Ok(Map { rows, columns, m, t })
     }
 }
 
@@ -136,7 +137,7 @@ fn matrix(
     square: usize,
     width: usize,
     name: &'static str,
-) -> Result<(usize, Vec<f64>)> {
+) -> Result<(usize, SmallVec<[f64; 12]>)> {
     let count = given.values.len();
     let fits = match given.shape[..] {
         [] => return Ok((square, diagonal(given.values[0], square, width))),
@@ -150,11 +151,11 @@ fn matrix(
             format!("must be a number or a matrix with {width} columns, got the shape {shape:?}");
         return refuse(name, problem);
     }
-    Ok((count.checked_div(width).unwrap_or(0), given.values.clone()))
+    Ok((count.checked_div(width).unwrap_or(0), SmallVec::from_slice(&given.values)))
 }
 
-fn diagonal(value: f64, rows: usize, width: usize) -> Vec<f64> {
-    let mut values = vec![0.0; rows * width];
+fn diagonal(value: f64, rows: usize, width: usize) -> SmallVec<[f64; 12]> {
+    let mut values = SmallVec::from_elem(0.0, rows * width);
     for row in 0..rows {
         values[row * width + row] = value;
     }
@@ -171,7 +172,7 @@ impl Kernel for CoordTransform {
         let columns = width_of(inputs[0])?;
         let mut shape = inputs[0].shape.clone();
         let last = shape.len() - 1;
-        shape[last] = args.map(columns, |x| x)?.rows;
+        shape[last] = args.map::<f64>(columns, |x| x)?.rows;
         if extent(&shape).is_none() {
             return refuse("M", "makes more elements than an array can have");
         }
@@ -239,18 +240,38 @@ fn transform<F: Real + Convert<T>, T: Number>(map: &Map<F>, points: &Sample, out
         (3, 2) => apply_fixed::<F, 3, 2>,
         _ => apply_any,
     };
-    let mut from = vec![F::default(); POINTS * columns];
-    let mut to = vec![F::default(); POINTS * rows];
+    let mut from = Reader::new(points, POINTS * columns);
+    let mut to = vec![F::default(); (POINTS * rows).min(out.len())];
     for (chunk, out) in out.chunks_mut(POINTS * rows).enumerate() {
-        let count = out.len() / rows;
-        let start = chunk * POINTS * columns;
-        let from = &mut from[..count * columns];
-        F::convert_row(points, start, from);
+        let count = out.len() / rows * columns;
         let to = &mut to[..out.len()];
-        apply(map, from, to);
+        apply(map, from.read(chunk * POINTS * columns, count), to);
         for (out, &to) in out.iter_mut().zip(&*to) {
             *out = to.convert();
         }
+    }
+}
+
+/// Numbers of a contiguous sample in the type to compute in: its own, or converted piece by piece.
+struct Reader<'a, F> {
+    sample: &'a Sample,
+    converted: Vec<F>,
+}
+
+impl<'a, F: Real> Reader<'a, F> {
+    /// `most` is how many will be read at a time.
+    fn new(sample: &'a Sample, most: usize) -> Reader<'a, F> {
+        let own = sample.desc.dtype == F::DTYPE;
+        let room = if own { 0 } else { most.min(sample.desc.elements()) };
+        Reader { sample, converted: vec![F::default(); room] }
+    }
+
+    fn read(&mut self, start: usize, count: usize) -> &[F] {
+        if self.sample.desc.dtype == F::DTYPE {
+            return &self.sample.elements::<F>()[start..start + count];
+        }
+        F::convert_row(self.sample, start, &mut self.converted[..count]);
+        &self.converted[..count]
     }
 }
 
@@ -372,13 +393,12 @@ fn mirror<F: Real + Convert<T>, T: Number>(columns: &[(F, F)], points: &Sample, 
         return;
     }
     // Alternate coordinates in one long row, for loops without an inner one.
-    let (sign, shift): (Vec<F>, Vec<F>) =
-        columns.iter().copied().cycle().take(POINTS * width).unzip();
-    let mut from = vec![F::default(); POINTS * width];
-    for (chunk, out) in out.chunks_mut(POINTS * width).enumerate() {
-        let from = &mut from[..out.len()];
-        F::convert_row(points, chunk * POINTS * width, from);
-        for (((out, &x), &sign), &shift) in out.iter_mut().zip(&*from).zip(&sign).zip(&shift) {
+    let row = (POINTS * width).min(out.len());
+    let (sign, shift): (Vec<F>, Vec<F>) = columns.iter().copied().cycle().take(row).unzip();
+    let mut from: Reader<F> = Reader::new(points, row);
+    for (chunk, out) in out.chunks_mut(row).enumerate() {
+        let from = from.read(chunk * row, out.len());
+        for (((out, &x), &sign), &shift) in out.iter_mut().zip(from).zip(&sign).zip(&shift) {
             *out = (x * sign + shift).convert();
         }
     }

@@ -9,7 +9,8 @@ use smallvec::{SmallVec, smallvec};
 use super::cast::Number;
 use super::kernel::Allocate;
 use super::{
-    Arg, ArgReader, BatchKernel, Entry, FromArgs, Kernel, Result, SampleKernel, Space, Work, args,
+    Arg, ArgReader, BatchKernel, Entry, FromArg, FromArgs, Kernel, Result, SampleKernel, Space,
+    Work, args,
 };
 use crate::value::{
     Buffer, Cause, DType, Desc, Layout, Sample, Shape, copy_strided, extent, with_element,
@@ -20,6 +21,9 @@ pub const TABLE: &[Entry] = &[
     Entry::one::<Pad>("pad"),
     Entry { name: "largest", args: &[], make: || Work::Batch(Arc::new(Largest)) },
 ];
+
+type Ints = SmallVec<[i64; 6]>;
+type Floats = SmallVec<[f64; 6]>;
 
 /// What lies outside of an array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -310,7 +314,7 @@ pub fn axes_of(
     desc: &Desc,
     layout: Layout,
     numbers: Option<&[i64]>,
-    letters: Option<&str>,
+    letters: Option<Layout>,
 ) -> Result<SmallVec<[usize; 6]>> {
     let refuse = |name, problem| Err(Cause::Argument { name, problem });
     let ndim = desc.ndim();
@@ -330,7 +334,7 @@ pub fn axes_of(
             }
         }
         (None, Some(letters)) => {
-            for letter in letters.bytes() {
+            for &letter in letters.letters() {
                 let Some(axis) = layout.find(letter) else {
                     let letter = letter as char;
                     let problem = format!("has {letter:?}, which the layout {layout:?} has not");
@@ -371,47 +375,56 @@ struct Slice;
 args! {
     /// `to` is the element type of the result, where it is not that of the data.
     struct SliceArgs {
-        axes: Option<Vec<i64>>,
-        axis_names: Option<String>,
+        axes: Option<Ints>,
+        axis_names: Option<Layout>,
         to: Option<DType>,
-        end: Option<Vec<i64>>,
-        fill_values: Vec<f64>,
+        end: Option<Ints>,
+        fill_values: Floats,
         normalized_anchor: bool,
         normalized_shape: bool,
-        out_of_bounds_policy: String,
-        rel_end: Option<Vec<f64>>,
-        rel_shape: Option<Vec<f64>>,
-        rel_start: Option<Vec<f64>>,
-        shape: Option<Vec<i64>>,
-        start: Option<Vec<i64>>,
+        out_of_bounds_policy: Policy,
+        rel_end: Option<Floats>,
+        rel_shape: Option<Floats>,
+        rel_start: Option<Floats>,
+        shape: Option<Ints>,
+        start: Option<Ints>,
     }
 }
 
 /// What to do with a window that goes beyond its array.
+#[derive(Clone, Copy)]
 enum Policy {
     Refuse,
     Trim,
     Border(Border),
 }
 
-impl Policy {
-    fn parse(name: &str) -> Result<Policy> {
-        Ok(match name.to_ascii_lowercase().as_str() {
-            "error" => Policy::Refuse,
-            "trim_to_shape" => Policy::Trim,
-            "pad" | "constant" => Policy::Border(Border::Constant),
-            "edge" | "clamp" => Policy::Border(Border::Edge),
-            "reflect" | "reflect_1001" => Policy::Border(Border::Reflect),
-            "reflect_101" => Policy::Border(Border::Reflect101),
-            "wrap" => Policy::Border(Border::Wrap),
-            _ => {
-                let problem = format!(
-                    "must be error, trim_to_shape, pad, edge, reflect, reflect_101 or wrap, got \
-                     {name:?}"
-                );
-                return Err(Cause::Argument { name: "out_of_bounds_policy", problem });
+impl FromArg for Policy {
+    fn from_constant(arg: &Arg) -> std::result::Result<Policy, String> {
+        const NAMES: &[(&str, Policy)] = &[
+            ("error", Policy::Refuse),
+            ("trim_to_shape", Policy::Trim),
+            ("pad", Policy::Border(Border::Constant)),
+            ("constant", Policy::Border(Border::Constant)),
+            ("edge", Policy::Border(Border::Edge)),
+            ("clamp", Policy::Border(Border::Edge)),
+            ("reflect", Policy::Border(Border::Reflect)),
+            ("reflect_1001", Policy::Border(Border::Reflect)),
+            ("reflect_101", Policy::Border(Border::Reflect101)),
+            ("wrap", Policy::Border(Border::Wrap)),
+        ];
+        let given = if let Arg::Text(name) = arg { &**name } else { "" };
+        match NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(given)) {
+            Some(&(_, policy)) => Ok(policy),
+            None => {
+                let names: Vec<&str> = NAMES.iter().map(|&(name, _)| name).collect();
+                Err(format!("must be one of {}, got {given:?}", names.join(", ")))
             }
-        })
+        }
+    }
+
+    fn from_sample(_: &Sample) -> std::result::Result<Policy, String> {
+        Err("can't differ from sample to sample".into())
     }
 }
 
@@ -466,9 +479,9 @@ impl SliceArgs {
     /// The window, and what to take for what is outside where it may go there.
     fn region(&self, inputs: &[Sample]) -> Result<(Region, Option<Border>)> {
         let desc = &inputs[0].desc;
-        let policy = Policy::parse(&self.out_of_bounds_policy)?;
-        let letters = match (&self.axes, self.axis_names.as_deref()) {
-            (None, None) => Some("WH"),
+        let policy = self.out_of_bounds_policy;
+        let letters = match (&self.axes, self.axis_names) {
+            (None, None) => Layout::new("WH"),
             (_, letters) => letters,
         };
         let axes = axes_of(desc, implied_layout(desc), self.axes.as_deref(), letters)?;
@@ -722,12 +735,12 @@ pub struct Pad;
 args! {
     /// `most` has the largest extents of the batch; a sample on its own needs none.
     pub struct PadArgs {
-        align: Option<Vec<i64>>,
-        axes: Option<Vec<i64>>,
-        axis_names: Option<String>,
+        align: Option<Ints>,
+        axes: Option<Ints>,
+        axis_names: Option<Layout>,
         fill_value: f64,
-        shape: Option<Vec<i64>>,
-        most: Option<Vec<i64>>,
+        shape: Option<Ints>,
+        most: Option<Ints>,
     }
 }
 
@@ -741,23 +754,21 @@ impl Kernel for Pad {
             let problem = "a sample without dimensions can't be padded".into();
             return Err(Cause::Input { index: 0, problem });
         }
-        let letters = args.axis_names.as_deref();
-        let axes = axes_of(desc, desc.layout, args.axes.as_deref(), letters)?;
+        let axes = axes_of(desc, desc.layout, args.axes.as_deref(), args.axis_names)?;
         let mut shape = desc.shape.clone();
         // An empty list is none.
-        let given =
-            |values: &'_ Option<Vec<i64>>| values.as_ref().filter(|v| !v.is_empty()).cloned();
+        let given = |values: &'_ Option<Ints>| values.as_ref().filter(|v| !v.is_empty()).cloned();
         let (wanted, aligned) = (given(&args.shape), given(&args.align));
         for (index, &axis) in axes.iter().enumerate() {
             let own = desc.shape[axis];
-            let value = |values: &Option<Vec<i64>>, name| match values {
+            let value = |values: &Option<Ints>, name| match values {
                 Some(values) => value_of(values, index, axes.len(), name).map(Some),
                 None => Ok(None),
             };
             let most =
                 args.most.as_ref().and_then(|most| most.get(axis)).map_or(own, |&n| n as usize);
             let mut length = match value(&wanted, "shape")? {
-                Some(length) if length >= 0 => {
+                Some(length) if length > 0 => {
                     own.max(usize::try_from(length).unwrap_or(usize::MAX))
                 }
                 _ => most.max(own),

@@ -106,14 +106,14 @@ def pad(
         axis_names: The same by the letters of the layout.
         fill_value: What new elements are. It is cut off to an integer where elements are.
         shape: The extents to extend to, one for each axis or one for all. Data that is larger
-            stays as it is; -1 stands for the largest extent of the batch.
+            stays as it is; 0 or -1 stands for the largest extent of the batch.
 
     Example:
         >>> padded = pad(batch([[1, 2, 3], [4]]), fill_value=-1)
         >>> padded.torch().tolist()
         [[1, 2, 3], [4, -1, -1]]
     """
-    fixed = isinstance(shape, tuple) and len(shape) > 0 and min(shape) >= 0
+    fixed = isinstance(shape, tuple) and len(shape) > 0 and min(shape) > 0
     return Like(input, most=None if fixed else _largest(input))
 
 
