@@ -115,6 +115,7 @@ _LAZY = {
         "ops.geometry": ("flip",),
         "ops.normalize": ("normalize",),
         "ops.random": ("batch_permutation",),
+        "ops.regions": ("pad", "slice"),
         "ops.sequence": ("element_extract", "per_frame", "sequence_rearrange"),
         "ops.shape": (
             "cat",

@@ -69,8 +69,8 @@ def wrong_argument(operator: str, name: str, value: object, wanted: str) -> Type
 
 def argument_overflow(operator: str, name: str, value: object, wanted: str) -> Exception:
     """A number that can't be the argument: too large, or not a number at all."""
-    kind = ValueError if value != value else OverflowError
-    return kind(f"{operator}: `{name}` must be {wanted} of up to 64 bits, got {value!r}.")
+    kind = ValueError if isinstance(value, float) and value != value else OverflowError
+    return kind(f"{operator}: `{name}` must be {wanted} of up to 64 bits, got {describe(value)}.")
 
 
 def bad_argument(operator: str, name: str, problem: str) -> ArgumentError:

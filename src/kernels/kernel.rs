@@ -108,6 +108,7 @@ pub trait SampleKernel: Send + Sync {
         false
     }
 
+    /// Whether results can be expected to be alike where the inputs are not.
     fn evens_out(&self) -> bool {
         false
     }

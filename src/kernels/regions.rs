@@ -336,6 +336,10 @@ pub fn axes_of(
         (None, Some(letters)) => {
             for &letter in letters.letters() {
                 let Some(axis) = layout.find(letter) else {
+                    if layout.is_empty() {
+                        let problem = "needs a layout, which the data has not; `axes` does without";
+                        return refuse("axis_names", problem.into());
+                    }
                     let letter = letter as char;
                     let problem = format!("has {letter:?}, which the layout {layout:?} has not");
                     return refuse("axis_names", problem);

@@ -30,10 +30,15 @@ unsafe impl Sync for Block {}
 struct Cache {
     free: [Mutex<Vec<Block>>; CLASSES],
     bytes: AtomicUsize,
+    /// Whose turn it is to make room.
+    next_to_go: AtomicUsize,
 }
 
-static CACHE: Cache =
-    Cache { free: [const { Mutex::new(Vec::new()) }; CLASSES], bytes: AtomicUsize::new(0) };
+static CACHE: Cache = Cache {
+    free: [const { Mutex::new(Vec::new()) }; CLASSES],
+    bytes: AtomicUsize::new(0),
+    next_to_go: AtomicUsize::new(0),
+};
 
 /// All locks of the cache, for the moment of a fork.
 pub type CacheLocks = Vec<MutexGuard<'static, Vec<Block>>>;
@@ -80,18 +85,37 @@ impl Block {
 
     /// Gives the block back, for reuse where it is worth keeping.
     pub fn recycle(self) {
-        if self.capacity >= SMALLEST_CACHED {
-            let before = CACHE.bytes.fetch_add(self.capacity, Ordering::Relaxed);
-            if before + self.capacity <= CACHE_LIMIT {
-                if let Some((class, _)) = class_of(self.capacity) {
-                    if let Ok(mut free) = CACHE.free[class].lock() {
-                        free.push(self);
-                        return;
-                    }
-                }
-            }
-            CACHE.bytes.fetch_sub(self.capacity, Ordering::Relaxed);
+        if !(SMALLEST_CACHED..=CACHE_LIMIT).contains(&self.capacity) {
+            return;
         }
+        let Some((class, _)) = class_of(self.capacity) else { return };
+        let kept = CACHE.bytes.fetch_add(self.capacity, Ordering::Relaxed) + self.capacity;
+        if kept <= CACHE_LIMIT || CACHE.make_room(kept - CACHE_LIMIT, class) {
+            if let Ok(mut free) = CACHE.free[class].lock() {
+                free.push(self);
+                return;
+            }
+        }
+        CACHE.bytes.fetch_sub(self.capacity, Ordering::Relaxed);
+    }
+}
+
+impl Cache {
+    /// Lets blocks of other sizes go: a program that has moved on to new sizes does not come back
+    /// for the old ones. Says whether that was enough.
+    fn make_room(&self, mut bytes: usize, keep: usize) -> bool {
+        for _ in 0..CLASSES {
+            let class = self.next_to_go.fetch_add(1, Ordering::Relaxed) % CLASSES;
+            while class != keep && bytes > 0 {
+                let Some(block) = self.free[class].lock().ok().and_then(|mut free| free.pop())
+                else {
+                    break;
+                };
+                self.bytes.fetch_sub(block.capacity, Ordering::Relaxed);
+                bytes = bytes.saturating_sub(block.capacity);
+            }
+        }
+        bytes == 0
     }
 }
 
@@ -126,6 +150,15 @@ mod tests {
         let at = block.as_ptr();
         block.recycle();
         assert_eq!(Block::new(7_340_033).unwrap().as_ptr(), at);
+
+        // A cache full of another size makes room.
+        let others: Vec<Block> = (0..9).map(|_| Block::new(60 << 20).unwrap()).collect();
+        others.into_iter().for_each(Block::recycle);
+        let block = Block::new(7_340_033).unwrap();
+        let at = block.as_ptr();
+        block.recycle();
+        assert_eq!(Block::new(7_340_033).unwrap().as_ptr(), at);
+        assert!(CACHE.bytes.load(Ordering::Relaxed) <= CACHE_LIMIT);
     }
 
     #[test]
