@@ -40,8 +40,15 @@ binary!(Divide, floats: |a, b| a / b);
 // As the reference, the second operand wins where they don't compare.
 binary!(Min, ints: |a, b| a.min(b), floats: |a, b| if a < b { a } else { b });
 binary!(Max, ints: |a, b| a.max(b), floats: |a, b| if a > b { a } else { b });
-binary!(@ Atan2, |y, x| single::atan2(y, x), f32);
 binary!(@ Atan2, |y, x| y.atan2(x), f64);
+
+impl Operation<2, f32> for Atan2 {
+    type Out = f32;
+    #[inline(always)]
+    fn row(operands: [&[f32]; 2], out: &mut [f32]) -> bool {
+        map2(operands, out, single::atan2)
+    }
+}
 
 kernel!(2 operands, numbers: Add Subtract Min Max);
 kernel!(2 operands, floats: Divide Atan2);
@@ -117,18 +124,16 @@ impl Operation<2, f64> for Remainder {
     type Out = f64;
     #[inline(always)]
     fn row([a, b]: [&[f64]; 2], out: &mut [f64]) -> bool {
-        map2([a, b], out, |a, b| {
+        #[inline(always)]
+        fn quick(a: f64, b: f64) -> f64 {
             let quotient = (a / b).trunc();
             // Exact, unless the quotient was rounded up or has lost digits.
             let rest = (-quotient).mul_add(b, a);
             let exact = quotient.abs() < (1_u64 << 52) as f64 && rest * a >= 0.0;
             if exact { rest.copysign(a) } else { f64::NAN }
-        });
-        for (i, rest) in out.iter_mut().enumerate().filter(|(_, rest)| rest.is_nan()) {
-            let at = |row: &[f64]| *row.get(i).unwrap_or(&row[0]);
-            *rest = at(a) % at(b);
         }
-        true
+        map2([a, b], out, quick);
+        redo_nan([a, b], out, |a, b| a % b)
     }
 }
 
@@ -147,8 +152,12 @@ macro_rules! integer_power {
                 type Out = $type;
                 #[inline(always)]
                 fn row(operands: [&[$type]; 2], out: &mut [$type]) -> bool {
-                    if let [a, [2]] = operands {
-                        return map([a], out, |a| a.wrapping_mul(a));
+                    match operands {
+                        [a, [2]] => return map([a], out, |a| a.wrapping_mul(a)),
+                        [a, [3]] => {
+                            return map([a], out, |a| a.wrapping_mul(a).wrapping_mul(a));
+                        }
+                        _ => {}
                     }
                     map2(operands, out, |mut base: $type, mut exponent: $type| {
                         #[allow(unused_comparisons)]
@@ -170,7 +179,7 @@ macro_rules! integer_power {
 integer_power!(i8 i16 i32 i64 u8 u16 u32 u64);
 
 macro_rules! float_power {
-    ($($type:ty)*) => {
+    ($($type:ty: $any:ident;)*) => {
         $(
             impl Operation<2, $type> for Power {
                 type Out = $type;
@@ -179,13 +188,12 @@ macro_rules! float_power {
                     match operands {
                         [a, &[2.0]] => map([a], out, |a| a * a),
                         [a, &[3.0]] => map([a], out, |a| a * a * a),
-                        // Not the root of -0.0 and -inf, whose powers are positive.
-                        [a, &[0.5]] => map([a], out, |a| if a == <$type>::NEG_INFINITY {
-                            <$type>::INFINITY
-                        } else {
-                            (a + 0.0).sqrt()
+                        [a, &[0.5]] => map([a], out, |a| {
+                            // Not the root of -0.0 and -inf, whose powers are positive.
+                            let root = (a + 0.0).sqrt();
+                            if a == <$type>::NEG_INFINITY { <$type>::INFINITY } else { root }
                         }),
-                        _ => map2(operands, out, |a, b| a.powf(b)),
+                        _ => $any(operands, out),
                     }
                 }
             }
@@ -200,7 +208,29 @@ macro_rules! float_power {
         )*
     };
 }
-float_power!(f32 f64);
+float_power! { f32: single_power; f64: double_power; }
+
+#[inline(always)]
+fn single_power(operands: [&[f32]; 2], out: &mut [f32]) -> bool {
+    map2(operands, out, single::positive_power);
+    redo_nan(operands, out, f32::powf)
+}
+
+#[inline(always)]
+fn double_power(operands: [&[f64]; 2], out: &mut [f64]) -> bool {
+    map2(operands, out, f64::powf)
+}
+
+/// Asks `op` where a quicker way did not know the result.
+#[inline(always)]
+fn redo_nan<C: Copy + PartialEq>([a, b]: [&[C]; 2], out: &mut [C], op: fn(C, C) -> C) -> bool {
+    #[allow(clippy::eq_op)] // only NaN differs from itself
+    for (i, result) in out.iter_mut().enumerate().filter(|(_, result)| **result != **result) {
+        let at = |row: &[C]| *row.get(i).unwrap_or(&row[0]);
+        *result = op(at(a), at(b));
+    }
+    true
+}
 
 pub struct Negate;
 pub struct Abs;

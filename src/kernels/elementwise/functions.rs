@@ -12,7 +12,11 @@ macro_rules! functions {
                 type Out = f32;
                 #[inline(always)]
                 fn row(operands: [&[f32]; 1], out: &mut [f32]) -> bool {
-                    map(operands, out, |$x: f32| $single)
+                    #[inline(always)]
+                    fn op($x: f32) -> f32 {
+                        $single
+                    }
+                    map(operands, out, op)
                 }
             }
 

@@ -123,7 +123,19 @@ fn spread<C: Copy>(elements: &[C], axes: &Axes, start: usize, mut out: &mut [C])
     }
     let inner = axes.len() - 1;
     let (extent, step) = axes[inner];
+    let outer_step = if inner > 0 { axes[inner - 1].1 } else { 0 };
     while !out.is_empty() {
+        // Each of a row of elements several times, as for one mask on all channels.
+        if step == 0 && outer_step == 1 && index[inner] == 0 && out.len() >= extent {
+            let count = (axes[inner - 1].0 - index[inner - 1]).min(out.len() / extent);
+            // All but the last, after which other axes may move on.
+            let whole = count - 1;
+            let (rows, after) = out.split_at_mut(whole * extent);
+            repeat_each(&elements[offset..offset + whole], extent, rows);
+            out = after;
+            index[inner - 1] += whole;
+            offset += whole;
+        }
         let run = (extent - index[inner]).min(out.len());
         let (row, after) = out.split_at_mut(run);
         if step == 0 {
@@ -141,6 +153,25 @@ fn spread<C: Copy>(elements: &[C], axes: &Axes, start: usize, mut out: &mut [C])
             axis -= 1;
             index[axis] += 1;
             offset += axes[axis].1;
+        }
+    }
+}
+
+/// Writes each element `count` times.
+fn repeat_each<C: Copy>(elements: &[C], count: usize, out: &mut [C]) {
+    fn repeat<const N: usize, C: Copy>(elements: &[C], out: &mut [C]) {
+        for (row, &element) in out.chunks_exact_mut(N).zip(elements) {
+            row.copy_from_slice(&[element; N]);
+        }
+    }
+    match count {
+        2 => repeat::<2, C>(elements, out),
+        3 => repeat::<3, C>(elements, out),
+        4 => repeat::<4, C>(elements, out),
+        _ => {
+            for (row, &element) in out.chunks_exact_mut(count).zip(elements) {
+                row.fill(element);
+            }
         }
     }
 }
@@ -215,6 +246,8 @@ mod tests {
             (&[700, 1], &[700, 3]),
             (&[2, 1, 3], &[2, 900, 3]),
             (&[4, 1, 2, 1], &[4, 60, 2, 7]),
+            (&[5, 1, 50, 1], &[5, 3, 50, 4]),
+            (&[40, 30, 1], &[2, 40, 30, 2]),
             (&[1500], &[3, 1500]),
             (&[3, 1], &[2, 3, 1500]),
             (&[2, 3, 1500], &[2, 3, 1500]),

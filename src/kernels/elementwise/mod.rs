@@ -84,10 +84,10 @@ trait Operation<const N: usize, C> {
     fn row(operands: [&[C]; N], out: &mut [Self::Out]) -> bool;
 }
 
+type Row<const N: usize, C, R> = fn([&[C]; N], &mut [R]) -> bool;
+
 /// A row function for `Op`, compiled for the instruction set.
-fn row_for<const N: usize, C, Op: Operation<N, C>>(
-    isa: Isa,
-) -> fn([&[C]; N], &mut [Op::Out]) -> bool {
+fn row_for<const N: usize, C, Op: Operation<N, C>>(isa: Isa) -> Row<N, C, Op::Out> {
     match isa {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 => {
@@ -135,18 +135,35 @@ fn wrapped(operand: &Sample, compute: DType) -> Cow<'_, Sample> {
     }
 }
 
+// Loops, not `for_each`, and large operations as functions that are always inlined: what is not
+// inlined is not compiled for the instruction set of its caller.
+
 #[inline(always)]
 fn map<C: Copy, R>([a]: [&[C]; 1], out: &mut [R], op: impl Fn(C) -> R) -> bool {
-    out.iter_mut().zip(a).for_each(|(o, &a)| *o = op(a));
+    for (o, &a) in out.iter_mut().zip(a) {
+        *o = op(a);
+    }
     true
 }
 
 #[inline(always)]
 fn map2<C: Copy, R>([a, b]: [&[C]; 2], out: &mut [R], op: impl Fn(C, C) -> R) -> bool {
     match (a, b) {
-        (a, &[b]) => out.iter_mut().zip(a).for_each(|(o, &a)| *o = op(a, b)),
-        (&[a], b) => out.iter_mut().zip(b).for_each(|(o, &b)| *o = op(a, b)),
-        (a, b) => out.iter_mut().zip(a).zip(b).for_each(|((o, &a), &b)| *o = op(a, b)),
+        (a, &[b]) => {
+            for (o, &a) in out.iter_mut().zip(a) {
+                *o = op(a, b);
+            }
+        }
+        (&[a], b) => {
+            for (o, &b) in out.iter_mut().zip(b) {
+                *o = op(a, b);
+            }
+        }
+        (a, b) => {
+            for ((o, &a), &b) in out.iter_mut().zip(a).zip(b) {
+                *o = op(a, b);
+            }
+        }
     }
     true
 }

@@ -7,10 +7,17 @@ use std::f32::consts::{FRAC_PI_2, FRAC_PI_4, LN_2, PI};
 /// 1.5 * 2^23: adding it rounds to a whole number, which is then in the lowest bits.
 const ROUND: f32 = 12_582_912.0;
 
-/// The polynomial with these coefficients, the highest power first.
-#[inline(always)]
-fn poly<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
-    coefficients.into_iter().fold(0.0, |sum, c| sum * x + c)
+/// 1.5 * 2^52, for doubles.
+const WIDE_ROUND: f64 = 6_755_399_441_055_744.0;
+
+/// The polynomial with these coefficients, the highest power first. Written out, as no loop is
+/// left in the vector code then.
+macro_rules! poly {
+    ($x:expr, [$first:expr $(, $next:expr)* $(,)?]) => {{
+        let sum = $first;
+        $(let sum = sum * $x + $next;)*
+        sum
+    }};
 }
 
 /// `2^exponent`, for exponents of normal numbers.
@@ -30,9 +37,9 @@ fn scaled_exp(x: f32, shift: i32) -> f32 {
     let exponent = (shifted.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32);
     // ln 2 in two parts, for the difference to be exact.
     let r = x - n * 0.693_359_4 - n * -2.121_944_4e-4;
-    let tail = poly(
+    let tail = poly!(
         r,
-        [1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5e-1],
+        [1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5e-1]
     );
     let y = tail * r * r + r + 1.0;
     // In two steps: a result may be too small, or the factor too large, for a normal number.
@@ -57,7 +64,7 @@ pub fn sinh(x: f32) -> f32 {
     let half = scaled_exp(x.abs(), -1);
     let far = (half - 0.25 / half).copysign(x);
     let z = x * x;
-    let near = poly(z, [2.037_219_1e-4, 8.330_284e-3, 1.666_671_6e-1]) * z * x + x;
+    let near = poly!(z, [2.037_219_1e-4, 8.330_284e-3, 1.666_671_6e-1]) * z * x + x;
     if x.abs() > 1.0 { far } else { near }
 }
 
@@ -65,8 +72,11 @@ pub fn sinh(x: f32) -> f32 {
 pub fn tanh(x: f32) -> f32 {
     let far = (1.0 - 2.0 / (exp(2.0 * x.abs()) + 1.0)).copysign(x);
     let z = x * x;
-    let p = [-5.704_988_7e-3, 2.063_908_9e-2, -5.373_971_6e-2, 1.333_144_2e-1, -3.333_328_1e-1];
-    let near = poly(z, p) * z * x + x;
+    let near =
+        poly!(z, [-5.704_988_7e-3, 2.063_909e-2, -5.373_971_6e-2, 1.333_144_2e-1, -3.333_328e-1])
+            * z
+            * x
+            + x;
     if x.abs() > 0.625 { far } else { near }
 }
 
@@ -81,19 +91,26 @@ fn split_log(x: f32) -> (f32, f32) {
     let low = m < std::f32::consts::FRAC_1_SQRT_2;
     let m = if low { m + m - 1.0 } else { m - 1.0 };
     let e = exponent as f32 - if low { 1.0 } else { 0.0 } - lost;
-    let p = [
-        7.037_683_6e-2,
-        -1.151_461e-1,
-        1.167_699_9e-1,
-        -1.242_014_1e-1,
-        1.424_932_3e-1,
-        -1.666_805_8e-1,
-        2.000_071_5e-1,
-        -2.499_999_4e-1,
-        3.333_333_1e-1,
-    ];
     let z = m * m;
-    (e, m + (poly(m, p) * m * z - 0.5 * z))
+    (
+        e,
+        m + (poly!(
+            m,
+            [
+                7.037_683_6e-2,
+                -1.151_461e-1,
+                1.167_699_9e-1,
+                -1.242_014_1e-1,
+                1.424_932_3e-1,
+                -1.666_805_8e-1,
+                2.000_071_5e-1,
+                -2.499_999_4e-1,
+                3.333_333e-1
+            ]
+        ) * m
+            * z
+            - 0.5 * z),
+    )
 }
 
 /// The result of a logarithm, where its operand has one.
@@ -113,7 +130,7 @@ pub fn log(x: f32) -> f32 {
 #[inline(always)]
 pub fn log2(x: f32) -> f32 {
     let (e, y) = split_log(x);
-    log_of(x, (f64::from(e) + f64::from(y) * std::f64::consts::LOG2_E) as f32)
+    log_of(x, e + y * std::f32::consts::LOG2_E)
 }
 
 #[inline(always)]
@@ -127,18 +144,28 @@ pub fn log10(x: f32) -> f32 {
 pub fn asinh(x: f32) -> f32 {
     let a = x.abs();
     let z = x * x;
-    let far = if a > 1500.0 { log(a) + LN_2 } else { log(a + (z + 1.0).sqrt()) };
-    let p = [2.012_200_3e-2, -4.269_934e-2, 7.484_758_6e-2, -1.666_628_8e-1];
-    let near = poly(z, p) * z * x + x;
+    // Where one does not count any more, the root is the number itself.
+    let (sum, more) = if a > 1500.0 { (a, LN_2) } else { (a + (z + 1.0).sqrt(), 0.0) };
+    let far = log(sum) + more;
+    let near = poly!(z, [2.012_200_3e-2, -4.269_934e-2, 7.484_759e-2, -1.666_628_8e-1]) * z * x + x;
     if a > 0.5 { far.copysign(x) } else { near }
 }
 
 #[inline(always)]
 pub fn acosh(x: f32) -> f32 {
     let z = x - 1.0;
-    let far = if x > 1500.0 { log(x) + LN_2 } else { log(x + (z * (x + 1.0)).sqrt()) };
-    let p = [1.759_688_1e-3, -7.527_288_7e-3, 2.645_490_5e-2, -1.178_474_2e-1, 1.414_213_5];
-    let near = poly(z, p) * z.sqrt();
+    let (sum, more) = if x > 1500.0 { (x, LN_2) } else { (x + (z * (x + 1.0)).sqrt(), 0.0) };
+    let far = log(sum) + more;
+    let near = poly!(
+        z,
+        [
+            1.759_688_1e-3,
+            -7.527_288_7e-3,
+            2.645_490_5e-2,
+            -1.178_474_2e-1,
+            std::f32::consts::SQRT_2
+        ]
+    ) * z.sqrt();
     if z > 0.5 { far } else { near }
 }
 
@@ -146,8 +173,11 @@ pub fn acosh(x: f32) -> f32 {
 pub fn atanh(x: f32) -> f32 {
     let z = x * x;
     let far = 0.5 * log((1.0 + x) / (1.0 - x));
-    let p = [1.817_400_8e-1, 8.243_703e-2, 1.466_914_3e-1, 1.997_821_6e-1, 3.333_373e-1];
-    let near = poly(z, p) * z * x + x;
+    let near =
+        poly!(z, [1.817_400_8e-1, 8.243_703e-2, 1.466_914_3e-1, 1.997_821_6e-1, 3.333_373e-1])
+            * z
+            * x
+            + x;
     if x.abs() > 0.5 { far } else { near }
 }
 
@@ -158,15 +188,13 @@ pub const LARGEST_ANGLE: f32 = 1e8;
 #[inline(always)]
 fn quarter(x: f32) -> (f32, f32, u32) {
     let x = f64::from(x);
-    // 1.5 * 2^52, as `ROUND`.
-    const WIDE_ROUND: f64 = 6_755_399_441_055_744.0;
     let shifted = x * std::f64::consts::FRAC_2_PI + WIDE_ROUND;
     let n = shifted - WIDE_ROUND;
     // Half pi in two parts, for the product with the first one to be exact.
     let r = (x - n * 1.570_796_310_901_641_8 - n * 1.589_325_477_352_819_7e-8) as f32;
     let z = r * r;
-    let sin = poly(z, [-1.951_529_6e-4, 8.332_161e-3, -1.666_665_5e-1]) * z * r + r;
-    let cos = poly(z, [2.443_315_7e-5, -1.388_731_6e-3, 4.166_664_6e-2]) * z * z - 0.5 * z + 1.0;
+    let sin = poly!(z, [-1.951_529_6e-4, 8.332_161e-3, -1.666_665_5e-1]) * z * r + r;
+    let cos = poly!(z, [2.443_315_7e-5, -1.388_731_6e-3, 4.166_664_6e-2]) * z * z - 0.5 * z + 1.0;
     (sin, cos, shifted.to_bits() as u32)
 }
 
@@ -214,8 +242,7 @@ fn positive_atan(x: f32) -> f32 {
     };
     let t = numerator / denominator;
     let z = t * t;
-    let p = [8.053_744_5e-2, -1.387_768_6e-1, 1.997_771_1e-1, -3.333_295e-1];
-    base + (poly(z, p) * z * t + t)
+    base + (poly!(z, [8.053_744_5e-2, -1.387_768_6e-1, 1.997_771_1e-1, -3.333_295e-1]) * z * t + t)
 }
 
 #[inline(always)]
@@ -240,8 +267,8 @@ pub fn atan2(y: f32, x: f32) -> f32 {
 fn half_asin(a: f32) -> f32 {
     let z = 0.5 * (1.0 - a);
     let (z, s) = if a > 0.5 { (z, z.sqrt()) } else { (a * a, a) };
-    let p = [4.216_32e-2, 2.418_131_1e-2, 4.547_002_6e-2, 7.495_300_3e-2, 1.666_675_2e-1];
-    poly(z, p) * z * s + s
+    poly!(z, [4.216_32e-2, 2.418_131e-2, 4.547_002_6e-2, 7.495_300_3e-2, 1.666_675_2e-1]) * z * s
+        + s
 }
 
 #[inline(always)]
@@ -278,6 +305,50 @@ pub fn cbrt(x: f32) -> f32 {
     let root = t as f32 * factor;
     let root = if a == 0.0 || !a.is_finite() { a } else { root };
     root.copysign(x)
+}
+
+/// `x^y` for positive normal `x`, finite `y`; else NaN, unless a positive power of zero is asked
+/// for. In double precision, as the logarithm's error is multiplied.
+#[inline(always)]
+pub fn positive_power(x: f32, y: f32) -> f32 {
+    let bits = x.to_bits();
+    // The factor from 1/sqrt(2) to sqrt(2), times a power of two.
+    let above = (bits & 0x007f_ffff) > 0x0035_04f3;
+    let exponent = (bits >> 23) as i32 - 127 + i32::from(above);
+    let m = f64::from(f32::from_bits(
+        (bits & 0x007f_ffff) | if above { 0x3f00_0000 } else { 0x3f80_0000 },
+    ));
+    let s = (m - 1.0) / (m + 1.0);
+    let z = s * s;
+    let log = 2.0
+        * s
+        * poly!(z, [1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0, 1.0]);
+    let power = f64::from(y) * (f64::from(exponent) + log * std::f64::consts::LOG2_E);
+    // Beyond these, the result is infinity or zero anyway.
+    let power = if power > 200.0 { 200.0 } else { power };
+    let power = if power < -200.0 { -200.0 } else { power };
+    let shifted = power + WIDE_ROUND;
+    let r = (power - (shifted - WIDE_ROUND)) * std::f64::consts::LN_2;
+    let part = poly!(
+        r,
+        [
+            1.0 / 362_880.0,
+            1.0 / 40_320.0,
+            1.0 / 5_040.0,
+            1.0 / 720.0,
+            1.0 / 120.0,
+            1.0 / 24.0,
+            1.0 / 6.0,
+            0.5,
+            1.0,
+            1.0
+        ]
+    );
+    let scale = (shifted.to_bits().wrapping_sub(WIDE_ROUND.to_bits())).wrapping_add(1023) << 52;
+    let result = (part * f64::from_bits(scale)) as f32;
+    let known = (f32::MIN_POSITIVE..f32::INFINITY).contains(&x) && y.abs() < f32::INFINITY;
+    let result = if known { result } else { f32::NAN };
+    if bits == 0 && y > 0.0 { 0.0 } else { result }
 }
 
 #[cfg(test)]
@@ -333,6 +404,18 @@ mod tests {
                 let apart = (f64::from(y) - want).abs();
                 let near = apart <= 4.0 * f64::from(f32::EPSILON) * want.abs().max(1e-7);
                 assert!(near || (y.is_nan() && want.is_nan()), "{name}({x:e}) = {y:e}, {want:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn powers_are_exact_to_a_unit() {
+        for x in numbers().filter(|x| *x >= f32::MIN_POSITIVE && x.is_finite()).step_by(7) {
+            for y in [2.2, 1.0 / 2.2, -1.5, 0.0, 1.0, 30.25, 1e-9, -1e9, 1e30] {
+                let (ours, want) = (positive_power(x, y), f64::from(x).powf(y.into()) as f32);
+                let unit = want.max(f32::MIN_POSITIVE) * f32::EPSILON;
+                let near = ours == want || (ours - want).abs() <= unit;
+                assert!(near, "{x:e}^{y}: {ours:e} {want:e}");
             }
         }
     }
