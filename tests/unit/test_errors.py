@@ -112,6 +112,12 @@ AT_CALL = {
         TypeError,
         "flip: `vertical` must be an integer, got 'up'",
     ),
+    "needs_batch_size": (lambda: ndd.batch_permutation(), ValueError, "`batch_size` must be given"),
+    "not_an_rng": (
+        lambda: ndd.random.uniform(rng=5),
+        ValueError,
+        r"random\.uniform: `rng` must be a random\.RNG, got 5",
+    ),
     "argument_overflow": (
         lambda: ndd.flip(IMAGE, vertical=2**70),
         OverflowError,

@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from tests.stress.fresh import check_fresh
 
 from penstock import random
 from penstock._rng import State
@@ -230,50 +231,40 @@ def in_child(function):
         return pickle.loads(pipe.read())
 
 
-forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-# CPython warns about other threads, of which the engine has some; they are seen to.
-quiet = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-
-
-@forks
-@quiet
-def test_a_forked_child_does_not_repeat_its_parent():
+def fork_with_unseeded_rngs():
     plain, other = RNG(), RNG()
-    cloned = other.clone()
-    rngs = [plain, other, cloned]
+    rngs = [plain, other, other.clone()]
 
     def words():
         return [rng() for rng in rngs]
 
     first, second = in_child(words), in_child(words)
-    mine = words()
-    assert len({*mine, *first, *second}) == 3 + 3 + 2  # the clone repeats its original only here
+    # The clone repeats its original, but only here.
+    assert len({*words(), *first, *second}) == 2 + 3 + 3
 
 
-@forks
-@quiet
-def test_a_forked_childs_default_does_not_repeat_its_parents():
-    result = []
+def fork_with_an_unseeded_default():
+    def draw():
+        return np.asarray(random.uniform(range=[0, 1])).item(), random.get_default_rng()()
 
-    def work():  # a thread whose default nobody has seeded
-        words = [in_child(lambda: random.get_default_rng()()) for _ in range(2)]
-        result.extend([*words, random.get_default_rng()()])
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert len(set(result)) == 3
+    drawn = [in_child(draw), in_child(draw), draw()]
+    assert len(set(drawn)) == len({word for _, word in drawn}) == 3
 
 
-@forks
-@quiet
-def test_a_forked_child_goes_on_with_what_was_seeded():
-    late = RNG()
+def fork_with_seeded_rngs():
+    late, placed = RNG(), RNG()
     late.seed = 3
-    placed = RNG()
     placed.state = RNG(4).state
     for rng, seed in ((RNG(2), 2), (late, 3), (placed, 4), (RNG(5).clone(), 5)):
         rng()
         expected = RNG(seed)
         expected()
-        assert in_child(lambda rng=rng: rng()) == expected()
+        assert in_child(rng) == expected()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize(
+    "program", [fork_with_unseeded_rngs, fork_with_an_unseeded_default, fork_with_seeded_rngs]
+)
+def test_a_forked_child_repeats_its_parent_only_where_it_was_seeded(program):
+    check_fresh(program)
