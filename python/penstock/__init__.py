@@ -101,7 +101,6 @@ _LAZY = {
         "_batch": ("Batch", "as_batch", "batch"),
         "_tensor": ("Tensor", "as_tensor", "tensor"),
         "ops.coordinates": ("coord_flip", "coord_transform"),
-        "ops.regions": ("pad", "slice"),
         "ops.fill": ("full", "full_like", "ones", "ones_like", "zeros", "zeros_like"),
         "ops.generic": (
             "cast",
