@@ -235,7 +235,7 @@ class Operator:
         if "dtype" in self._told and result.dtype is not None:
             told["dtype"] = result.dtype._code
         if "batch_size" in self._told:
-            if samples is None:
+            if samples is None and "rng" in self._told:
                 raise _errors.needs_batch_size(self.name)
             told["batch_size"] = samples
         if "rng" in self._told:
