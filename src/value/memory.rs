@@ -27,13 +27,49 @@ unsafe impl Send for Block {}
 // SAFETY: as above.
 unsafe impl Sync for Block {}
 
+/// Free blocks by class, of `limit` bytes at most.
 struct Cache {
     free: [Mutex<Vec<Block>>; CLASSES],
     bytes: AtomicUsize,
+    limit: usize,
 }
 
-static CACHE: Cache =
-    Cache { free: [const { Mutex::new(Vec::new()) }; CLASSES], bytes: AtomicUsize::new(0) };
+static CACHE: Cache = Cache::new(CACHE_LIMIT);
+
+impl Cache {
+    const fn new(limit: usize) -> Cache {
+        Cache {
+            free: [const { Mutex::new(Vec::new()) }; CLASSES],
+            bytes: AtomicUsize::new(0),
+            limit,
+        }
+    }
+
+    fn take(&self, class: usize) -> Option<Block> {
+        let block = self.free.get(class)?.lock().ok()?.pop()?;
+        self.bytes.fetch_sub(block.capacity, Ordering::Relaxed);
+        Some(block)
+    }
+
+    /// Keeps a block. Where there is no room, blocks of other classes go: this one was used last.
+    fn put(&self, block: Block) {
+        let Some((class, _)) = class_of(block.capacity) else { return };
+        if block.capacity > self.limit {
+            return;
+        }
+        self.bytes.fetch_add(block.capacity, Ordering::Relaxed);
+        while self.bytes.load(Ordering::Relaxed) > self.limit {
+            // The largest first, so that there are few to let go.
+            if !(0..CLASSES).rev().any(|other| other != class && self.take(other).is_some()) {
+                self.bytes.fetch_sub(block.capacity, Ordering::Relaxed);
+                return;
+            }
+        }
+        if let Ok(mut free) = self.free[class].lock() {
+            free.push(block);
+        }
+    }
+}
 
 /// Four size classes per power of two: at most a quarter of a block is unused.
 fn class_of(len: usize) -> Option<(usize, usize)> {
@@ -52,12 +88,7 @@ impl Block {
             return Block::fresh(len.max(1).next_multiple_of(ALIGN));
         }
         let (class, capacity) = class_of(len)?;
-        let reused = CACHE.free.get(class)?.lock().ok()?.pop();
-        if let Some(block) = reused {
-            CACHE.bytes.fetch_sub(block.capacity, Ordering::Relaxed);
-            return Some(block);
-        }
-        Block::fresh(capacity)
+        CACHE.take(class).or_else(|| Block::fresh(capacity))
     }
 
     fn fresh(capacity: usize) -> Option<Block> {
@@ -74,16 +105,7 @@ impl Block {
     /// Gives the block back, for reuse where it is worth keeping.
     pub fn recycle(self) {
         if self.capacity >= SMALLEST_CACHED {
-            let before = CACHE.bytes.fetch_add(self.capacity, Ordering::Relaxed);
-            if before + self.capacity <= CACHE_LIMIT {
-                if let Some((class, _)) = class_of(self.capacity) {
-                    if let Ok(mut free) = CACHE.free[class].lock() {
-                        free.push(self);
-                        return;
-                    }
-                }
-            }
-            CACHE.bytes.fetch_sub(self.capacity, Ordering::Relaxed);
+            CACHE.put(self);
         }
     }
 }
@@ -119,6 +141,20 @@ mod tests {
         let at = block.as_ptr();
         block.recycle();
         assert_eq!(Block::new(7_340_033).unwrap().as_ptr(), at);
+    }
+
+    #[test]
+    fn a_full_cache_lets_go_of_other_sizes() {
+        let cache = Cache::new(3 << 20);
+        let class = |len| class_of(len).unwrap().0;
+        (0..3).for_each(|_| cache.put(Block::fresh(1 << 20).unwrap()));
+        cache.put(Block::fresh(2 << 20).unwrap());
+        cache.put(Block::fresh(4 << 20).unwrap());
+        assert!(cache.take(class(4 << 20)).is_none());
+        assert!(cache.take(class(2 << 20)).is_some());
+        assert!(cache.take(class(1 << 20)).is_some());
+        assert!(cache.take(class(1 << 20)).is_none());
+        assert_eq!(cache.bytes.load(Ordering::Relaxed), 0);
     }
 
     #[test]
