@@ -61,6 +61,10 @@ impl Kernel for Normalize {
     fn run(args: &NormalizeArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
         let input = &inputs[0];
         let plan = plan(args, &input.desc.shape)?;
+        if plan.is_empty() {
+            // There may be many statistics, all of nothing.
+            return Ok(());
+        }
         let statistics = Statistics::new(args, &plan, input)?;
         with_element!(input.desc.dtype, |T| {
             apply::<T, Center<T>>(&plan, input.elements(), &statistics, args.shift, out);
@@ -223,9 +227,6 @@ where
     T: Element + Convert<R>,
     R: Computed,
 {
-    if plan.is_empty() {
-        return;
-    }
     let narrowed = |all: &[f64]| all.iter().map(|&x| R::from_f64(x)).collect::<Vec<R>>();
     let (means, factors) = (narrowed(&statistics.means), narrowed(&statistics.factors));
     let shift = R::from_f64(shift);
