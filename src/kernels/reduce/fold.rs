@@ -28,12 +28,33 @@ pub trait Fold {
     fn empty(total: &mut Self::Total, lane: Self::Lane);
 }
 
-/// Lanes that the columns of a narrow block are repeated to.
+/// Most lanes that the columns of a narrow block are repeated to.
 const WIDTH: usize = 256;
 /// Columns folded at a time, so that their lanes stay in the first cache.
 const TILE: usize = 1024;
 /// Blocks of fewer elements are folded one by one.
 const SMALL: usize = 64;
+/// A number of lanes that fills vectors of any size.
+const VECTOR: usize = 16;
+/// Rows that each lane should take at least, for emptying it to be a small part of the work.
+const ROWS: usize = 16;
+
+/// How many lanes to fold a block with; none for one that is too small.
+fn lanes(columns: usize, block: usize) -> usize {
+    if block < SMALL {
+        return 0;
+    }
+    if columns >= WIDTH {
+        return TILE.min(columns);
+    }
+    // The least common multiple: powers of two are all that `VECTOR` shares with a number.
+    let full = columns * VECTOR / (1 << columns.trailing_zeros().min(VECTOR.trailing_zeros()));
+    let mut width = if full <= WIDTH { full } else { WIDTH / columns * columns };
+    while 2 * width <= WIDTH && 2 * width * ROWS <= block {
+        width *= 2;
+    }
+    width
+}
 
 /// Folds the elements of a contiguous array. `centers` has one for all results, or one for each.
 pub fn fold<F: Fold>(plan: &Plan, x: &[F::Item], centers: &[F::Center]) -> Vec<F::Total> {
@@ -86,13 +107,7 @@ struct Lanes<F: Fold> {
 
 impl<F: Fold> Lanes<F> {
     fn new(columns: usize, block: usize) -> Lanes<F> {
-        let width = if block < SMALL {
-            0
-        } else if columns < WIDTH {
-            WIDTH / columns * columns
-        } else {
-            TILE.min(columns)
-        };
+        let width = lanes(columns, block);
         Lanes { lanes: vec![F::NONE; width], centers: vec![F::Center::default(); width] }
     }
 
@@ -261,7 +276,8 @@ sums! {
     i64: i64 => i64, usize::MAX, |sum, x| sum.wrapping_add(x);
     f16: f32 => f64, FLOAT_DEPTH, |sum, x| sum + x.to_f32();
     bf16: f32 => f64, FLOAT_DEPTH, |sum, x| sum + x.to_f32();
-    f32: f32 => f64, FLOAT_DEPTH, |sum, x| sum + x;
+    // Wide, so that the mean of equal numbers is that number and they don't vary.
+    f32: f64 => f64, usize::MAX, |sum, x| sum + f64::from(x);
     f64: f64 => f64, usize::MAX, |sum, x| sum + x;
 }
 

@@ -7,6 +7,8 @@ mod store;
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use self::fold::{Center, Extreme, Fold, Highest, Lowest, Real, Spread, Squares, Sum, fold};
 use self::plan::Plan;
 use self::store::{Total, store};
@@ -46,9 +48,11 @@ args! {
     pub struct SpreadArgs { axes: Vec<i64>, keep_dims: bool, ddof: i64, result: DType }
 }
 
-/// Which axes are reduced, for each of the sample's.
-fn reduced(axes: &[i64], ndim: usize) -> Result<Vec<bool>> {
-    let mut reduced = vec![false; ndim];
+/// Whether each axis of a sample is reduced.
+type Flags = SmallVec<[bool; 6]>;
+
+fn reduced(axes: &[i64], ndim: usize) -> Result<Flags> {
+    let mut reduced = Flags::from_elem(false, ndim);
     for &index in axes {
         match usize::try_from(index).ok().and_then(|axis| reduced.get_mut(axis)) {
             Some(slot) => *slot = true,
@@ -241,7 +245,7 @@ impl Kernel for StdDev {
 
 fn variances(args: &SpreadArgs, inputs: &[Sample], out: &Space) -> Result<Vec<f64>> {
     let (input, mean) = (&inputs[0], &inputs[1]);
-    if args.axes.is_empty() {
+    if args.axes.is_empty() && input.desc.ndim() > 0 {
         // Single elements don't vary, whatever the mean; as in the reference.
         return Ok(vec![0.0; out.desc.elements()]);
     }

@@ -11,7 +11,7 @@ use super::super::cast::Convert;
 use super::super::{Arg, BatchKernel, FromArg, Kernel, Result, Space, args};
 use super::fold::{Center, Real};
 use super::plan::Plan;
-use super::{means, numeric, reduced, spreads};
+use super::{Flags, means, numeric, reduced, spreads};
 use crate::value::{Cause, DType, Desc, Element, Sample, Shape, with_element};
 
 pub struct Normalize;
@@ -61,6 +61,10 @@ impl Kernel for Normalize {
     fn run(args: &NormalizeArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
         let input = &inputs[0];
         let plan = plan(args, &input.desc.shape)?;
+        if plan.is_empty() {
+            // There may be many statistics, all of nothing.
+            return Ok(());
+        }
         let statistics = Statistics::new(args, &plan, input)?;
         with_element!(input.desc.dtype, |T| {
             apply::<T, Center<T>>(&plan, input.elements(), &statistics, args.shift, out);
@@ -79,7 +83,7 @@ fn plan(args: &NormalizeArgs, shape: &[usize]) -> Result<Plan> {
         (None, Some((_, given))) => {
             (0..shape.len()).map(|axis| given.get(axis) == Some(&1)).collect()
         }
-        (None, None) => vec![true; shape.len()],
+        (None, None) => Flags::from_elem(true, shape.len()),
     };
     let expected: Shape =
         shape.iter().zip(&reduced).map(|(&d, &r)| if r { 1 } else { d }).collect();
@@ -247,7 +251,7 @@ where
             }
         });
     };
-    if columns == 1 && rows < SHORT && plan.is_flat() && !plan.is_empty() {
+    if columns == 1 && rows < SHORT && plan.is_flat() {
         let mut tile = Repeated::new();
         let blocks = TILE / rows;
         for (index, (means, factors)) in
@@ -291,7 +295,7 @@ struct Repeated<R> {
     factors: Vec<R>,
 }
 
-impl<R: Copy> Repeated<R> {
+impl<R: Copy + Default> Repeated<R> {
     fn new() -> Repeated<R> {
         Repeated { means: Vec::new(), factors: Vec::new() }
     }
@@ -308,8 +312,20 @@ impl<R: Copy> Repeated<R> {
     fn stretch(&mut self, means: &[R], factors: &[R], times: usize) {
         for (all, one) in [(&mut self.means, means), (&mut self.factors, factors)] {
             all.clear();
-            all.extend(one.iter().flat_map(|&x| std::iter::repeat_n(x, times)));
+            all.resize(one.len() * times, R::default());
+            match times {
+                2 => stretch::<R, 2>(all, one),
+                3 => stretch::<R, 3>(all, one),
+                4 => stretch::<R, 4>(all, one),
+                _ => all.chunks_exact_mut(times).zip(one).for_each(|(part, &x)| part.fill(x)),
+            }
         }
+    }
+}
+
+fn stretch<R: Copy, const N: usize>(all: &mut [R], one: &[R]) {
+    for (part, &x) in all.as_chunks_mut::<N>().0.iter_mut().zip(one) {
+        *part = [x; N];
     }
 }
 
@@ -322,8 +338,10 @@ args! {
 }
 
 impl MomentsArgs {
-    fn reduced(&self, ndim: usize) -> Result<Vec<bool>> {
-        self.axes.as_ref().map_or_else(|| Ok(vec![true; ndim]), |axes| reduced(axes, ndim))
+    fn reduced(&self, ndim: usize) -> Result<Flags> {
+        self.axes
+            .as_ref()
+            .map_or_else(|| Ok(Flags::from_elem(true, ndim)), |axes| reduced(axes, ndim))
     }
 }
 
