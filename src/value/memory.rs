@@ -18,6 +18,9 @@ const CLASSES: usize = 4 * (usize::BITS as usize - 12);
 
 /// Memory of at least the asked length, owned.
 pub struct Block {
+    /// What the system gave.
+    base: NonNull<u8>,
+    /// The first aligned byte in there.
     ptr: NonNull<u8>,
     capacity: usize,
 }
@@ -73,10 +76,18 @@ impl Block {
     }
 
     fn fresh(capacity: usize) -> Option<Block> {
-        let layout = Layout::from_size_align(capacity, ALIGN).ok()?;
+        let layout = Block::layout(capacity)?;
         // SAFETY: every caller asks for a capacity above zero.
-        let ptr = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        Some(Block { ptr, capacity })
+        let base = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        // SAFETY: there are `ALIGN` bytes more than the capacity, enough to move the start up.
+        let ptr = unsafe { base.add(base.as_ptr().align_offset(ALIGN)) };
+        Some(Block { base, ptr, capacity })
+    }
+
+    /// The system gives zeroed memory for nothing only where it need not align it: asked for more,
+    /// the allocator would write the zeros itself.
+    fn layout(capacity: usize) -> Option<Layout> {
+        Layout::from_size_align(capacity.checked_add(ALIGN)?, 16).ok()
     }
 
     pub fn as_ptr(&self) -> *mut u8 {
@@ -121,10 +132,9 @@ impl Cache {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: `fresh` allocated this block with exactly this size and alignment.
-        unsafe {
-            let layout = Layout::from_size_align_unchecked(self.capacity, ALIGN);
-            dealloc(self.ptr.as_ptr(), layout);
+        if let Some(layout) = Block::layout(self.capacity) {
+            // SAFETY: `fresh` allocated this block with the same layout.
+            unsafe { dealloc(self.base.as_ptr(), layout) };
         }
     }
 }

@@ -17,7 +17,19 @@ from penstock._arithmetic import Operation
 from penstock._define import OPERATORS, REQUIRED, Data, Like, PerSample, Result, operator
 from penstock.ops import generic, geometry, random  # noqa: F401  (definitions are known once imported)
 
-SIMPLE = sorted(name for name, made in OPERATORS.items() if made.inputs == ("input",))
+NOT_FOR_IMAGES = {
+    "element_extract": "takes elements of sequences",
+    "get_property": "makes something else than data",
+    "per_frame": "takes sequences",
+    "permute_batch": "knows batches only",
+    "sequence_rearrange": "takes sequences",
+    **{name: "takes a matrix" for name in OPERATORS if name.startswith("transforms.")},
+}
+SIMPLE = sorted(
+    name
+    for name, made in OPERATORS.items()
+    if made.inputs == ("input",) and made.common and name not in NOT_FOR_IMAGES
+)
 """Operators that take an image, and nothing else that must be given but what is named below."""
 
 IMAGE = ndd.tensor(np.arange(12, dtype=np.uint8).reshape(2, 2, 3), layout="HWC")
@@ -53,7 +65,7 @@ def probe(define):
     return probe
 
 
-KERNELS_OF_OUR_OWN = {"largest", "move", "probe", "probe_pair", "same", "stack", "subscript"}
+KERNELS_OF_OUR_OWN = {"largest", "moments", "move", "probe", "probe_pair", "same", "shared_moments", "stack", "subscript"}
 
 
 def test_every_kernel_has_a_definition():
