@@ -73,17 +73,30 @@ impl Block {
 
     /// Gives the block back, for reuse where it is worth keeping.
     pub fn recycle(self) {
-        if self.capacity >= SMALLEST_CACHED {
-            let before = CACHE.bytes.fetch_add(self.capacity, Ordering::Relaxed);
-            if before + self.capacity <= CACHE_LIMIT {
-                if let Some((class, _)) = class_of(self.capacity) {
-                    if let Ok(mut free) = CACHE.free[class].lock() {
-                        free.push(self);
-                        return;
-                    }
-                }
+        if !(SMALLEST_CACHED..=CACHE_LIMIT).contains(&self.capacity) {
+            return;
+        }
+        let Some((class, _)) = class_of(self.capacity) else { return };
+        CACHE.bytes.fetch_add(self.capacity, Ordering::Relaxed);
+        CACHE.make_room(class);
+        if let Ok(mut free) = CACHE.free[class].lock() {
+            free.push(self);
+        }
+    }
+}
+
+impl Cache {
+    /// Lets go of blocks of other sizes, the largest first, while there are too many: the sizes
+    /// that a program uses now are the ones that come back.
+    fn make_room(&self, wanted: usize) {
+        for class in (0..CLASSES).rev().filter(|&class| class != wanted).chain([wanted]) {
+            while self.bytes.load(Ordering::Relaxed) > CACHE_LIMIT {
+                let Some(block) = self.free[class].lock().ok().and_then(|mut free| free.pop())
+                else {
+                    break;
+                };
+                self.bytes.fetch_sub(block.capacity, Ordering::Relaxed);
             }
-            CACHE.bytes.fetch_sub(self.capacity, Ordering::Relaxed);
         }
     }
 }
@@ -119,6 +132,17 @@ mod tests {
         let at = block.as_ptr();
         block.recycle();
         assert_eq!(Block::new(7_340_033).unwrap().as_ptr(), at);
+    }
+
+    #[test]
+    fn the_latest_size_is_kept_whatever_was_before() {
+        for len in [300 << 20, 500 << 20, 400 << 20] {
+            let block = Block::new(len).unwrap();
+            let at = block.as_ptr();
+            block.recycle();
+            assert!(CACHE.bytes.load(Ordering::Relaxed) <= CACHE_LIMIT);
+            assert_eq!(Block::new(len).unwrap().as_ptr(), at);
+        }
     }
 
     #[test]
