@@ -117,10 +117,17 @@ def _flat(item: Any) -> Iterable[Any]:
 
 
 def _integers(item: Any) -> tuple[int, ...]:
+    if isinstance(item, list | tuple) and set(map(type, item)) == {int}:
+        # The usual case, which may be long.
+        if not -(2**63) <= min(item) <= max(item) < 2**63:
+            raise OverflowError
+        return tuple(item)
     return tuple(_integer(part) for part in _flat(item))
 
 
 def _reals(item: Any) -> tuple[float, ...]:
+    if isinstance(item, list | tuple) and set(map(type, item)) <= {int, float}:
+        return tuple(map(float, item))
     return tuple(_real(part) for part in _flat(item))
 
 

@@ -115,11 +115,20 @@ impl Kernel for OneHot {
             if !out.is_empty() {
                 with_element!(inputs[0].desc.dtype, |K| {
                     let keys = inputs[0].elements::<K>();
+                    // A class that there is not is marked nowhere.
+                    let known = |key: &K| key.class().filter(|&class| class < classes);
+                    if inner == 1 {
+                        for (block, key) in out.chunks_exact_mut(classes).zip(keys) {
+                            if let Some(class) = known(key) {
+                                block[class] = on;
+                            }
+                        }
+                        return Ok(());
+                    }
                     let blocks = out.chunks_exact_mut(classes * inner);
                     for (block, keys) in blocks.zip(keys.chunks_exact(inner)) {
                         for (i, key) in keys.iter().enumerate() {
-                            // A class that there is not is in none of the places.
-                            if let Some(class) = key.class().filter(|&class| class < classes) {
+                            if let Some(class) = known(key) {
                                 block[class * inner + i] = on;
                             }
                         }

@@ -84,7 +84,19 @@ unsafe fn copy_items<const N: usize>(
                 let near = axes.remove(nearest);
                 let last = axes.remove(0);
                 axes.reverse();
-                walk_tiles::<N>(src, dst, &axes, near, last);
+                let is_far = |axis: &Axis| axis.src.unsigned_abs() > last.src.unsigned_abs();
+                let (far, close): (SmallVec<[Axis; 6]>, SmallVec<[Axis; 6]>) =
+                    axes.into_iter().partition(is_far);
+                // What lies between two items of the last axis is read while it is in cache.
+                for_each(src, dst, &far, &mut |src, dst| {
+                    for first in (0..last.len).step_by(TILE) {
+                        let (from, to) = (first as isize * last.src, first as isize * last.dst);
+                        let last = Axis { len: TILE.min(last.len - first), ..last };
+                        for_each(src.offset(from), dst.offset(to), &close, &mut |src, dst| {
+                            copy_plane::<N>(src, dst, near, last);
+                        });
+                    }
+                });
             }
             _ => _ = walk::<N>(src, strides, shape, dst),
         }
@@ -92,35 +104,46 @@ unsafe fn copy_items<const N: usize>(
 }
 
 /// # Safety
-/// As [`copy_items`]. `near` is the axis along which the source is dense, `last` the one along
-/// which the result is.
-unsafe fn walk_tiles<const N: usize>(
+/// The axes must not lead out of either side.
+unsafe fn for_each(
     src: *const u8,
     dst: *mut u8,
-    outer: &[Axis],
-    near: Axis,
-    last: Axis,
+    axes: &[Axis],
+    visit: &mut dyn FnMut(*const u8, *mut u8),
 ) {
-    // SAFETY: the caller vouches for every item on both sides, and no index leaves its axis.
-    unsafe {
-        if let [axis, inner @ ..] = outer {
+    match axes {
+        [] => visit(src, dst),
+        [axis, inner @ ..] => {
             for i in 0..axis.len as isize {
-                let (src, dst) = (src.offset(i * axis.src), dst.offset(i * axis.dst));
-                walk_tiles::<N>(src, dst, inner, near, last);
+                // SAFETY: the caller vouches for it.
+                unsafe {
+                    for_each(src.offset(i * axis.src), dst.offset(i * axis.dst), inner, visit);
+                }
             }
-            return;
         }
-        // The longer axis is the inner one, for the loop to be worth its while.
-        let (rows, row) = if last.len < TILE.min(near.len) { (last, near) } else { (near, last) };
-        for first_row in (0..rows.len).step_by(TILE) {
-            for first in (0..row.len).step_by(TILE) {
-                for r in first_row..rows.len.min(first_row + TILE) {
-                    let src = src.offset(r as isize * rows.src);
-                    let dst = dst.offset(r as isize * rows.dst);
-                    for i in first..row.len.min(first + TILE) {
-                        let item = src.offset(i as isize * row.src).cast::<[u8; N]>().read();
-                        dst.offset(i as isize * row.dst).cast::<[u8; N]>().write(item);
-                    }
+    }
+}
+
+/// Copies two axes: `near` is the one along which the source is dense, `last` at most a tile of
+/// the one along which the result is.
+///
+/// # Safety
+/// The axes must not lead out of either side.
+unsafe fn copy_plane<const N: usize>(src: *const u8, dst: *mut u8, near: Axis, last: Axis) {
+    for first in (0..near.len).step_by(TILE) {
+        let near_len = TILE.min(near.len - first);
+        // SAFETY: the caller vouches for every item of the two axes.
+        unsafe {
+            let src = src.offset(first as isize * near.src);
+            let dst = dst.offset(first as isize * near.dst);
+            let near = Axis { len: near_len, ..near };
+            // The longer axis is the inner one, for the loop to be worth its while.
+            let (rows, row) = if last.len < near.len { (last, near) } else { (near, last) };
+            for r in 0..rows.len as isize {
+                let (src, dst) = (src.offset(r * rows.src), dst.offset(r * rows.dst));
+                for i in 0..row.len as isize {
+                    let item = src.offset(i * row.src).cast::<[u8; N]>().read();
+                    dst.offset(i * row.dst).cast::<[u8; N]>().write(item);
                 }
             }
         }

@@ -123,6 +123,16 @@ AT_CALL = {
         OverflowError,
         f"flip: `vertical` must be an integer.*{2**70}",
     ),
+    "bad_argument": (
+        lambda: ndd.transpose([1], perm=[1]),
+        _errors.ArgumentError,
+        r"transpose: `perm` must name each of 1 dimensions once, got \[1\]",
+    ),
+    "bad_input": (
+        lambda: ndd.per_frame(1),
+        _errors.ArgumentError,
+        "per_frame: a single number has no dimension",
+    ),
     "batch_sizes_differ": (lambda: BATCH + ndd.batch([1]), ValueError, "1 != 2"),
     "bad_batch_size": (lambda: ndd.copy(1, batch_size=0), ValueError, "copy: `batch_size`.*0"),
     "wrong_rank": (lambda: ndd.flip([1]), ValueError, "flip.*dimensions 1 .*HWC"),
