@@ -158,6 +158,7 @@ FROM_THE_ENGINE = {
         RuntimeError,
         r"\+: .*2.*3",
     ),
+    "value": (lambda: (ndd.tensor([1]) // 0).evaluate(), ValueError, r"//: .*divided by zero"),
     "index": (lambda: IMAGE[5].evaluate(), IndexError, "index 5 .* axis 0 of length 2"),
     "ragged": (
         lambda: ndd.as_tensor(BATCH).evaluate(),
