@@ -141,6 +141,42 @@ AT_CALL = {
         ValueError,
         'flip: the layout "HW".*HWC',
     ),
+    "bad_argument": (
+        lambda: ndd.squeeze(IMAGE, axes=[7]),
+        ValueError,
+        "squeeze: `axes` needs .* got 7",
+    ),
+    "axes_given_twice": (
+        lambda: ndd.reductions.sum(IMAGE, axes=[0], axis_names="H"),
+        RuntimeError,
+        "sum: `axes` and `axis_names`",
+    ),
+    "axis_out_of_range": (
+        lambda: ndd.reductions.sum(IMAGE, axes=[3]),
+        IndexError,
+        "sum: the axis 3 .*-3 to 2",
+    ),
+    "no_such_axis": (
+        lambda: ndd.reductions.sum(IMAGE, axis_names="Q"),
+        RuntimeError,
+        "sum: `axis_names`: the axis 'Q' .*HWC",
+    ),
+    "duplicate_axis": (
+        lambda: ndd.reductions.sum(IMAGE, axes=[1, 1]),
+        ValueError,
+        "sum: duplicate axis 1",
+    ),
+    "no_axes": (lambda: ndd.normalize(IMAGE, axes=[]), RuntimeError, "normalize: `axes`"),
+    "axes_of_numbers": (
+        lambda: ndd.normalize(IMAGE, axes=[0], mean=1.0, stddev=2.0),
+        RuntimeError,
+        "normalize: .*`mean` and `stddev`",
+    ),
+    "not_shared": (
+        lambda: ndd.normalize(BATCH, batch=True, mean=BATCH),
+        RuntimeError,
+        "normalize: with `batch=True`.*`mean`",
+    ),
     "layout_length": (lambda: ndd.tensor([1], layout="HW"), ValueError, '"HW".* 2 .* 1'),
     "gpu_input_on_cpu": (
         lambda: ndd.flip(IMAGE.gpu(), device="cpu"),
@@ -174,6 +210,7 @@ FROM_THE_ENGINE = {
         RuntimeError,
         r"\+: .*2.*3",
     ),
+    "value": (lambda: (ndd.tensor([1]) // 0).evaluate(), ValueError, r"//: .*divided by zero"),
     "index": (lambda: IMAGE[5].evaluate(), IndexError, "index 5 .* axis 0 of length 2"),
     "ragged": (
         lambda: ndd.as_tensor(BATCH).evaluate(),
