@@ -101,11 +101,11 @@ impl Block {
         }
         let Some((class, _)) = class_of(self.capacity) else { return };
         let kept = CACHE.bytes.fetch_add(self.capacity, Ordering::Relaxed) + self.capacity;
-        if kept <= CACHE_LIMIT || CACHE.make_room(kept - CACHE_LIMIT, class) {
-            if let Ok(mut free) = CACHE.free[class].lock() {
-                free.push(self);
-                return;
-            }
+        if (kept <= CACHE_LIMIT || CACHE.make_room(kept - CACHE_LIMIT, class))
+            && let Ok(mut free) = CACHE.free[class].lock()
+        {
+            free.push(self);
+            return;
         }
         CACHE.bytes.fetch_sub(self.capacity, Ordering::Relaxed);
     }
