@@ -11,22 +11,41 @@ pub fn ln(x: f64) -> f64 {
         let lifted = x * (1_u64 << 54) as f64;
         return if lifted > 0.0 { ln(lifted) - 54.0 * LN_2 } else { f64::NEG_INFINITY };
     }
+    ln_of_normal(x)
+}
+
+/// The same for numbers that are neither zero nor below the normal ones; without branches, so that
+/// loops over it become vectors.
+#[inline]
+pub fn ln_of_normal(x: f64) -> f64 {
     let bits = x.to_bits();
-    let exponent = (bits >> 52) as i64 - 1023;
     let mantissa = f64::from_bits(bits & 0x000f_ffff_ffff_ffff | 0x3ff0_0000_0000_0000);
     // The mantissa between sqrt(1/2) and sqrt(2), where the series is short.
     let large = mantissa > SQRT_2;
-    let (mantissa, exponent) =
-        if large { (0.5 * mantissa, (exponent + 1) as f64) } else { (mantissa, exponent as f64) };
-    // ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 + ...)
+    let mantissa = if large { 0.5 * mantissa } else { mantissa };
+    let exponent = f64::from((bits >> 52) as i32 - 1023 + i32::from(large));
+    // ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 + ...), every other term at a time: the processor
+    // works on both sums at once.
     let s = (mantissa - 1.0) / (mantissa + 1.0);
     let square = s * s;
-    let mut sum = 1.0 / 23.0;
-    for odd in [21.0, 19.0, 17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0, 1.0] {
-        sum = sum * square + 1.0 / odd;
+    let fourth = square * square;
+    let (mut even, mut odd) = (1.0 / 21.0, 1.0 / 23.0);
+    for n in [17.0, 13.0, 9.0, 5.0, 1.0] {
+        even = even * fourth + 1.0 / n;
+        odd = odd * fourth + 1.0 / (n + 2.0);
     }
-    exponent * LN_2 + 2.0 * s * sum
+    exponent * LN_2 + 2.0 * s * (even + square * odd)
 }
+
+const INVERSE_FACTORIALS: [f64; 14] = {
+    let (mut all, mut factorial, mut n) = ([1.0; 14], 1.0, 1);
+    while n < all.len() {
+        factorial *= n as f64;
+        all[n] = 1.0 / factorial;
+        n += 1;
+    }
+    all
+};
 
 /// e to the power of `x`: zero far below, infinite far above.
 #[inline]
@@ -42,10 +61,13 @@ pub fn exp(x: f64) -> f64 {
     const LN_2_LOW: f64 = 4.749_325_039_031_672_6e-7;
     let power = (x * LOG2_E + 0.5).floor();
     let rest = (x - power * LN_2_HIGH) - power * LN_2_LOW;
-    let mut sum = 1.0;
-    for divisor in [13.0, 12.0, 11.0, 10.0, 9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0] {
-        sum = 1.0 + sum * (rest * (1.0 / divisor));
+    let square = rest * rest;
+    let (mut even, mut odd) = (INVERSE_FACTORIALS[12], INVERSE_FACTORIALS[13]);
+    for n in [10, 8, 6, 4, 2, 0] {
+        even = even * square + INVERSE_FACTORIALS[n];
+        odd = odd * square + INVERSE_FACTORIALS[n + 1];
     }
+    let sum = even + rest * odd;
     sum * f64::from_bits(((power as i64 + 1023) as u64) << 52)
 }
 

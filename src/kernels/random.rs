@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::cast::Convert;
 use super::philox::{GROUP, Source, Stream, below, fraction, short_fraction};
-use super::portable::{exp, ln, sin_cos_of_turn};
+use super::portable::{exp, ln, ln_of_normal, sin_cos_of_turn};
 use super::{Arg, BatchKernel, Entry, FromArg, Kernel, Result, Space, Work, args};
 use crate::value::{Bool, Cause, DType, Desc, Layout, Sample, Shape, extent, with_element};
 
@@ -199,14 +199,15 @@ impl Kernel for Normal {
             let place = |z: f64| -> T { (args.mean + args.stddev * z).convert() };
             for (index, out) in out.elements::<T>().chunks_mut(2 * PAIRS).enumerate() {
                 let words = args.rng.group(index as u64, out.len());
-                let (first, second) = out.split_at_mut(PAIRS.min(out.len()));
-                for lane in 0..first.len() {
+                let mut normals = [0.0; 2 * PAIRS];
+                for lane in 0..PAIRS.min(out.len()) {
                     let word = |i| words[PAIRS * i + lane];
                     let (a, b) = two_normals([word(0), word(1), word(2), word(3)]);
-                    first[lane] = place(a);
-                    if let Some(second) = second.get_mut(lane) {
-                        *second = place(b);
-                    }
+                    normals[lane] = a;
+                    normals[PAIRS + lane] = b;
+                }
+                for (o, &z) in out.iter_mut().zip(&normals) {
+                    *o = place(z);
                 }
             }
         });
@@ -218,7 +219,7 @@ impl Kernel for Normal {
 #[inline]
 fn two_normals([a, b, c, d]: [u32; 4]) -> (f64, f64) {
     // The radius is drawn from (0, 1], which has a logarithm.
-    let radius = (-2.0 * ln(1.0 - fraction(a, b))).sqrt();
+    let radius = (-2.0 * ln_of_normal(1.0 - fraction(a, b))).sqrt();
     let (sine, cosine) = sin_cos_of_turn(fraction(c, d));
     (radius * cosine, radius * sine)
 }
@@ -456,7 +457,7 @@ impl BetaShape {
     /// Whether the attempt is good, and the shares of the smaller and the larger parameter.
     #[inline]
     fn above(&self, u: f64, other: f64, lambda: f64, gamma: f64) -> (bool, f64, f64) {
-        let v = lambda * ln(u / (1.0 - u));
+        let v = lambda * ln_of_normal(u / (1.0 - u));
         let w = self.least * exp(v).min(f64::MAX);
         let z = u * u * other;
         let r = gamma * v - Self::LN_4;
@@ -477,7 +478,7 @@ impl BetaShape {
         if u < 0.5 && 0.25 * other + z - y >= k1 || u >= 0.5 && z >= k2 {
             return (false, 1.0, 1.0);
         }
-        let v = ln(u / (1.0 - u)) / self.least;
+        let v = ln_of_normal(u / (1.0 - u)) / self.least;
         let w = self.most * exp(v).min(f64::MAX / self.most.max(1.0));
         let sum = self.least + self.most;
         let accepted =
