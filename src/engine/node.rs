@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 use smallvec::SmallVec;
 
 use super::pool::Pool;
+use super::run::guarded;
 use super::value::{Handle, Meta, Value, lock};
 use crate::kernels::{Arg, ArgReader, Operator, Space, Work};
 use crate::value::{Cause, Desc, Device, Fault, Layout, Sample};
@@ -257,8 +258,9 @@ impl Node {
         };
         let Ok(inputs) = self.inputs_of(0) else { return 0 };
         let args = ArgReader::new(&self.call.args, &inputs, 0);
-        let first = kernel.result_bytes(&args, &inputs[..self.call.data_inputs]);
-        first.saturating_mul(self.tasks())
+        let first = || kernel.result_bytes(&args, &inputs[..self.call.data_inputs]);
+        // A kernel that panics over this will do so again on a worker, which reports it.
+        guarded(first).map_or(usize::MAX, |first| first.saturating_mul(self.tasks()))
     }
 
     pub fn pool(&self) -> &Arc<Pool> {
@@ -323,10 +325,10 @@ impl Node {
                 None => Block::Separate,
             };
         }
-        if let Block::Shared(first) = &*block {
-            if first.desc == desc {
-                return Ok(Space::new(desc, first.buffer().clone(), sample * bytes));
-            }
+        if let Block::Shared(first) = &*block
+            && first.desc == desc
+        {
+            return Ok(Space::new(desc, first.buffer().clone(), sample * bytes));
         }
         drop(block);
         self.count_bytes(bytes);

@@ -22,7 +22,7 @@ impl Node {
             Ok(())
         };
         let run = || self.call.device.accelerator().launch(&mut launch);
-        let outcome = quiet_panics(|| catch_unwind(AssertUnwindSafe(run)));
+        let outcome = guarded(run);
         match outcome {
             Ok(Ok(())) => {}
             Ok(Err(cause)) => return Err(self.fault(cause, sample, source)),
@@ -112,8 +112,9 @@ impl Node {
     }
 }
 
-/// A panic in a kernel becomes a fault that the user reads; the default hook would print it too.
-fn quiet_panics<R>(run: impl FnOnce() -> R) -> R {
+/// Runs a kernel. Its panic becomes a fault that the user reads; the default hook would print it
+/// too.
+pub fn guarded<R>(run: impl FnOnce() -> R) -> std::thread::Result<R> {
     use std::cell::Cell;
     use std::sync::Once;
     thread_local! {
@@ -129,7 +130,7 @@ fn quiet_panics<R>(run: impl FnOnce() -> R) -> R {
         }));
     });
     let outer = IN_KERNEL.replace(true);
-    let result = run();
+    let result = catch_unwind(AssertUnwindSafe(run));
     IN_KERNEL.set(outer);
     result
 }

@@ -65,7 +65,17 @@ def probe(define):
     return probe
 
 
-KERNELS_OF_OUR_OWN = {"largest", "moments", "move", "probe", "probe_pair", "same", "shared_moments", "stack", "subscript"}
+KERNELS_OF_OUR_OWN = {
+    "largest",
+    "moments",
+    "move",
+    "probe",
+    "probe_pair",
+    "same",
+    "shared_moments",
+    "stack",
+    "subscript",
+}
 
 
 def test_every_kernel_has_a_definition():
