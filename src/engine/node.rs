@@ -242,9 +242,10 @@ impl Node {
     /// Bytes of all inputs, which are there. Samples that are alike are asked once.
     fn input_bytes(&self) -> usize {
         let bytes = |input: &Input| {
-            let count = if input.value.meta.uniform { 1 } else { input.value.len() };
-            let listed: usize = (0..count).map(|slot| input.value.bytes(slot)).sum();
-            listed.saturating_mul(input.value.len().max(1) / count.max(1))
+            let all = input.value.len();
+            let asked = if input.value.meta.uniform { all.min(1) } else { all };
+            let listed: usize = (0..asked).map(|slot| input.value.bytes(slot)).sum();
+            listed.saturating_mul(all / asked.max(1))
         };
         self.call.inputs.iter().map(bytes).sum()
     }
