@@ -102,6 +102,7 @@ class Definition(NamedTuple):
     kernel: str
     devices: tuple[str, ...]
     random: bool = False
+    crosses: bool = False
 
 
 def operator(
@@ -111,6 +112,7 @@ def operator(
     kernel: str = "",
     devices: str = "cpu gpu",
     random: bool = False,
+    crosses: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a definition into an operator.
 
@@ -122,11 +124,14 @@ def operator(
         devices: Where it can run.
         random: Whether it draws random numbers. Then it takes an `rng`, and its kernel gets what
             to draw from under that name.
+        crosses: Whether `device` may say another place than where the input is.
     """
 
     def define(function: Callable[..., Any]) -> Callable[..., Any]:
         name = f"{namespace}.{function.__name__}" if namespace else function.__name__
-        said = Definition(tuple(layouts.split()), kernel or name, tuple(devices.split()), random)
+        said = Definition(
+            tuple(layouts.split()), kernel or name, tuple(devices.split()), random, crosses
+        )
         made = OPERATORS[name] = Operator(name, function, said)
         return made.function
 
@@ -284,7 +289,7 @@ class Operator:
         if device is not None:
             asked = to_device(device)
             assert asked is not None
-            if asked._code < 0 <= place:
+            if asked._code < 0 <= place and not self.said.crosses:
                 raise _errors.gpu_input_on_cpu(self.name)
             place = asked._code
         if place >= 0 and "gpu" not in self.said.devices:

@@ -314,3 +314,11 @@ def test_values_made_there_are_copied_or_shared_as_asked():
     assert ndd.tensor(there).torch().data_ptr() != there.torch().data_ptr()
     forced = there.to_device("gpu", force_copy=True)
     assert forced.torch().data_ptr() != there.torch().data_ptr()
+
+
+def test_copy_crosses_between_devices():
+    there = ndd.copy(IMAGE, device="gpu")
+    back = ndd.copy(there, device="cpu")
+    assert (where(there), where(back)) == ("gpu:0", "cpu")
+    np.testing.assert_array_equal(np.asarray(back), ARRAY)
+    assert not np.shares_memory(np.asarray(back), np.asarray(IMAGE))
