@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::pool::Pool;
 use super::run::guarded;
-use super::value::{Handle, Meta, Value, lock};
+use super::value::{Handle, Meta, Outcome, Value, lock};
 use crate::kernels::{Arg, ArgReader, Operator, Space, Work};
 use crate::value::{Cause, Desc, Device, Fault, Layout, Sample};
 
@@ -112,28 +112,71 @@ impl Node {
         outputs: impl IntoIterator<Item = Output>,
         pool: Arc<Pool>,
     ) -> (Arc<Node>, SmallVec<[Handle; 1]>) {
-        let mut handles = SmallVec::new();
-        let mut targets = SmallVec::new();
-        for Output { meta, samples } in outputs {
-            let handle = Value::pending(meta.clone(), samples);
-            let value = Arc::downgrade(handle.value());
-            targets.push(Target { value, meta, samples, block: Mutex::new(Block::Undecided) });
-            handles.push(handle);
+        Node::bare(call, outputs, pool).with_values()
+    }
+
+    /// Puts a call to work, and returns the values it makes. What is small and has all it needs
+    /// is done on the spot, without a node that others could wait for.
+    pub fn submit(
+        call: Call,
+        outputs: impl IntoIterator<Item = Output>,
+        pool: Arc<Pool>,
+    ) -> SmallVec<[Handle; 1]> {
+        let node = Node::bare(call, outputs, pool);
+        if node.runs_at_once() {
+            return node.run_at_once();
         }
-        let tasks = if call.operator.work.is_whole_batch() { 1 } else { call.samples };
-        let held = call.inputs.iter().map(|input| Handle::new(input.value.clone())).collect();
-        let node = Node {
+        let (node, handles) = node.with_values();
+        node.start();
+        handles
+    }
+
+    /// A node that nothing waits for yet.
+    fn bare(call: Call, outputs: impl IntoIterator<Item = Output>, pool: Arc<Pool>) -> Node {
+        let target = |Output { meta, samples }| Target {
+            value: Weak::new(),
+            meta,
+            samples,
+            block: Mutex::new(Block::Undecided),
+        };
+        Node {
             call,
-            outputs: targets,
-            held: Mutex::new(held),
+            outputs: outputs.into_iter().map(target).collect(),
+            held: Mutex::default(),
             pool,
-            missing: (0..tasks).map(|_| AtomicU32::new(1)).collect(),
-            unfinished: AtomicUsize::new(tasks),
+            missing: Box::default(),
+            unfinished: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
             started: AtomicBool::new(false),
             queued: AtomicBool::new(false),
-        };
-        (Arc::new(node), handles)
+        }
+    }
+
+    fn with_values(mut self) -> (Arc<Node>, SmallVec<[Handle; 1]>) {
+        let mut handles = SmallVec::new();
+        for target in &mut self.outputs {
+            let handle = Value::pending(target.meta.clone(), target.samples);
+            target.value = Arc::downgrade(handle.value());
+            handles.push(handle);
+        }
+        let hold = |input: &Input| Handle::new(input.value.clone());
+        self.held = Mutex::new(self.call.inputs.iter().map(hold).collect());
+        self.missing = (0..self.tasks()).map(|_| AtomicU32::new(1)).collect();
+        self.unfinished = AtomicUsize::new(self.tasks());
+        (Arc::new(self), handles)
+    }
+
+    fn run_at_once(self) -> SmallVec<[Handle; 1]> {
+        let mut rows: SmallVec<[Vec<_>; 1]> =
+            self.outputs.iter().map(|output| Vec::with_capacity(output.samples)).collect();
+        for task in 0..self.tasks() {
+            self.hand_out(task, self.compute(task), |output, _, outcome| {
+                rows[output].push(outcome)
+            });
+        }
+        self.pool.node_done(&self);
+        let values = self.outputs.into_iter().zip(rows);
+        values.map(|(output, row)| Value::settled(output.meta, row)).collect()
     }
 
     pub fn bytes(&self) -> usize {
@@ -145,7 +188,7 @@ impl Node {
     }
 
     fn tasks(&self) -> usize {
-        self.missing.len()
+        if self.call.operator.work.is_whole_batch() { 1 } else { self.call.samples }
     }
 
     /// Starts a node, and first what it needs of nodes that were put off.
@@ -350,17 +393,29 @@ impl Node {
     /// Hands the results of a task over, and returns the tasks that became ready.
     fn complete(&self, task: usize, outcomes: Outcomes) -> SmallVec<[Task; 2]> {
         let mut ready = SmallVec::new();
-        let mut fill = |output: &Target, slot: usize, outcome| {
-            if let Some(value) = output.value.upgrade() {
-                ready.extend(
-                    value.finish(slot, outcome).into_iter().filter(|t| t.node.arrived(t.index)),
-                );
+        self.hand_out(task, outcomes, |output, slot, outcome| {
+            if let Some(value) = self.outputs[output].value.upgrade() {
+                let waited = value.finish(slot, outcome).into_iter();
+                ready.extend(waited.filter(|task| task.node.arrived(task.index)));
             }
-        };
+        });
+        if self.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.pool.node_done(self);
+        }
+        ready
+    }
+
+    /// Calls `fill` with output, slot and outcome for all that a task has made.
+    fn hand_out(
+        &self,
+        task: usize,
+        outcomes: Outcomes,
+        mut fill: impl FnMut(usize, usize, Outcome),
+    ) {
         if self.call.operator.work.is_whole_batch() {
             let mut samples = outcomes.map(SmallVec::into_iter);
-            for output in &self.outputs {
-                for slot in 0..output.samples {
+            for (output, target) in self.outputs.iter().enumerate() {
+                for slot in 0..target.samples {
                     let outcome = match &mut samples {
                         Ok(samples) => samples.next().ok_or_else(|| {
                             let few = Cause::Internal("made fewer samples than promised".into());
@@ -374,19 +429,15 @@ impl Node {
         } else {
             match outcomes {
                 Ok(samples) => {
-                    for (output, sample) in self.outputs.iter().zip(samples) {
+                    for (output, sample) in samples.into_iter().enumerate() {
                         fill(output, task, Ok(sample));
                     }
                 }
                 Err(fault) => {
-                    self.outputs.iter().for_each(|o| fill(o, task, Err(fault.clone())));
+                    (0..self.outputs.len()).for_each(|o| fill(o, task, Err(fault.clone())));
                 }
             }
         }
-        if self.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.pool.node_done(self);
-        }
-        ready
     }
 }
 
@@ -400,7 +451,11 @@ impl Target {
     /// Whether the samples should lie side by side: they are alike, and somebody could tell. An
     /// intermediate that nobody holds does better with memory that goes back sample by sample.
     fn wants_block(&self) -> bool {
-        let seen = || self.value.upgrade().is_some_and(|value| value.is_read_as_a_whole());
+        // Without a value yet, it is about to be handed to the caller.
+        let seen = || match self.value.ptr_eq(&Weak::new()) {
+            true => true,
+            false => self.value.upgrade().is_some_and(|value| value.is_read_as_a_whole()),
+        };
         self.meta.uniform && self.samples > 1 && seen()
     }
 }

@@ -60,8 +60,13 @@ fn slow_copy(pool: &Arc<Pool>, input: &Handle, micros: i64) -> Handle {
     run(pool, "probe", &[input], &[Arg::Int(0), Arg::Int(micros)])
 }
 
+/// The arguments of `add`: the type it computes in, and the type of the result.
+fn in_int64() -> [Arg; 2] {
+    [(); 2].map(|()| Arg::Int(DType::I64.code().into()))
+}
+
 fn add(pool: &Arc<Pool>, left: &Handle, right: &Handle) -> Handle {
-    run(pool, "add", &[left, right], &[Arg::Int(DType::I64.code().into())])
+    run(pool, "add", &[left, right], &in_int64())
 }
 
 fn numbers(value: &Handle) -> Vec<Vec<i64>> {
@@ -182,8 +187,7 @@ fn deferred_work_waits_to_be_asked_for() {
     let start = batch(&[&[1]]);
     let mut chain = start.clone();
     for _ in 0..100_000 {
-        let (node, made) =
-            node(&pool, "add", &[&chain, &start], &[Arg::Int(DType::I64.code().into())]);
+        let (node, made) = node(&pool, "add", &[&chain, &start], &in_int64());
         made.defer(node);
         chain = made;
     }

@@ -24,7 +24,7 @@ pub struct Meta {
     pub uniform: bool,
 }
 
-type Outcome = Result<Sample, Arc<Fault>>;
+pub(super) type Outcome = Result<Sample, Arc<Fault>>;
 
 /// A row of samples, each filled once by the node that makes it.
 pub struct Value {
@@ -79,6 +79,15 @@ impl Value {
     /// A value that is there already.
     pub fn ready(meta: Meta, samples: impl IntoIterator<Item = Sample>) -> Handle {
         Handle::new(Value::new(meta, samples.into_iter().map(State::Ready), 0))
+    }
+
+    /// A value of which all is known already, failures included.
+    pub fn settled(meta: Meta, outcomes: Vec<Outcome>) -> Handle {
+        let state = |outcome| match outcome {
+            Ok(sample) => State::Ready(sample),
+            Err(fault) => State::Failed(fault),
+        };
+        Handle::new(Value::new(meta, outcomes.into_iter().map(state), 0))
     }
 
     /// A value of `count` samples that a node will fill.

@@ -151,14 +151,15 @@ impl Invocation {
             .collect::<PyResult<SmallVec<[Output; 1]>>>()?;
         let call = Call { operator, inputs: row, data_inputs, args, samples, layout, device, site };
         make_room(py, &pool.0)?;
-        let (node, handles) = Node::new(call, outputs, pool.0.clone());
         // Memory that its owner may change must be read before the call returns.
         let external = inputs.iter().any(|input| input.external);
-        if deferred && !external {
+        let handles = if deferred && !external {
+            let (node, handles) = Node::new(call, outputs, pool.0.clone());
             handles.iter().for_each(|handle| handle.defer(node.clone()));
+            handles
         } else {
-            node.start();
-        }
+            Node::submit(call, outputs, pool.0.clone())
+        };
         let mut values = Vec::with_capacity(handles.len());
         for handle in handles {
             values.push(PyValue::made_from(py, handle, batch, external)?);
