@@ -141,7 +141,8 @@ def test_shapes_are_taken_in_the_same_forms(name):
     assert_same(f"made = [{' '.join(calls)}]\n{KIND}")
 
 
-@pytest.mark.parametrize("of", ["5", "ndd.tensor([[1, 2], [3, 4], [5, 6]], layout='HW')"])
+# Without a layout: in the original, whether choices keep one differs from run to run.
+@pytest.mark.parametrize("of", ["5", "ndd.tensor([[1, 2], [3, 4], [5, 6]])"])
 def test_shapes_of_choices_are_taken_in_the_same_forms(of):
     calls = [f"ndd.random.choice({of}, {given})," for given in [*SHAPES, *LIKES]]
     assert_same(f"made = [{' '.join(calls)}]\n{KIND}")
@@ -198,7 +199,7 @@ def test_results_have_the_type_asked_for(name, types):
         "ndd.random.choice(ndd.tensor(np.int64(1))), ndd.random.choice(np.uint8(1))",
         "ndd.random.choice(np.float16([2.5, 2.5]), shape=2), ndd.random.choice([True, True])",
         "ndd.random.choice(np.zeros((3, 0)), shape=2)",
-        "ndd.random.choice(ndd.tensor([3], layout='X'), shape=2), ndd.random.choice(5, shape=0)",
+        "ndd.random.choice(ndd.tensor([3]), shape=2), ndd.random.choice(5, shape=0)",
         "ndd.random.choice(2, p=.5).dtype, ndd.random.choice(2**31).dtype",
         "ndd.random.beta(alpha=1e-30, shape=4), ndd.random.beta(alpha=1e30, beta=1e30, shape=4)",
         "ndd.random.beta(alpha=1e30, shape=4)",
