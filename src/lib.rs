@@ -1,6 +1,8 @@
-//! The native core of penstock. `value` is what flows, `engine` runs it, `kernels` is the work,
+//! The native core of penstock. `value` is what flows, `engine` runs it, `kernels` and
+//! `codecs` are the work,
 //! `py` is the border to Python.
 
+pub mod codecs;
 pub mod engine;
 pub mod kernels;
 #[cfg(feature = "python")]

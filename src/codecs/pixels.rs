@@ -1,0 +1,60 @@
+//! What all image codecs speak of: headers, pixels as they were stored, and what is wrong with a
+//! file.
+
+use crate::value::DType;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Bmp,
+    Gif,
+    Jpeg,
+    Jpeg2000,
+    Png,
+    Pnm,
+    Tiff,
+    WebP,
+}
+
+/// What a file's header tells of its (first) image, before any orientation is applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    pub format: Format,
+    pub height: usize,
+    pub width: usize,
+    /// Channels of the pixels that decoding gives: a palette counts as what it stands for.
+    pub channels: usize,
+    /// Type of the numbers that decoding gives: `U8`, `U16`, ...
+    pub dtype: DType,
+    /// As in EXIF: 1 is upright, 6 wants a quarter turn to the right, ...
+    pub orientation: u8,
+}
+
+/// What the channels of a pixel are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Color {
+    Gray,
+    GrayAlpha,
+    Rgb,
+    Rgba,
+    /// Something else, with this many channels.
+    Other(usize),
+}
+
+/// An image as it was stored: interleaved, row by row, in its own colors and type.
+pub struct Pixels {
+    pub height: usize,
+    pub width: usize,
+    pub color: Color,
+    pub data: Data,
+}
+
+pub enum Data {
+    U8(Vec<u8>),
+    U16(Vec<u16>),
+    I16(Vec<i16>),
+    F32(Vec<f32>),
+}
+
+/// Why a file can't be decoded, in words that complete "this PNG ...".
+#[derive(Clone, Debug, PartialEq)]
+pub struct Broken(pub String);
