@@ -170,7 +170,7 @@ def _gather(samples: list[Any], dtype: DType | None, copy: bool) -> tuple[Value,
                 f"All samples of a batch must be on one device, but sample {position} is "
                 "somewhere else than sample 0. Use `.cpu()` or `.gpu()`."
             )
-    return _core.gather(values, first.layout), first.layout
+    return _core.gather(values, first.layout, copy), first.layout
 
 
 def _from_numpy(array: Any, copy: bool) -> Value:

@@ -2,6 +2,7 @@
 //! submitted call that fills values; a *pool* is the threads that run (node, sample) tasks as
 //! their inputs arrive.
 
+mod alike;
 mod node;
 mod pool;
 mod process;
@@ -13,4 +14,4 @@ mod value;
 pub use node::{Call, Input, Node, Output, Pick, Task};
 pub use pool::{Pool, stand_in};
 pub use process::{epoch, fork_parent, fork_prepare, shut_down};
-pub use value::{Handle, Meta, Value};
+pub use value::{Handle, Meta, Packed, Value};

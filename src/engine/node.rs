@@ -30,7 +30,7 @@ pub struct Input {
 }
 
 impl Input {
-    fn slot(&self, sample: usize) -> usize {
+    pub(super) fn slot(&self, sample: usize) -> usize {
         match &self.pick {
             Pick::Same => sample,
             Pick::One(index) => *index,
@@ -124,7 +124,7 @@ impl Node {
     ) -> SmallVec<[Handle; 1]> {
         let node = Node::bare(call, outputs, pool);
         if node.runs_at_once() {
-            return node.run_at_once();
+            return node.run_alike().unwrap_or_else(|| node.run_at_once());
         }
         let (node, handles) = node.with_values();
         node.start();
@@ -187,7 +187,7 @@ impl Node {
         self.queued.load(Ordering::Relaxed)
     }
 
-    fn tasks(&self) -> usize {
+    pub(super) fn tasks(&self) -> usize {
         if self.call.operator.work.is_whole_batch() { 1 } else { self.call.samples }
     }
 

@@ -29,7 +29,7 @@ fn sample(numbers: &[i64]) -> Sample {
 }
 
 fn batch(rows: &[&[i64]]) -> Handle {
-    Value::ready(meta(1), rows.iter().map(|row| sample(row)))
+    Value::ready(meta(1), rows.iter().map(|row| sample(row)).collect::<Vec<_>>())
 }
 
 fn node(pool: &Arc<Pool>, kernel: &str, inputs: &[&Handle], args: &[Arg]) -> (Arc<Node>, Handle) {

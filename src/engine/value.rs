@@ -29,7 +29,7 @@ pub(super) type Outcome = Result<Sample, Arc<Fault>>;
 /// A row of samples, each filled once by the node that makes it.
 pub struct Value {
     pub meta: Meta,
-    slots: Box<[Mutex<Slot>]>,
+    samples: Samples,
     unfinished: AtomicUsize,
     /// Handles outside of the engine: as long as there is one, somebody may read any sample.
     handles: AtomicUsize,
@@ -39,6 +39,58 @@ pub struct Value {
     deferred: Mutex<Option<Arc<Node>>>,
     finished: (Mutex<()>, Condvar),
     epoch: u32,
+}
+
+enum Samples {
+    Slots(Box<[Mutex<Slot>]>),
+    /// All are there, described alike, and follow the first one in memory. For tiny samples, a
+    /// slot for each would cost more than the work on them.
+    Packed(Packed),
+}
+
+/// Samples that follow one another in memory.
+pub struct Packed {
+    first: Sample,
+    count: usize,
+}
+
+impl Packed {
+    /// Samples that are contiguous, came from nowhere in particular, and are all in `first`'s
+    /// buffer.
+    pub fn new(first: Sample, count: usize) -> Packed {
+        assert!(first.is_contiguous() && first.source.is_none());
+        let packed = Packed { first, count };
+        if count > 0 {
+            packed.get(count - 1);
+        }
+        packed
+    }
+
+    /// Samples that happen to lie so.
+    fn of(samples: &[Sample]) -> Option<Packed> {
+        let [first, _, ..] = samples else { return None };
+        let bytes = first.desc.bytes();
+        let follow = |(index, sample): (usize, &Sample)| {
+            sample.is_contiguous()
+                && sample.source.is_none()
+                && Arc::ptr_eq(sample.buffer(), first.buffer())
+                && sample.offset() == first.offset() + index * bytes
+                && sample.desc == first.desc
+        };
+        let all = samples.iter().enumerate().all(follow);
+        all.then(|| Packed::new(first.clone(), samples.len()))
+    }
+
+    pub fn get(&self, index: usize) -> Sample {
+        let mut sample = self.first.clone();
+        self.load(index, &mut sample);
+        sample
+    }
+
+    /// Makes `sample`, which is one of these, the one at `index`.
+    pub fn load(&self, index: usize, sample: &mut Sample) {
+        sample.move_to(self.first.offset() + index * self.first.desc.bytes());
+    }
 }
 
 struct Slot {
@@ -64,9 +116,14 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Value {
     fn new(meta: Meta, states: impl Iterator<Item = State>, unfinished: usize) -> Arc<Value> {
+        let slots = states.map(|state| Mutex::new(Slot { state, readers: 0 })).collect();
+        Value::of(meta, Samples::Slots(slots), unfinished)
+    }
+
+    fn of(meta: Meta, samples: Samples, unfinished: usize) -> Arc<Value> {
         Arc::new(Value {
             meta,
-            slots: states.map(|state| Mutex::new(Slot { state, readers: 0 })).collect(),
+            samples,
             unfinished: AtomicUsize::new(unfinished),
             handles: AtomicUsize::new(0),
             gathered: AtomicBool::new(false),
@@ -77,8 +134,17 @@ impl Value {
     }
 
     /// A value that is there already.
-    pub fn ready(meta: Meta, samples: impl IntoIterator<Item = Sample>) -> Handle {
-        Handle::new(Value::new(meta, samples.into_iter().map(State::Ready), 0))
+    pub fn ready(meta: Meta, samples: impl Into<Vec<Sample>>) -> Handle {
+        let samples = samples.into();
+        match Packed::of(&samples) {
+            Some(packed) => Value::packed(meta, packed),
+            None => Handle::new(Value::new(meta, samples.into_iter().map(State::Ready), 0)),
+        }
+    }
+
+    /// A value that is there already, as one block.
+    pub fn packed(meta: Meta, packed: Packed) -> Handle {
+        Handle::new(Value::of(meta, Samples::Packed(packed), 0))
     }
 
     /// A value of which all is known already, failures included.
@@ -97,11 +163,29 @@ impl Value {
     }
 
     pub fn len(&self) -> usize {
-        self.slots.len()
+        match &self.samples {
+            Samples::Slots(slots) => slots.len(),
+            Samples::Packed(packed) => packed.count,
+        }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.len() == 0
+    }
+
+    pub fn as_packed(&self) -> Option<&Packed> {
+        match &self.samples {
+            Samples::Slots(_) => None,
+            Samples::Packed(packed) => Some(packed),
+        }
+    }
+
+    /// The slots, none where the samples are packed: those are there and stay there.
+    fn slots(&self) -> &[Mutex<Slot>] {
+        match &self.samples {
+            Samples::Slots(slots) => slots,
+            Samples::Packed(_) => &[],
+        }
     }
 
     /// Puts the making of this value off until [`Value::demand`].
@@ -136,7 +220,13 @@ impl Value {
 
     /// What became of a sample; `None` when it is not there yet.
     pub fn peek(&self, index: usize) -> Option<Outcome> {
-        match &lock(self.slots.get(index)?).state {
+        let slots = match &self.samples {
+            Samples::Slots(slots) => slots,
+            Samples::Packed(packed) => {
+                return (index < packed.count).then(|| Ok(packed.get(index)));
+            }
+        };
+        match &lock(slots.get(index)?).state {
             State::Pending(_) => None,
             State::Ready(sample) => Some(Ok(sample.clone())),
             State::Failed(fault) => Some(Err(fault.clone())),
@@ -152,16 +242,20 @@ impl Value {
 
     /// Bytes of a sample that is there.
     pub fn bytes(&self, index: usize) -> usize {
-        match &lock(&self.slots[index]).state {
-            State::Ready(sample) => sample.desc.bytes(),
-            _ => 0,
+        match &self.samples {
+            Samples::Packed(packed) => packed.first.desc.bytes(),
+            Samples::Slots(slots) => match &lock(&slots[index]).state {
+                State::Ready(sample) => sample.desc.bytes(),
+                _ => 0,
+            },
         }
     }
 
     /// Announces a reader of the sample, and takes its task if it has to wait. Each call needs
     /// one [`Value::release`].
     pub fn subscribe(&self, index: usize, task: impl FnOnce() -> Task) {
-        let mut slot = lock(&self.slots[index]);
+        let Some(slot) = self.slots().get(index) else { return };
+        let mut slot = lock(slot);
         slot.readers += 1;
         if let State::Pending(waiting) = &mut slot.state {
             waiting.push(task());
@@ -170,7 +264,8 @@ impl Value {
 
     /// One reader is done with the sample. Memory that nobody else can read goes back at once.
     pub fn release(&self, index: usize) {
-        let mut slot = lock(&self.slots[index]);
+        let Some(slot) = self.slots().get(index) else { return };
+        let mut slot = lock(slot);
         slot.readers -= 1;
         let spent = self.spend(&mut slot);
         drop(slot);
@@ -186,7 +281,8 @@ impl Value {
 
     /// Fills a sample, and returns the tasks that waited for it.
     pub fn finish(&self, index: usize, outcome: Outcome) -> SmallVec<[Task; 1]> {
-        let mut slot = lock(&self.slots[index]);
+        let Some(slot) = self.slots().get(index) else { return SmallVec::new() };
+        let mut slot = lock(slot);
         let State::Pending(waiting) = &mut slot.state else {
             return SmallVec::new();
         };
@@ -227,7 +323,7 @@ impl Value {
 
     /// The first fault in sample order.
     pub fn fault(&self) -> Option<Arc<Fault>> {
-        (0..self.len()).find_map(|index| match &lock(&self.slots[index]).state {
+        self.slots().iter().find_map(|slot| match &lock(slot).state {
             State::Failed(fault) => Some(fault.clone()),
             _ => None,
         })
@@ -276,7 +372,7 @@ impl Drop for Handle {
         let last = self.0.handles.fetch_sub(1, Ordering::AcqRel) == 1;
         // The engine still holds it: let go of what is there and has no reader.
         if last && Arc::strong_count(&self.0) > 1 && self.0.epoch == epoch() {
-            for slot in &self.0.slots {
+            for slot in self.0.slots() {
                 let mut slot = lock(slot);
                 let spent = self.0.spend(&mut slot);
                 drop(slot);

@@ -16,6 +16,7 @@ args! {
 impl Kernel for Cast {
     type Args = CastArgs;
     const SHAPED_BY_ARGS: bool = false;
+    const STACKS: bool = true;
 
     fn output(args: &CastArgs, inputs: &[&Desc]) -> Result<Desc> {
         Ok(Desc { dtype: args.dtype, ..inputs[0].clone() })

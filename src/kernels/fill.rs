@@ -65,6 +65,7 @@ args! {
 impl Kernel for ConstantLike {
     type Args = ConstantLikeArgs;
     const SHAPED_BY_ARGS: bool = false;
+    const STACKS: bool = true;
 
     fn output(args: &ConstantLikeArgs, inputs: &[&Desc]) -> Result<Desc> {
         Ok(Desc { dtype: args.dtype.unwrap_or(inputs[0].dtype), ..inputs[0].clone() })

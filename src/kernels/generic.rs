@@ -74,6 +74,7 @@ pub struct Copy;
 impl Kernel for Copy {
     type Args = ();
     const SHAPED_BY_ARGS: bool = false;
+    const STACKS: bool = true;
 
     fn output(_: &(), inputs: &[&Desc]) -> Result<Desc> {
         Ok(inputs[0].clone())

@@ -14,6 +14,7 @@ args! {
 impl Kernel for Flip {
     type Args = FlipArgs;
     const SHAPED_BY_ARGS: bool = false;
+    const STACKS: bool = true;
 
     fn output(_: &FlipArgs, inputs: &[&Desc]) -> Result<Desc> {
         Ok(inputs[0].clone())

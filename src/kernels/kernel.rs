@@ -7,8 +7,9 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use super::Result;
+use super::alike::{Alike, Lie};
 use super::args::{Arg, ArgReader, FromArgs};
-use crate::value::{Buffer, Desc, Element, Sample};
+use crate::value::{Buffer, Desc, Element, Sample, fits};
 
 /// One operator on one sample. Pure: no Python, no globals, no threads of its own.
 pub trait Kernel: Send + Sync + 'static {
@@ -20,6 +21,8 @@ pub trait Kernel: Send + Sync + 'static {
     const SHAPED_BY_ARGS: bool = true;
     /// Outputs are mostly alike, however the inputs differ.
     const EVENS_OUT: bool = false;
+    /// On samples stacked along a new first axis, `run` makes the stack of the results.
+    const STACKS: bool = false;
     /// What `run` will write. The engine allocates from it, so it must be exact.
     fn output(args: &Self::Args, inputs: &[&Desc]) -> Result<Desc>;
     /// Writes all of `out`. Inputs are contiguous.
@@ -45,9 +48,15 @@ pub struct Space {
 impl Space {
     /// The caller hands out each byte of `buffer` to one space at most.
     pub fn new(desc: Desc, buffer: Arc<Buffer>, offset: usize) -> Space {
-        assert!(offset.checked_add(desc.bytes()).is_some_and(|end| end <= buffer.len()));
-        assert!((buffer.as_ptr() as usize + offset).is_multiple_of(desc.dtype.size()));
+        assert!(fits(&desc, &buffer, offset));
         Space { desc, buffer, offset }
+    }
+
+    /// Makes this the place, described alike, at another byte of the same buffer. The caller has
+    /// the whole buffer to itself.
+    fn move_to(&mut self, offset: usize) {
+        assert!(fits(&self.desc, &self.buffer, offset));
+        self.offset = offset;
     }
 
     pub fn buffer(&self) -> &Arc<Buffer> {
@@ -89,6 +98,36 @@ pub trait SampleKernel: Send + Sync {
         inputs: &[Sample],
         allocate: &Allocate<'_>,
     ) -> Result<SmallVec<[Sample; 1]>>;
+
+    /// Runs on samples whose inputs are described alike, into one block, and returns the first
+    /// result, which the others follow. `None` says that they have to be taken one by one; it has
+    /// no say about faults, since every sample can then fail on its own.
+    fn run_alike(&self, alike: &mut Alike<'_>) -> Option<Sample> {
+        let first = self.run(&alike.reader(0), alike.data(), alike.allocate).ok()?;
+        let [first] = &first[..] else { return None };
+        let bytes = first.desc.bytes();
+        let follow = |sample: &Sample, index: usize| {
+            sample.is_contiguous()
+                && Arc::ptr_eq(sample.buffer(), first.buffer())
+                && sample.offset() == first.offset() + index * bytes
+                && sample.desc == first.desc
+        };
+        if self.is_view() && alike.lie[0] == Lie::Packed && !alike.args_vary() {
+            let input = &alike.data()[0];
+            let same = Arc::ptr_eq(input.buffer(), first.buffer())
+                && input.offset() == first.offset()
+                && input.desc.bytes() == bytes;
+            return same.then(|| first.clone());
+        }
+        for index in 1..alike.count {
+            alike.load(index)?;
+            let made = self.run(&alike.reader(index), alike.data(), alike.allocate).ok()?;
+            if !made.first().is_some_and(|sample| follow(sample, index)) {
+                return None;
+            }
+        }
+        Some(first.clone())
+    }
 
     fn is_cheap(&self) -> bool {
         true
@@ -216,6 +255,37 @@ impl<K: Kernel> SampleKernel for One<K> {
         let mut out = allocate(0, K::output(&args, &descs(&inputs))?)?;
         K::run(&args, &inputs, &mut out)?;
         Ok(smallvec![out.into_sample()?])
+    }
+
+    fn run_alike(&self, alike: &mut Alike<'_>) -> Option<Sample> {
+        let mut args = K::Args::from_args(&alike.reader(0)).ok()?;
+        let desc = K::output(&args, &descs(alike.data())).ok()?;
+        let mut out = (alike.allocate)(0, desc.clone()).ok()?;
+        let bytes = desc.bytes();
+        if out.offset != 0 || out.buffer.len() < bytes * alike.count {
+            return None;
+        }
+        if K::STACKS
+            && let Some(inputs) = alike.stacked(desc.ndim())
+        {
+            let stack = out.desc.stack(alike.count)?;
+            K::run(&args, &inputs, &mut Space::new(stack, out.buffer.clone(), 0)).ok()?;
+            return out.into_sample().ok();
+        }
+        for index in 0..alike.count {
+            if index > 0 {
+                alike.load(index)?;
+                out.move_to(index * bytes);
+                if alike.args_vary() {
+                    args = K::Args::from_args(&alike.reader(index)).ok()?;
+                    let again = K::output(&args, &descs(alike.data())).ok()?;
+                    (again == desc).then_some(())?;
+                }
+            }
+            K::run(&args, alike.data(), &mut out).ok()?;
+        }
+        out.move_to(0);
+        out.into_sample().ok()
     }
 
     fn is_cheap(&self) -> bool {

@@ -21,6 +21,7 @@ args! {
 impl Kernel for LookupTable {
     type Args = LookupTableArgs;
     const SHAPED_BY_ARGS: bool = false;
+    const STACKS: bool = true;
 
     fn output(args: &LookupTableArgs, inputs: &[&Desc]) -> Result<Desc> {
         if matches!(inputs[0].dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64) {

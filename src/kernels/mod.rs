@@ -1,5 +1,6 @@
 //! What operators do to samples. One file per family; each has its table of kernels.
 
+mod alike;
 mod args;
 mod cast;
 mod coordinates;
@@ -21,6 +22,7 @@ mod registry;
 mod sequence;
 mod shape;
 
+pub use alike::{Alike, Lie};
 pub(crate) use args::args;
 pub use args::{Arg, ArgReader, FromArg, FromArgs};
 pub use kernel::{Allocate, BatchKernel, Entry, Kernel, ManyKernel, SampleKernel, Space, Work};

@@ -10,7 +10,7 @@ use pyo3::types::{PyBool, PyBytes, PyMemoryView};
 
 use super::submit::parse_layout;
 use super::value::PyValue;
-use crate::engine::{Meta, Value};
+use crate::engine::{Meta, Packed, Value};
 use crate::value::{Buffer, Cause, DType, Desc, Device, Sample, Shape, Strides, extent};
 
 /// Above this many bytes a copy is made without the GIL.
@@ -191,13 +191,45 @@ pub fn scalar(value: &Bound<'_, PyAny>) -> PyResult<PyValue> {
     ready(value.py(), sample, false)
 }
 
-/// Single samples as one batch; nothing is copied. All must be of one element type.
+/// Up to this many bytes, samples that the library owns are copied into one block: calls on them
+/// then cost less than the copy.
+const PACKED_BYTES: usize = 32 << 10;
+
+/// A copy of samples that are alike in one block. `None` when they are not, or are not small.
+fn packed(samples: &[Sample]) -> Option<Packed> {
+    let first = samples.first()?;
+    let bytes = first.desc.bytes();
+    let own = |sample: &Sample| {
+        sample.desc == first.desc
+            && sample.is_contiguous()
+            && sample.source.is_none()
+            && !sample.buffer().mutable_outside()
+    };
+    let total = bytes.checked_mul(samples.len()).filter(|&total| total <= PACKED_BYTES)?;
+    if samples.len() < 2 || !samples.iter().all(own) {
+        return None;
+    }
+    let buffer = Buffer::new(total).ok()?;
+    for (index, sample) in samples.iter().enumerate() {
+        let bytes = sample.elements_as_bytes();
+        // SAFETY: the buffer is new, and has room for all samples one after the other.
+        unsafe {
+            let place = buffer.as_ptr().add(index * bytes.len());
+            place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+    }
+    Some(Packed::new(Sample::new(first.desc.clone(), buffer, 0).ok()?, samples.len()))
+}
+
+/// Single samples as one batch. All must be of one element type. Nothing is copied, unless `pack`
+/// says that small samples may be.
 #[pyfunction]
-#[pyo3(signature = (values, layout=None))]
+#[pyo3(signature = (values, layout=None, pack=false))]
 pub fn gather(
     py: Python<'_>,
     values: Vec<PyRef<'_, PyValue>>,
     layout: Option<&str>,
+    pack: bool,
 ) -> PyResult<PyValue> {
     let layout = parse_layout(layout)?;
     let mut samples = Vec::with_capacity(values.len());
@@ -214,7 +246,10 @@ pub fn gather(
         device: values[0].handle.meta.device,
         uniform: samples.iter().all(|sample| sample.desc.shape == first.desc.shape),
     };
-    Ok(PyValue::new(Value::ready(meta, samples), true))
+    Ok(match pack.then(|| packed(&samples)).flatten() {
+        Some(packed) => PyValue::new(Value::packed(meta, packed), true),
+        None => PyValue::new(Value::ready(meta, samples), true),
+    })
 }
 
 /// A batch of no samples.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::buffer::Buffer;
 use super::dtype::{DType, Element};
@@ -33,12 +33,30 @@ pub fn contiguous_strides(shape: &[usize], itemsize: usize) -> Strides {
     strides
 }
 
+/// Whether this can lie, in row-major order and aligned, at `offset` of `buffer`.
+pub fn fits(desc: &Desc, buffer: &Buffer, offset: usize) -> bool {
+    let end = extent(&desc.shape)
+        .and_then(|n| n.checked_mul(desc.dtype.size()))
+        .and_then(|bytes| bytes.checked_add(offset));
+    let aligned = (buffer.as_ptr() as usize + offset).is_multiple_of(desc.dtype.size());
+    end.is_some_and(|end| end <= buffer.len()) && aligned
+}
+
 /// What a sample holds, without the data.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct Desc {
     pub dtype: DType,
     pub shape: Shape,
     pub layout: Layout,
+}
+
+impl Clone for Desc {
+    fn clone(&self) -> Desc {
+        // A small vector's own `clone` goes element by element, which is slow for what is done to
+        // every sample.
+        let shape = SmallVec::from_slice(&self.shape);
+        Desc { dtype: self.dtype, shape, layout: self.layout }
+    }
 }
 
 impl Desc {
@@ -56,6 +74,18 @@ impl Desc {
 
     pub fn ndim(&self) -> usize {
         self.shape.len()
+    }
+
+    /// `count` of these along a new first axis. `None` when that has no layout, or is too large.
+    pub fn stack(&self, count: usize) -> Option<Desc> {
+        let mut shape: Shape = smallvec![count];
+        shape.extend_from_slice(&self.shape);
+        extent(&shape)?;
+        let layout = match self.layout.is_empty() {
+            true => self.layout,
+            false => Layout::new(&format!("N{}", self.layout.as_str()))?,
+        };
+        Some(Desc { dtype: self.dtype, shape, layout })
     }
 }
 
@@ -76,11 +106,7 @@ impl Sample {
     /// A contiguous sample at `offset` of `buffer`. `Err` when it does not fit in there, or when
     /// its elements would not be aligned.
     pub fn new(desc: Desc, buffer: Arc<Buffer>, offset: usize) -> Result<Sample, Cause> {
-        let end = extent(&desc.shape)
-            .and_then(|n| n.checked_mul(desc.dtype.size()))
-            .and_then(|bytes| bytes.checked_add(offset));
-        let aligned = (buffer.as_ptr() as usize + offset).is_multiple_of(desc.dtype.size());
-        if end.is_none_or(|end| end > buffer.len()) || !aligned {
+        if !fits(&desc, &buffer, offset) {
             return Err(Cause::Internal(format!("{desc:?} does not fit its buffer at {offset}")));
         }
         Ok(Sample { desc, buffer, offset, strides: None, source: None })
@@ -151,6 +177,13 @@ impl Sample {
         let mut made = Sample::new(desc, sample.buffer, sample.offset)?;
         made.source = sample.source;
         Ok(made)
+    }
+
+    /// Makes this the sample that lies, described alike, at another byte of the same buffer.
+    pub fn move_to(&mut self, offset: usize) {
+        assert!(self.strides.is_none());
+        assert!(fits(&self.desc, &self.buffer, offset));
+        self.offset = offset;
     }
 
     pub fn buffer(&self) -> &Arc<Buffer> {

@@ -31,6 +31,7 @@ pub struct Compare<R>(PhantomData<R>);
 impl<R: Relation> Kernel for Compare<R> {
     type Args = Types;
     const SHAPED_BY_ARGS: bool = false;
+    const STACKS: bool = true;
 
     fn output(types: &Types, inputs: &[&Desc]) -> Result<Desc> {
         super::output(types, inputs)

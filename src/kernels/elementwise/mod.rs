@@ -217,6 +217,7 @@ macro_rules! kernel {
         impl $crate::kernels::Kernel for $op {
             type Args = super::Types;
             const SHAPED_BY_ARGS: bool = false;
+            const STACKS: bool = true;
 
             fn output(
                 types: &super::Types,
