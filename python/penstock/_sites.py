@@ -44,9 +44,13 @@ def find(number: int) -> Site:
 
 
 def after_fork() -> None:
-    """In a forked child: another thread of the parent may have held the lock."""
-    global _lock
+    """In a forked child: another thread of the parent may have held the locks.
+
+    Without a GIL, the dictionary has a lock of its own too, so that a new one is begun.
+    """
+    global _lock, _numbers
     _lock = threading.Lock()
+    _numbers = {}
 
 
 def _add(key: tuple[str, int, str]) -> int:
