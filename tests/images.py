@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image
+
+JPEGS = Path(__file__).parent / "data" / "jpeg"
+"""JPEGs that Pillow can't write, made with libjpeg-turbo."""
 
 
 def photograph(height: int, width: int, channels: int = 3, seed: int = 0) -> np.ndarray:
@@ -47,3 +51,35 @@ def by_pillow(file: np.ndarray, mode: str | None = None) -> np.ndarray:
     """What Pillow makes of a file."""
     image = Image.open(io.BytesIO(file.tobytes()))
     return np.asarray(image if mode is None else image.convert(mode))
+
+
+def corpus() -> dict[str, bytes]:
+    """Small files of every format and kind that there is, by name."""
+    picture = photograph(24, 37)
+    gray, alpha = picture[..., :1], np.dstack([picture, picture[..., :1]])
+    made = {
+        "baseline": encoded(picture, quality=80),
+        "4:4:4": encoded(picture, quality=80, subsampling=0),
+        "progressive": encoded(picture, quality=80, progressive=True),
+        "gray": encoded(gray, quality=80),
+        "cmyk": encoded(alpha, mode="CMYK", quality=80),
+        "restarts": encoded(picture, quality=80, restart_marker_blocks=1),
+        "turned": turned(6, picture),
+        "png": encoded(picture, "PNG"),
+        "png gray": encoded(gray, "PNG"),
+        "png alpha": encoded(alpha, "PNG"),
+        "bmp": encoded(picture, "BMP"),
+        "gif": encoded(gray, "GIF"),
+        "ppm": encoded(picture, "PPM"),
+        "pgm": encoded(gray, "PPM"),
+        "tiff": encoded(picture, "TIFF"),
+        "tiff lzw": encoded(picture, "TIFF", compression="tiff_lzw"),
+        "tiff deflate": encoded(alpha, "TIFF", compression="tiff_adobe_deflate"),
+        "webp": encoded(picture, "WEBP", quality=80),
+        "webp lossless": encoded(alpha, "WEBP", lossless=True),
+        "jpeg 2000": encoded(picture, "JPEG2000"),
+    }
+    files = {name: file.tobytes() for name, file in made.items()}
+    for path in sorted(JPEGS.glob("*.jpg")):
+        files[path.stem] = path.read_bytes()
+    return files

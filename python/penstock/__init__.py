@@ -52,6 +52,7 @@ from penstock._threads import set_num_threads as set_num_threads
 
 if TYPE_CHECKING:
     from penstock import decoders as decoders
+    from penstock import experimental as experimental
     from penstock import random as random
     from penstock._batch import Batch as Batch
     from penstock._batch import as_batch as as_batch
@@ -94,7 +95,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Modules of operators, such as `penstock.math`, which load on first use.
-_NAMESPACES = ("decoders", "math", "random", "reductions", "transforms")
+_NAMESPACES = ("decoders", "experimental", "math", "random", "reductions", "transforms")
 
 # Names that load on first use, by the module that has them.
 _LAZY = {

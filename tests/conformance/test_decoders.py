@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import penstock as ndd
-from tests.conformance.on_purpose import Differs, assert_refused
-from tests.conformance.oracle import assert_same
-from tests.images import by_pillow, encoded, photograph, turned
+from tests.conformance.on_purpose import Differs
+from tests.conformance.oracle import assert_same, oracle, ours
+from tests.images import JPEGS, by_pillow, encoded, photograph, turned
 
 PICTURE = photograph(93, 131)
 JPEG = encoded(PICTURE, quality=90)
@@ -30,6 +30,10 @@ FILES = {
     "a row": encoded(PICTURE[:1]),
     "a column": encoded(PICTURE[:, :1]),
     "odd": encoded(PICTURE[:17, :33], quality=90, subsampling=2),
+    **{
+        kind: np.fromfile(JPEGS / f"{kind}.jpg", np.uint8)
+        for kind in ("440", "411", "441", "arithmetic", "arithmetic-progressive", "lossless")
+    },
     "trailing": np.append(JPEG, np.zeros(20, np.uint8)),
     "extraneous": np.insert(JPEG, len(JPEG) - 2, np.zeros(20, np.uint8)),
 }
@@ -46,9 +50,6 @@ def test_every_kind_of_jpeg_has_the_same_pixels(file):
 @each_file
 def test_pixels_are_those_of_pillow(file):
     assert np.array_equal(np.asarray(ndd.decoders.image(file)), by_pillow(file, "RGB"))
-    gray = np.asarray(ndd.decoders.image(file, output_type=ndd.types.GRAY))
-    # libjpeg has its own gray: luma, as it is stored.
-    assert np.array_equal(gray[..., 0], by_pillow(file, "L") if gray.size < 2 else gray[..., 0])
 
 
 @pytest.mark.parametrize("colors", COLORS)
@@ -61,9 +62,9 @@ def test_colors(kind, colors):
 @pytest.mark.parametrize("colors", COLORS)
 @pytest.mark.parametrize("file", [CMYK, YCCK], ids=["CMYK", "YCCK"])
 def test_ink(file, colors):
-    # The original's gray is cut off here and there by one.
+    # The original's weights of gray differ a little here; one pixel in a thousand is off by one.
     source = f"ndd.decoders.image(ndd.tensor(x), output_type=types.{colors})"
-    assert_same(source, x=file)
+    assert_same(source, tol=1 if colors == "GRAY" else None, x=file)
 
 
 @pytest.mark.parametrize("kind", ["4:4:4", "4:2:0"])
@@ -71,15 +72,23 @@ def test_any_data_is_what_is_stored(kind):
     assert_same("ndd.decoders.image(ndd.tensor(x), output_type=types.ANY_DATA)", x=FILES[kind])
 
 
+# Chroma is worked out in floats of 32 bits, whose last bit may differ.
+CHROMA = {
+    "uint8": None,
+    "int8": 1,
+    "uint16": 1,
+    "int16": 1,
+    "uint32": 1024,
+    "int32": 512,
+    "float32": 1e-6,
+}
+
+
 @pytest.mark.parametrize("colors", COLORS)
-@pytest.mark.parametrize(
-    "dtype", ["uint8", "int8", "uint16", "int16", "uint32", "int32", "float32"]
-)
+@pytest.mark.parametrize("dtype", CHROMA)
 def test_types(dtype, colors):
     source = f"ndd.decoders.image(ndd.tensor(x), dtype=ndd.{dtype}, output_type=types.{colors})"
-    # Chroma is worked out in floats: where it is rounded, the last bit may differ.
-    tolerance = {"rtol": 1e-5, "atol": 1 if dtype != "float32" else 1e-6}
-    assert_same(source, x=JPEG, **(tolerance if colors == "YCbCr" else {}))
+    assert_same(source, tol=CHROMA[dtype] if colors == "YCbCr" else None, x=JPEG)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -109,9 +118,8 @@ def test_batches_of_one_size():
     assert_same("ndd.decoders.image(ndd.batch([a, b, a]))", a=JPEG, b=FILES["progressive"])
 
 
-@pytest.mark.parametrize("view", ["x.view(np.int8)", "np.repeat(x, 2)[::2]"])
-def test_bytes_may_be_signed_or_strided(view):
-    assert_same(f"ndd.decoders.image({view})", x=JPEG)
+def test_bytes_may_be_signed():
+    assert_same("ndd.decoders.image(x.view(np.int8))", x=JPEG)
 
 
 @pytest.mark.parametrize(
@@ -177,9 +185,8 @@ def test_windows_may_differ_from_sample_to_sample():
         starts = ndd.batch([np.int32([1, 2]), np.int32([0, 0]), np.int32([100, 3])])
         (
             ndd.decoders.image_crop(x, crop=sizes),
-            ndd.decoders.image_crop(
-                x, crop_h=ndd.batch([1.0, 2.0, 3.0]), crop_w=5, crop_pos_y=ndd.batch([0.0, 0.5, 1.0])
-            ),
+            ndd.decoders.image_crop(x, crop_h=ndd.batch([1.0, 2.0, 3.0]), crop_w=5),
+            ndd.decoders.image_crop(x, crop=[5, 5], crop_pos_y=ndd.batch([0.0, 0.5, 1.0])),
             ndd.decoders.image_slice(x, start=starts, shape=[7, 8]),
             ndd.decoders.image_slice(x, starts, ndd.batch([np.int32([3, 4])] * 3)),
         )
@@ -258,7 +265,6 @@ def test_what_makes_no_sense_is_refused(call):
         "x, image_type=types.GRAY",
         "x, image_type=types.BGR",
         "x, image_type=types.ANY_DATA",
-        "x, image_type=17",
         "x[:20]",
         "x[:0]",
         "x[: len(x) // 2]",
@@ -269,13 +275,92 @@ def test_peek_image_shape(kind, call):
     assert_same(f"ndd.peek_image_shape({call})", x=FILES[kind])
 
 
-def test_a_bad_sample_is_the_only_one():
-    source = """
-        images = ndd.decoders.image(ndd.batch([a, b, a]))
-        [images.tensors[0], images.tensors[2]]
+WINDOWS = [
+    "",
+    "random_area=[0.5, 0.9], num_attempts=1",
+    "random_area=0.3, random_aspect_ratio=2",
+    "num_attempts=0",
+]
+
+
+@pytest.mark.parametrize("shape", [(60, 80), (100, 10), (2, 3)], ids=str)
+@pytest.mark.parametrize("arguments", WINDOWS)
+def test_random_windows_are_distributed_alike(arguments, shape):
+    y, x = np.mgrid[: shape[0], : shape[1]]
+    # Pixels that tell where they are.
+    file = encoded(
+        np.dstack([x, y, 0 * x]).astype(np.uint8), quality=100, subsampling=0, keep_rgb=True
+    )
+    source = f"""
+        crops = ndd.decoders.image_random_crop(
+            ndd.batch([x] * 600), rng=ndd.random.RNG(11), {arguments}
+        )
+        [(*crop.shape[:2], *np.array(crop)[0, 0, :2].tolist()) for crop in crops]
     """
-    made = assert_same
-    file = JPEG[: len(JPEG) // 2]
-    images = ndd.decoders.image(ndd.batch([JPEG, file, JPEG]))
-    assert np.array_equal(np.asarray(images.tensors[2]), by_pillow(JPEG))
-    assert source and made
+    theirs, mine = (np.array(side.run(source, x=file)) for side in (oracle, ours))
+    assert theirs.shape == mine.shape == (600, 4)
+    for name, a, b in zip(("height", "width", "x", "y"), theirs.T, mine.T, strict=True):
+        # Kolmogorov and Smirnov: the distance of two draws of 600 is above 0.13 once in 10 000.
+        places = np.union1d(a, b)
+        below = [np.searchsorted(np.sort(c), places, "right") / 600 for c in (a, b)]
+        assert abs(below[0] - below[1]).max() < 0.13, name
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["random_area=[0.9, 0.1]", "random_area=[1.0, 2.0, 3.0]", "random_aspect_ratio=[2, 1]"],
+)
+def test_ranges_of_random_windows_are_in_order(arguments):
+    assert_same(f"ndd.decoders.image_random_crop(x, {arguments}).evaluate()", x=JPEG)
+
+
+TINY = f"np.frombuffer(bytes.fromhex('{FILES['one pixel'].tobytes().hex()}'), np.uint8)"
+GRAY = f"np.frombuffer(bytes.fromhex('{encoded(PICTURE[:2, :2, :1]).tobytes().hex()}'), np.uint8)"
+INK = f"np.frombuffer(bytes.fromhex('{CMYK.tobytes().hex()}'), np.uint8)"
+
+ON_PURPOSE = {
+    "strided bytes": Differs(
+        f"ndd.decoders.image(np.repeat({TINY}, 2)[::2])",
+        f"ndd.decoders.image({TINY})",
+        "any bytes will do",
+    ),
+    "float64": Differs(
+        f"ndd.decoders.image({TINY}, dtype=ndd.float64)",
+        f"ndd.cast(ndd.decoders.image({TINY}, dtype=ndd.float32), dtype=ndd.float64)",
+        "more types",
+    ),
+    "unknown colors": Differs(
+        f"ndd.peek_image_shape({TINY}, image_type=17)", "RuntimeError", "there is no such type"
+    ),
+    "any gray": Differs(
+        f"ndd.decoders.image({GRAY}, output_type=types.ANY_DATA)",
+        f"ndd.decoders.image({GRAY}, output_type=types.GRAY)",
+        "the original crashes",
+        ask=False,
+    ),
+    "any ink": Differs(
+        f"ndd.decoders.image({INK}, output_type=types.ANY_DATA).shape",
+        "(93, 131, 4)",
+        "what is stored can be had",
+    ),
+    "a string": Differs(
+        f"ndd.decoders.image({TINY}, output_type='RGB')", "TypeError", "constants are integers"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ON_PURPOSE.values(), ids=ON_PURPOSE)
+def test_differs_on_purpose(case):
+    case.check()
+
+
+def test_files_of_12_bits_are_refused():
+    file = np.fromfile(JPEGS / "12-bit.jpg", np.uint8)
+    assert_same("ndd.decoders.image(x).evaluate()", x=file)
+
+
+@pytest.mark.parametrize("name", ["image", "image_crop", "image_random_crop", "image_slice"])
+def test_former_names_go_on_working(name):
+    window = "start=[0, 0], shape=[5, 5]" if name == "image_slice" else ""
+    source = f"ndd.experimental.decoders.{name}(x, {window}).layout"
+    assert_same(f"{source}, ndd.experimental.peek_image_shape(x)", x=JPEG)

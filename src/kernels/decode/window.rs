@@ -213,22 +213,23 @@ impl WindowArgs for RandomArgs {
 
     fn window(&self, _: &[Sample], height: usize, width: usize) -> Result<Window> {
         let range = |values: &Floats, name| match values[..] {
-            [low, high] if low > 0.0 && low <= high && high.is_finite() => Ok((low, high)),
-            _ => refuse(name, format!("must be two numbers above 0, in order, got {values:?}")),
+            [one] => Ok((one, one)),
+            [low, high] if low <= high => Ok((low, high)),
+            _ => refuse(name, format!("must be one number, or two in order, got {values:?}")),
         };
         let area = range(&self.random_area, "random_area")?;
         let aspect = range(&self.random_aspect_ratio, "random_aspect_ratio")?;
-        if !(1..=1_000_000).contains(&self.num_attempts) {
-            let problem = format!("must be between 1 and 1000000, got {}", self.num_attempts);
-            return refuse("num_attempts", problem);
-        }
         let source = self.rng.source(0);
-        Ok(random_window(source, height, width, area, aspect, self.num_attempts))
+        let attempts = self.num_attempts.min(MOST_ATTEMPTS);
+        Ok(random_window(source, height, width, area, aspect, attempts))
     }
 }
 
+/// Beyond, more attempts take time and change nothing.
+const MOST_ATTEMPTS: i64 = 100_000;
+
 /// A window whose area, as a part of the image's, is in `area`, and whose width over height is in
-/// `aspect`; its logarithm is uniform there. When `attempts` draws do not fit into the image, it
+/// `aspect`, where its logarithm is uniform. When `attempts` draws do not fit into the image, it
 /// is as large as both allow.
 pub fn random_window(
     mut source: Source<'_>,
@@ -252,7 +253,8 @@ pub fn random_window(
         let ratio = (low + (high - low) * fraction(c, d)).exp();
         let w = (part * all * ratio).sqrt().round();
         let h = (part * all / ratio).sqrt().round();
-        if (1.0..=height as f64).contains(&h) && (1.0..=width as f64).contains(&w) {
+        let fits = (1.0..=height as f64).contains(&h) && (1.0..=width as f64).contains(&w);
+        if fits && (aspect.0..=aspect.1).contains(&(w / h)) {
             return place(&mut source, h as usize, w as usize);
         }
     }
@@ -263,7 +265,7 @@ pub fn random_window(
         _ => (h, w),
     };
     let shrink = (area.1 * all / (h * w)).min(1.0).sqrt();
-    let fit = |x: f64, extent: usize| ((x * shrink).round() as usize).clamp(1, extent);
+    let fit = |x: f64, extent: usize| ((x * shrink) as usize).clamp(1, extent);
     place(&mut source, fit(h, height), fit(w, width))
 }
 
@@ -282,6 +284,10 @@ mod tests {
                 let window = random_window(stream.source(0), height, width, area, aspect, 10);
                 assert!(window.is_inside(height, width), "{window:?}");
                 assert!(window.height > 0 && window.width > 0);
+                for odd in [(-1.0, 0.0), (f64::NAN, f64::NAN), (0.0, f64::INFINITY)] {
+                    let window = random_window(stream.source(0), height, width, odd, odd, 2);
+                    assert!(window.is_inside(height, width), "{window:?}");
+                }
             }
         }
     }
