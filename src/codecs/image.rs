@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 use super::convert::{Rows, Stored, write};
-use super::{Broken, Color, Format, Header, Pixels, jpeg, sniff};
+use super::jpeg::{self, Jpeg};
+use super::{Broken, Color, Format, Header, Pixels, sniff};
 use crate::value::{Cause, DType, Damage};
 
 /// A part of an image.
@@ -74,11 +75,11 @@ pub struct Request {
 pub struct Image<'a> {
     bytes: &'a [u8],
     header: Header,
-    way: Way,
+    way: Way<'a>,
 }
 
-enum Way {
-    Jpeg(jpeg::Header),
+enum Way<'a> {
+    Jpeg(Jpeg<'a>),
     Other(Codec),
 }
 
@@ -102,15 +103,15 @@ impl<'a> Image<'a> {
     pub fn open(bytes: &'a [u8]) -> Result<Image<'a>, Cause> {
         let Some(format) = sniff(bytes) else { return Err(unknown(bytes)) };
         let (header, way) = if format == Format::Jpeg {
-            let header = jpeg::header(bytes)?;
-            let channels = match header.stored {
+            let jpeg = Jpeg::open(bytes)?;
+            let channels = match jpeg.header.stored {
                 jpeg::Stored::Gray => 1,
                 jpeg::Stored::Color => 3,
                 jpeg::Stored::Cmyk { .. } => 4,
             };
-            let jpeg::Header { height, width, orientation, .. } = header;
+            let jpeg::Header { height, width, orientation, .. } = jpeg.header;
             let dtype = DType::U8;
-            (Header { format, height, width, channels, dtype, orientation }, Way::Jpeg(header))
+            (Header { format, height, width, channels, dtype, orientation }, Way::Jpeg(jpeg))
         } else {
             let missing = || Broken("is of a format that can't be decoded here".into());
             let codec = codec(format).ok_or_else(missing).map_err(broken(format))?;
@@ -145,7 +146,12 @@ impl<'a> Image<'a> {
     }
 
     /// Decodes a window of the result of `size` to `dst`, which has exactly its size.
-    pub fn decode(&self, request: &Request, window: Window, dst: &mut [u8]) -> Result<(), Cause> {
+    pub fn decode(
+        &mut self,
+        request: &Request,
+        window: Window,
+        dst: &mut [u8],
+    ) -> Result<(), Cause> {
         let (height, width) = self.size(request.upright);
         assert!(window.is_inside(height, width));
         let pixels = window.height * window.width;
@@ -155,10 +161,8 @@ impl<'a> Image<'a> {
         }
         let orientation = if request.upright { self.header.orientation } else { 1 };
         let window = window.stored(orientation, self.header.height, self.header.width);
-        let (_, decode) = match &self.way {
-            Way::Jpeg(header) => {
-                return self.decode_jpeg(header, request, orientation, window, dst);
-            }
+        let (_, decode) = match &mut self.way {
+            Way::Jpeg(jpeg) => return decode_jpeg(jpeg, request, orientation, window, dst),
             Way::Other(codec) => codec,
         };
         let format = self.header.format;
@@ -176,61 +180,59 @@ impl<'a> Image<'a> {
         write(&stored, window, orientation, request, dst);
         Ok(())
     }
+}
 
-    fn decode_jpeg(
-        &self,
-        header: &jpeg::Header,
-        request: &Request,
-        orientation: u8,
-        window: Window,
-        dst: &mut [u8],
-    ) -> Result<(), Cause> {
-        use jpeg::{Stored as Kept, Target};
-        let target = match (header.stored, request.output) {
-            (Kept::Cmyk { .. }, _) => Target::Cmyk,
-            (Kept::Gray, Output::Gray | Output::Any) => Target::Gray,
-            // Lossless ones are not stored as luma and chroma.
-            (_, Output::Gray) if !header.lossless => Target::Gray,
-            (_, Output::Bgr) => Target::Bgr,
-            _ => Target::Rgb,
-        };
-        let decode = |target, dst: &mut [u8]| {
-            jpeg::decode(self.bytes, header, window, target, request.fast_dct, dst)
-        };
-        let direct = match request.output {
-            Output::Gray => target == Target::Gray,
-            Output::YCbCr => false,
-            _ => target != Target::Cmyk,
-        };
-        if direct && orientation == 1 && request.dtype == DType::U8 {
-            return decode(target, dst);
-        }
-        // What is left to do begins with RGB, not BGR.
-        let target = if target == Target::Bgr { Target::Rgb } else { target };
-        let mut scratch = zeros(window.height * window.width * target.channels())?;
-        decode(target, &mut scratch)?;
-        let color = match (target, header.stored) {
-            (Target::Gray, _) => Color::Gray,
-            (Target::Cmyk, Kept::Cmyk { inverted }) if request.output == Output::Any => {
-                // Ink, whoever stored it.
-                if inverted {
-                    scratch.iter_mut().for_each(|ink| *ink = 255 - *ink);
-                }
-                Color::Other(4)
-            }
-            (Target::Cmyk, kept) => {
-                jpeg::cmyk_to_rgb(&mut scratch, kept == Kept::Cmyk { inverted: true });
-                scratch.truncate(window.height * window.width * 3);
-                Color::Rgb
-            }
-            _ => Color::Rgb,
-        };
-        let rows = Rows::U8(&scratch);
-        let stored = Stored { height: window.height, width: window.width, color, rows };
-        let all = Window { y: 0, x: 0, ..window };
-        write(&stored, all, orientation, request, dst);
-        Ok(())
+/// Decodes a window of what is stored, in libjpeg where it can do all that is asked.
+fn decode_jpeg(
+    jpeg: &mut Jpeg<'_>,
+    request: &Request,
+    orientation: u8,
+    window: Window,
+    dst: &mut [u8],
+) -> Result<(), Cause> {
+    use jpeg::{Stored as Kept, Target};
+    let stored = jpeg.header.stored;
+    let target = match (stored, request.output) {
+        (Kept::Cmyk { .. }, _) => Target::Cmyk,
+        (Kept::Gray, Output::Gray | Output::Any) => Target::Gray,
+        // Lossless ones are not stored as luma and chroma.
+        (_, Output::Gray) if !jpeg.header.lossless => Target::Gray,
+        (_, Output::Bgr) => Target::Bgr,
+        _ => Target::Rgb,
+    };
+    let direct = match request.output {
+        Output::Gray => target == Target::Gray,
+        Output::YCbCr => false,
+        _ => target != Target::Cmyk,
+    };
+    if direct && orientation == 1 && request.dtype == DType::U8 {
+        return jpeg.decode(window, target, request.fast_dct, dst);
     }
+    // What is left to do begins with RGB, not BGR.
+    let target = if target == Target::Bgr { Target::Rgb } else { target };
+    let mut scratch = zeros(window.height * window.width * target.channels())?;
+    jpeg.decode(window, target, request.fast_dct, &mut scratch)?;
+    let color = match (target, stored) {
+        (Target::Gray, _) => Color::Gray,
+        (Target::Cmyk, Kept::Cmyk { inverted }) if request.output == Output::Any => {
+            // Ink, whoever stored it.
+            if inverted {
+                scratch.iter_mut().for_each(|ink| *ink = 255 - *ink);
+            }
+            Color::Other(4)
+        }
+        (Target::Cmyk, kept) => {
+            jpeg::cmyk_to_rgb(&mut scratch, kept == Kept::Cmyk { inverted: true });
+            scratch.truncate(window.height * window.width * 3);
+            Color::Rgb
+        }
+        _ => Color::Rgb,
+    };
+    let rows = Rows::U8(&scratch);
+    let stored = Stored { height: window.height, width: window.width, color, rows };
+    let all = Window { y: 0, x: 0, ..window };
+    write(&stored, all, orientation, request, dst);
+    Ok(())
 }
 
 fn zeros(length: usize) -> Result<Vec<u8>, Cause> {

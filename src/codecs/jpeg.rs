@@ -34,6 +34,13 @@ pub struct Header {
     data: usize,
 }
 
+/// The bytes of a JPEG of which the header has been read.
+pub struct Jpeg<'a> {
+    bytes: &'a [u8],
+    pub header: Header,
+    decompressor: Decompressor,
+}
+
 /// What the pixels are, as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
@@ -135,29 +142,28 @@ fn markers(bytes: &[u8]) -> Result<Markers, Cause> {
     }
 }
 
-/// The decompressor of a thread.
+/// A decompressor, for one image alone: it keeps the tables of what it has read, and of what has
+/// failed, so that the next image might be decoded by them. A new one takes about a microsecond.
 struct Decompressor {
     handle: NonNull<std::ffi::c_void>,
-    scratch: Vec<u8>,
 }
 
-thread_local! {
-    static DECOMPRESSOR: RefCell<Option<Decompressor>> = const { RefCell::new(None) };
-}
-
-fn with_decompressor<R>(
-    work: impl FnOnce(&mut Decompressor) -> Result<R, Cause>,
-) -> Result<R, Cause> {
-    DECOMPRESSOR.with_borrow_mut(|kept| {
-        let decompressor = match kept {
-            Some(decompressor) => decompressor,
-            None => kept.insert(Decompressor::new()?),
-        };
-        let result = work(decompressor);
-        if decompressor.scratch.capacity() > KEPT_SCRATCH {
-            decompressor.scratch = Vec::new();
+/// Lends the thread's scratch memory, with room for `length` bytes.
+fn with_scratch<R>(length: usize, work: impl FnOnce(&mut [u8]) -> R) -> Result<R, Cause> {
+    thread_local! {
+        static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    SCRATCH.with_borrow_mut(|scratch| {
+        if scratch.len() < length {
+            let more = length - scratch.len();
+            scratch.try_reserve(more).map_err(|_| Cause::Memory { bytes: length })?;
+            scratch.resize(length, 0);
         }
-        result
+        let result = work(&mut scratch[..length]);
+        if scratch.capacity() > KEPT_SCRATCH {
+            *scratch = Vec::new();
+        }
+        Ok(result)
     })
 }
 
@@ -180,7 +186,7 @@ impl Decompressor {
         // SAFETY: a plain call.
         let handle = unsafe { tj::tj3Init(tj::TJINIT_TJINIT_DECOMPRESS as c_int) };
         let handle = NonNull::new(handle).ok_or(Cause::Memory { bytes: 1 << 16 })?;
-        let mut made = Decompressor { handle, scratch: Vec::new() };
+        let mut made = Decompressor { handle };
         // Progressive images need 2 bytes for each coefficient, of up to four channels.
         let megabytes = max_pixels().saturating_mul(8) >> 20;
         made.set(tj::TJPARAM_TJPARAM_MAXMEMORY, megabytes.clamp(64, 1 << 30) as c_int);
@@ -224,45 +230,13 @@ impl Decompressor {
             Err(Complaint::Fatal(text)) => Err(damaged(format!("has a bad header: {text}"))),
         }
     }
-
-    /// Decodes to rows of `pitch` bytes; `region` must be inside of the image of this `header`.
-    fn decompress(
-        &mut self,
-        bytes: &[u8],
-        header: &Header,
-        region: Option<tj::tjregion>,
-        target: Target,
-        dst: &mut [u8],
-    ) -> Result<(), Complaint> {
-        let none = tj::tjregion { x: 0, y: 0, w: 0, h: 0 };
-        let (height, width) = match &region {
-            Some(region) => (region.h as usize, region.w as usize),
-            None => (header.height, header.width),
-        };
-        let pitch = width * target.channels();
-        assert_eq!(dst.len(), height * pitch);
-        // SAFETY: the handle is valid. The call writes rows of `pitch` bytes: as many as the
-        // region has, or the image, whose size `header` read from these very bytes.
-        let code = unsafe {
-            let handle = self.handle.as_ptr();
-            self.check(tj::tj3SetCroppingRegion(handle, region.unwrap_or(none)))?;
-            tj::tj3Decompress8(
-                handle,
-                bytes.as_ptr(),
-                bytes.len() as tj::size_t,
-                dst.as_mut_ptr(),
-                pitch as c_int,
-                target.code(),
-            )
-        };
-        self.check(code)
-    }
 }
 
-/// What a JPEG says of itself.
-pub fn header(bytes: &[u8]) -> Result<Header, Cause> {
-    let found = markers(bytes)?;
-    with_decompressor(|decompressor| {
+impl<'a> Jpeg<'a> {
+    /// Reads the header.
+    pub fn open(bytes: &'a [u8]) -> Result<Jpeg<'a>, Cause> {
+        let found = markers(bytes)?;
+        let mut decompressor = Decompressor::new()?;
         decompressor.read_header(bytes)?;
         let width = decompressor.get(tj::TJPARAM_TJPARAM_JPEGWIDTH);
         let height = decompressor.get(tj::TJPARAM_TJPARAM_JPEGHEIGHT);
@@ -299,7 +273,7 @@ pub fn header(bytes: &[u8]) -> Result<Header, Cause> {
             );
             return Err(truncated(problem));
         }
-        Ok(Header {
+        let header = Header {
             height,
             width,
             orientation: found.orientation,
@@ -308,125 +282,139 @@ pub fn header(bytes: &[u8]) -> Result<Header, Cause> {
             lossless,
             progressive: decompressor.get(tj::TJPARAM_TJPARAM_PROGRESSIVE) == 1,
             data: found.data,
-        })
-    })
-}
+        };
+        Ok(Jpeg { bytes, header, decompressor })
+    }
 
-/// Decodes a window to `dst`, which has exactly its size. The bytes are those of `header`.
-pub fn decode(
-    bytes: &[u8],
-    header: &Header,
-    window: Window,
-    target: Target,
-    fast_dct: bool,
-    dst: &mut [u8],
-) -> Result<(), Cause> {
-    assert!(window.is_inside(header.height, header.width));
-    assert_eq!(dst.len(), window.height * window.width * target.channels());
-    with_decompressor(|decompressor| {
-        if !has_end(&bytes[header.data..]) {
-            return Err(missing_rows(decompressor, bytes, header));
+    /// Decodes a window to `dst`, which has exactly its size.
+    pub fn decode(
+        &mut self,
+        window: Window,
+        target: Target,
+        fast_dct: bool,
+        dst: &mut [u8],
+    ) -> Result<(), Cause> {
+        assert!(window.is_inside(self.header.height, self.header.width));
+        assert_eq!(dst.len(), window.height * window.width * target.channels());
+        if !has_end(&self.bytes[self.header.data..]) {
+            return Err(self.missing_rows());
         }
-        decompressor.set(tj::TJPARAM_TJPARAM_FASTDCT, c_int::from(fast_dct));
-        let outcome = decode_window(decompressor, bytes, header, window, target, dst)?;
-        match outcome {
+        self.decompressor.set(tj::TJPARAM_TJPARAM_FASTDCT, c_int::from(fast_dct));
+        match self.decode_window(window, target, dst)? {
             Ok(()) => Ok(()),
             Err(Complaint::Warning(text)) if text.contains("Premature end of JPEG file") => {
-                Err(missing_rows(decompressor, bytes, header))
+                Err(self.missing_rows())
             }
             // Bytes too many between markers, and data that is not as it was written: there are
             // pixels all the same, the same as with other programs.
             Err(Complaint::Warning(_)) => Ok(()),
             Err(Complaint::Fatal(text)) => Err(damaged(format!("has bad data: {text}"))),
         }
-    })
-}
+    }
 
-/// Decodes as little as it takes to have the window.
-fn decode_window(
-    decompressor: &mut Decompressor,
-    bytes: &[u8],
-    header: &Header,
-    window: Window,
-    target: Target,
-    dst: &mut [u8],
-) -> Result<Result<(), Complaint>, Cause> {
-    let whole = Window { y: 0, x: 0, height: header.height, width: header.width };
-    if window == whole {
-        return Ok(decompressor.decompress(bytes, header, None, target, dst));
-    }
-    let region = match header.columns {
-        Some(columns) => {
-            // A region is asked of the image whose header was read last.
-            decompressor.read_header(bytes)?;
-            // Chroma is smoothed over its neighbours, which the window's edge must not cut off.
-            let first = (window.x / columns).saturating_sub(1) * columns;
-            let end = (window.x + window.width + columns).min(header.width);
-            Window { x: first, width: end - first, ..window }
+    /// Decodes as little as it takes to have the window.
+    fn decode_window(
+        &mut self,
+        window: Window,
+        target: Target,
+        dst: &mut [u8],
+    ) -> Result<Result<(), Complaint>, Cause> {
+        let whole = Window { y: 0, x: 0, height: self.header.height, width: self.header.width };
+        if window == whole {
+            return Ok(self.decompress(None, target, dst));
         }
-        None => whole,
-    };
-    let asked = header.columns.map(|_| tj::tjregion {
-        x: region.x as c_int,
-        y: region.y as c_int,
-        w: region.width as c_int,
-        h: region.height as c_int,
-    });
-    if region == window {
-        return Ok(decompressor.decompress(bytes, header, asked, target, dst));
-    }
-    let channels = target.channels();
-    let mut scratch = std::mem::take(&mut decompressor.scratch);
-    let needed = region.height * region.width * channels;
-    if scratch.len() < needed {
-        let more = needed - scratch.len();
-        scratch.try_reserve(more).map_err(|_| Cause::Memory { bytes: needed })?;
-        scratch.resize(needed, 0);
-    }
-    let outcome = decompressor.decompress(bytes, header, asked, target, &mut scratch[..needed]);
-    if !matches!(outcome, Err(Complaint::Fatal(_))) {
-        let rows = scratch.chunks_exact(region.width * channels).skip(window.y - region.y);
-        let first = (window.x - region.x) * channels;
-        for (row, dst) in rows.zip(dst.chunks_exact_mut(window.width * channels)) {
-            dst.copy_from_slice(&row[first..first + dst.len()]);
+        let region = match self.header.columns {
+            Some(columns) => {
+                // Chroma is smoothed over its neighbours, which the window's edge must not cut off.
+                let first = (window.x / columns).saturating_sub(1) * columns;
+                let end = (window.x + window.width + columns).min(self.header.width);
+                Window { x: first, width: end - first, ..window }
+            }
+            None => whole,
+        };
+        let asked = self.header.columns.map(|_| region);
+        if region == window {
+            return Ok(self.decompress(asked, target, dst));
         }
+        let channels = target.channels();
+        with_scratch(region.height * region.width * channels, |scratch| {
+            let outcome = self.decompress(asked, target, scratch);
+            if !matches!(outcome, Err(Complaint::Fatal(_))) {
+                let rows = scratch.chunks_exact(region.width * channels).skip(window.y - region.y);
+                let first = (window.x - region.x) * channels;
+                for (row, dst) in rows.zip(dst.chunks_exact_mut(window.width * channels)) {
+                    dst.copy_from_slice(&row[first..first + dst.len()]);
+                }
+            }
+            outcome
+        })
     }
-    decompressor.scratch = scratch;
-    Ok(outcome)
+
+    /// Decodes the image or a region of it, whose left edge is one of those that are decoded
+    /// together, to rows that follow one another.
+    fn decompress(
+        &mut self,
+        region: Option<Window>,
+        target: Target,
+        dst: &mut [u8],
+    ) -> Result<(), Complaint> {
+        let (height, width) = match region {
+            Some(region) => (region.height, region.width),
+            None => (self.header.height, self.header.width),
+        };
+        let pitch = width * target.channels();
+        assert_eq!(dst.len(), height * pitch);
+        let region = region.map_or(tj::tjregion { x: 0, y: 0, w: 0, h: 0 }, |region| {
+            let [x, y] = [region.x as c_int, region.y as c_int];
+            tj::tjregion { x, y, w: region.width as c_int, h: region.height as c_int }
+        });
+        let handle = self.decompressor.handle.as_ptr();
+        // SAFETY: the handle is valid. The call writes rows of `pitch` bytes: as many as the
+        // region has, or the image, whose size was read from these very bytes.
+        let code = unsafe {
+            self.decompressor.check(tj::tj3SetCroppingRegion(handle, region))?;
+            tj::tj3Decompress8(
+                handle,
+                self.bytes.as_ptr(),
+                self.bytes.len() as tj::size_t,
+                dst.as_mut_ptr(),
+                pitch as c_int,
+                target.code(),
+            )
+        };
+        self.decompressor.check(code)
+    }
+
+    /// The fault of an image that is not all there, with the row that it ends at where that can be
+    /// found: it is the last one that can be decoded without complaint.
+    fn missing_rows(&mut self) -> Cause {
+        let Header { height, width, .. } = self.header;
+        let searched = !self.header.progressive
+            && self.header.columns.is_some()
+            && !matches!(self.header.stored, Stored::Cmyk { .. })
+            && height * width <= SEARCHED_PIXELS;
+        let rows = searched.then(|| {
+            let (mut there, mut missing) = (0, height);
+            let mut dst = vec![0; height * width];
+            while there + 1 < missing {
+                let rows = there.midpoint(missing);
+                let region = Window { y: 0, x: 0, height: rows, width };
+                let outcome = self.decompress(Some(region), Target::Gray, &mut dst[..rows * width]);
+                *(if outcome.is_ok() { &mut there } else { &mut missing }) = rows;
+            }
+            there
+        });
+        let length = self.bytes.len();
+        truncated(match rows {
+            Some(row) => format!("ends after {length} bytes, at row {row} of {height}"),
+            None => format!("ends after {length} bytes, inside of its image data"),
+        })
+    }
 }
 
 /// Whether there is an end marker. In image data, an 0xff is followed by 0.
 fn has_end(data: &[u8]) -> bool {
     data.windows(2).rev().any(|pair| pair == [0xff, 0xd9])
-}
-
-/// The fault of an image that is not all there, with the row that it ends at where that can be
-/// found: it is the last one that can be decoded without complaint.
-fn missing_rows(decompressor: &mut Decompressor, bytes: &[u8], header: &Header) -> Cause {
-    let searched = !header.progressive
-        && header.columns.is_some()
-        && header.height * header.width <= SEARCHED_PIXELS;
-    let mut whole = |rows: usize| {
-        let mut dst = vec![0; rows * header.width];
-        let region = tj::tjregion { x: 0, y: 0, w: header.width as c_int, h: rows as c_int };
-        let target = Target::Gray;
-        decompressor.read_header(bytes).is_ok()
-            && decompressor.decompress(bytes, header, Some(region), target, &mut dst).is_ok()
-    };
-    let found = searched && !matches!(header.stored, Stored::Cmyk { .. });
-    let rows = found.then(|| {
-        let (mut there, mut missing) = (0, header.height);
-        while there + 1 < missing {
-            let middle = there.midpoint(missing);
-            *(if whole(middle) { &mut there } else { &mut missing }) = middle;
-        }
-        there
-    });
-    let length = bytes.len();
-    truncated(match rows {
-        Some(row) => format!("ends after {length} bytes, at row {row} of {}", header.height),
-        None => format!("ends after {length} bytes, inside of its image data"),
-    })
 }
 
 /// Turns ink into light: `pixels` have four channels and become three, in place.
@@ -493,9 +481,8 @@ mod tests {
     }
 
     fn window_of(bytes: &[u8], window: Window, target: Target) -> Vec<u8> {
-        let header = header(bytes).unwrap();
         let mut dst = vec![0; window.height * window.width * target.channels()];
-        decode(bytes, &header, window, target, false, &mut dst).unwrap();
+        Jpeg::open(bytes).unwrap().decode(window, target, false, &mut dst).unwrap();
         dst
     }
 
@@ -532,7 +519,7 @@ mod tests {
     #[test]
     fn windows_are_cut_out_of_the_whole_bit_by_bit() {
         for (kind, bytes) in kinds().iter().enumerate() {
-            let lossless = header(bytes).unwrap().lossless;
+            let lossless = Jpeg::open(bytes).unwrap().header.lossless;
             for target in [Target::Rgb, Target::Gray].into_iter().take(2 - usize::from(lossless)) {
                 let all = Window { y: 0, x: 0, height: 77, width: 101 };
                 let channels = target.channels();
@@ -564,10 +551,10 @@ mod tests {
         let bytes = encode(77, 101, &[(tj::TJPARAM_TJPARAM_SUBSAMP, tj::TJSAMP_TJSAMP_420)]);
         for end in (4..bytes.len()).step_by(37).chain([bytes.len() - 2, bytes.len() - 1]) {
             let part = &bytes[..end];
-            let outcome = header(part).and_then(|header| {
+            let outcome = Jpeg::open(part).and_then(|mut jpeg| {
                 let window = Window { y: 0, x: 0, height: 77, width: 101 };
                 let mut dst = vec![0; 77 * 101 * 3];
-                decode(part, &header, window, Target::Rgb, false, &mut dst)
+                jpeg.decode(window, Target::Rgb, false, &mut dst)
             });
             let kind = match outcome {
                 Err(Cause::Undecodable { kind, .. }) => Some(kind),
@@ -580,11 +567,12 @@ mod tests {
     #[test]
     fn the_row_is_found_where_a_file_ends() {
         let bytes = encode(77, 101, &[(tj::TJPARAM_TJPARAM_SUBSAMP, tj::TJSAMP_TJSAMP_444)]);
-        let header = header(&bytes).unwrap();
-        let middle = header.data + (bytes.len() - header.data) / 2;
+        let data = Jpeg::open(&bytes).unwrap().header.data;
+        let middle = data + (bytes.len() - data) / 2;
         let mut dst = vec![0; 77 * 101 * 3];
         let window = Window { y: 0, x: 0, height: 77, width: 101 };
-        let outcome = decode(&bytes[..middle], &header, window, Target::Rgb, false, &mut dst);
+        let mut jpeg = Jpeg::open(&bytes[..middle]).unwrap();
+        let outcome = jpeg.decode(window, Target::Rgb, false, &mut dst);
         let Err(Cause::Undecodable { problem, .. }) = outcome else { panic!("{outcome:?}") };
         let row: usize = problem
             .split("at row ")

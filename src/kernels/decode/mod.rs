@@ -67,7 +67,7 @@ impl<W: WindowArgs> SampleKernel for Decode<W> {
         let args = W::from_args(args)?;
         let request: Request = args.request();
         let bytes = encoded(&inputs[0])?;
-        let image = Image::open(bytes.elements_as_bytes())?;
+        let mut image = Image::open(bytes.elements_as_bytes())?;
         let (height, width) = image.size(request.upright);
         let window = args.window(inputs, height, width)?;
         let shape = [window.height, window.width, image.channels(request.output)];

@@ -259,8 +259,9 @@ pub fn random_window(
         }
     }
     let (h, w) = (height as f64, width as f64);
+    // The default limit is a little below 4/3; images of 4 by 3 are within it.
     let (h, w) = match w / h {
-        ratio if ratio > aspect.1 => (h, h * aspect.1),
+        ratio if ratio > aspect.1 * (1.0 + 1e-6) => (h, h * aspect.1),
         ratio if ratio < aspect.0 => (w / aspect.0, w),
         _ => (h, w),
     };
