@@ -115,7 +115,11 @@ impl<'a> Image<'a> {
         } else {
             let missing = || Broken("is of a format that can't be decoded here".into());
             let codec = codec(format).ok_or_else(missing).map_err(broken(format))?;
-            (codec.0(bytes).map_err(broken(format))?, Way::Other(codec))
+            let mut header = codec.0(bytes).map_err(broken(format))?;
+            if !(1..=8).contains(&header.orientation) {
+                header.orientation = 1;
+            }
+            (header, Way::Other(codec))
         };
         let Header { height, width, .. } = header;
         if height.checked_mul(width).is_none_or(|pixels| pixels > max_pixels()) {
