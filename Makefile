@@ -83,6 +83,10 @@ test-all: native oracle ## Python tests, the slow ones and many more examples in
 conformance: native oracle ## only the tests that compare with the original
 	$(PY) -m pytest -m "not slow and not bench" tests/conformance $(ARGS)
 
+.PHONY: fuzz
+fuzz: native ## decode damaged images, 100 000 of them; ARGS='--count 2000 --only png'
+	$(PY) tools/fuzz_images.py $(ARGS)
+
 # Both contenders in one process: the original's environment, with penstock from this folder.
 .PHONY: bench
 bench: native oracle ## measure against the original, interleaved

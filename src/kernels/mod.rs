@@ -4,6 +4,7 @@ mod alike;
 mod args;
 mod cast;
 mod coordinates;
+mod decode;
 mod elementwise;
 mod fill;
 mod generic;

@@ -29,6 +29,8 @@ NOT_FOR_IMAGES = {
     "per_frame": "takes sequences",
     "permute_batch": "knows batches only",
     "sequence_rearrange": "takes sequences",
+    "peek_image_shape": "takes encoded images",
+    **{name: "takes encoded images" for name in OPERATORS if name.startswith("decoders.")},
     **{name: "takes a matrix" for name in OPERATORS if name.startswith("transforms.")},
 }
 SIMPLE = sorted(

@@ -212,6 +212,11 @@ FROM_THE_ENGINE = {
         ValueError,
         r"sample 1 is \(1,\), sample 0 is \(2,\)(.|\n)*pad=True",
     ),
+    "undecodable": (
+        lambda: ndd.decoders.image(np.frombuffer(b"text", np.uint8)).evaluate(),
+        _errors.DecodeError,
+        "starts with 74 65(.|\n)*hint",
+    ),
     "memory": (
         # 2**48 bytes are more than a process can address.
         lambda: (

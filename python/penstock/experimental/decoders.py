@@ -1,0 +1,8 @@
+"""The former names of `penstock.decoders`."""
+
+from penstock.decoders import image as image
+from penstock.decoders import image_crop as image_crop
+from penstock.decoders import image_random_crop as image_random_crop
+from penstock.decoders import image_slice as image_slice
+
+__all__ = ["image", "image_crop", "image_random_crop", "image_slice"]

@@ -1,0 +1,132 @@
+"""Decode damaged images, many of them, and keep those that a process did not survive.
+
+python tools/fuzz_images.py                    # 100 000 files of all formats
+python tools/fuzz_images.py --count 2000 --only png --seed 7
+
+Files are decoded in processes of their own, with limits of time and memory. One that crashes,
+hangs or breaks something inside is written to `--keep`, with how it ended; a file name tells the
+kind, the seed and the number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.images import corpus  # noqa: E402
+from tests.mutations import mutate  # noqa: E402
+
+MEMORY = 6 << 30
+SECONDS = 60
+"""For a chunk of files, which usually takes about one."""
+
+
+def files_of(kind: str, seed: int, first: int, count: int) -> list[bytes]:
+    """Damaged files, each the same whenever it is asked for."""
+    original = corpus()[kind]
+    return [
+        mutate(original, np.random.default_rng([seed, number]))
+        for number in range(first, first + count)
+    ]
+
+
+def decode(files: list[bytes]) -> None:
+    """Decode files in each of the ways; what can't be decoded is no problem."""
+    import penstock as ndd
+    from penstock._errors import DecodeError
+
+    rng = ndd.random.RNG(1)
+    arrays = [np.frombuffer(file, np.uint8) for file in files]
+    batch = ndd.batch(arrays)
+    ways = (
+        ndd.decoders.image(batch),
+        ndd.decoders.image(batch, output_type=ndd.types.ANY_DATA, dtype=ndd.float32),
+        ndd.decoders.image_random_crop(batch, rng=rng, output_type=ndd.types.GRAY),
+        ndd.peek_image_shape(batch),
+    )
+    for images in ways:
+        for image in images:
+            try:
+                image.evaluate()
+            except DecodeError:
+                pass
+
+
+def worker(kind: str, seed: int, first: int, count: int) -> None:
+    """What runs in a process of its own."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    decode(files_of(kind, seed, first, count))
+
+
+def survives(kind: str, seed: int, first: int, count: int) -> str | None:
+    """None when a process decodes the files and lives, else how it ended."""
+    command = [sys.executable, __file__, "--worker", kind, str(seed), str(first), str(count)]
+    # A header that claims a large image is refused, so that memory can be told from defects.
+    environment = {**os.environ, "PENSTOCK_MAX_PIXELS": str(1 << 22)}
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=SECONDS, env=environment
+        )
+    except subprocess.TimeoutExpired:
+        return f"took more than {SECONDS} s"
+    if done.returncode == 0:
+        return None
+    return f"ended with {done.returncode}:\n{done.stderr[-2000:]}"
+
+
+def narrow(kind: str, seed: int, first: int, count: int, keep: Path) -> int:
+    """Find the files of a chunk that do the harm, and keep them; says how many."""
+    found = 0
+    for number in range(first, first + count):
+        end = survives(kind, seed, number, 1)
+        if end is not None:
+            keep.mkdir(parents=True, exist_ok=True)
+            name = f"{kind.replace(' ', '-').replace(':', '')}-{seed}-{number}"
+            (keep / name).write_bytes(files_of(kind, seed, number, 1)[0])
+            (keep / f"{name}.txt").write_text(end)
+            print(f"{keep / name}: {end.splitlines()[-1]}", flush=True)
+            found += 1
+    if not found:
+        print(f"{kind}: the files from {first} on are harmful together only", flush=True)
+    return max(found, 1)
+
+
+def main() -> int:
+    """Run all files; the exit code says whether any did harm."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--count", type=int, default=100_000, help="files in all")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--chunk", type=int, default=1000, help="files per process")
+    parser.add_argument("--only", default="", help="kinds of files whose name has this")
+    parser.add_argument("--keep", type=Path, default=ROOT / "target" / "fuzz")
+    parser.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.worker:
+        kind, *numbers = given.worker
+        worker(kind, *map(int, numbers))
+        return 0
+    kinds = [kind for kind in corpus() if given.only in kind]
+    each = -(-given.count // len(kinds))
+    harm, began = 0, time.monotonic()
+    for kind in kinds:
+        for first in range(0, each, given.chunk):
+            count = min(given.chunk, each - first)
+            if survives(kind, given.seed, first, count) is not None:
+                harm += narrow(kind, given.seed, first, count, given.keep)
+        print(f"{kind}: {each} files, {time.monotonic() - began:.0f} s", flush=True)
+    print(f"{harm} harmful of {each * len(kinds)}")
+    return 1 if harm else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
