@@ -1,0 +1,164 @@
+//! What the bytes of a strip or tile stand for.
+
+use fax::decoder::{DecodeStatus, Group3Decoder, Group4Decoder, pels};
+use weezl::{BitOrder, LzwStatus};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Compression {
+    None,
+    Group3,
+    Group4,
+    Lzw,
+    Deflate,
+    PackBits,
+}
+
+impl Compression {
+    pub fn new(tag: usize, fax_options: usize) -> Result<Self, String> {
+        let name = match tag {
+            1 => return Ok(Self::None),
+            3 if fax_options & 3 == 0 => return Ok(Self::Group3),
+            4 => return Ok(Self::Group4),
+            5 => return Ok(Self::Lzw),
+            8 | 32946 => return Ok(Self::Deflate),
+            32773 => return Ok(Self::PackBits),
+            2 => "Huffman codes (CCITT RLE)",
+            3 => "two-dimensional or uncompressed fax codes",
+            6 => "old-style JPEG",
+            7 => "JPEG",
+            34712 => "JPEG 2000",
+            34925 => "LZMA",
+            50000 => "Zstandard",
+            50001 => "WebP",
+            _ => return Err(format!("is compressed with method {tag}, which is not known")),
+        };
+        Err(format!("is compressed with {name}, which is not supported"))
+    }
+
+    /// Fills `out`, and says how many bytes of it there were, or that the data is damaged.
+    /// `width` is that of the image in pixels.
+    pub fn expand(self, bytes: &[u8], out: &mut [u8], width: usize) -> Result<usize, ()> {
+        match self {
+            Self::None => {
+                let count = out.len().min(bytes.len());
+                out[..count].copy_from_slice(&bytes[..count]);
+                Ok(count)
+            }
+            Self::PackBits => Ok(unpack_bits(bytes, out)),
+            Self::Deflate => inflate(bytes, out),
+            Self::Lzw => lzw(bytes, out),
+            Self::Group3 | Self::Group4 => {
+                let width = u16::try_from(width).map_err(drop)?;
+                fax(self, bytes, out, width)
+            }
+        }
+    }
+}
+
+fn unpack_bits(mut bytes: &[u8], out: &mut [u8]) -> usize {
+    let mut filled = 0;
+    while filled < out.len() {
+        let Some((&head, rest)) = bytes.split_first() else { break };
+        let free = out.len() - filled;
+        match head as i8 {
+            -128 => bytes = rest,
+            head @ 0.. => {
+                let count = (head as usize + 1).min(rest.len());
+                let kept = count.min(free);
+                out[filled..filled + kept].copy_from_slice(&rest[..kept]);
+                filled += kept;
+                bytes = &rest[count..];
+            }
+            head => {
+                let Some((&value, rest)) = rest.split_first() else { break };
+                let count = (1 - isize::from(head)) as usize;
+                let kept = count.min(free);
+                out[filled..filled + kept].fill(value);
+                filled += kept;
+                bytes = rest;
+            }
+        }
+    }
+    filled
+}
+
+fn inflate(mut bytes: &[u8], out: &mut [u8]) -> Result<usize, ()> {
+    let mut decoder = fdeflate::Decompressor::new();
+    let mut filled = 0;
+    while filled < out.len() && !decoder.is_done() {
+        let (used, made) = match decoder.read(bytes, out, filled, true) {
+            Ok(progress) => progress,
+            Err(fdeflate::DecompressionError::InsufficientInput) => break,
+            Err(_) => return Err(()),
+        };
+        bytes = &bytes[used..];
+        filled += made;
+        if used == 0 && made == 0 {
+            break;
+        }
+    }
+    Ok(filled)
+}
+
+fn lzw(mut bytes: &[u8], out: &mut [u8]) -> Result<usize, ()> {
+    let mut decoder = weezl::decode::Decoder::with_tiff_size_switch(BitOrder::Msb, 8);
+    let mut filled = 0;
+    while filled < out.len() {
+        let step = decoder.decode_bytes(bytes, &mut out[filled..]);
+        bytes = &bytes[step.consumed_in..];
+        filled += step.consumed_out;
+        match step.status.map_err(drop)? {
+            LzwStatus::Ok if step.consumed_in + step.consumed_out > 0 => {}
+            _ => break,
+        }
+    }
+    Ok(filled)
+}
+
+/// One bit for each pixel, rows begin at a byte, black is 1.
+fn fax(kind: Compression, bytes: &[u8], out: &mut [u8], width: u16) -> Result<usize, ()> {
+    let input = bytes.iter().map(|&byte| Ok::<u8, std::convert::Infallible>(byte));
+    let row = usize::from(width).div_ceil(8);
+    let mut rows = out.chunks_exact_mut(row);
+    let mut filled = 0;
+    let mut write = |changes: &[u16]| {
+        let Some(line) = rows.next() else { return false };
+        line.fill(0);
+        for (x, color) in pels(changes, width).enumerate() {
+            line[x / 8] |= u8::from(color == fax::Color::Black) << (7 - x % 8);
+        }
+        filled += row;
+        true
+    };
+    if kind == Compression::Group4 {
+        let mut decoder = Group4Decoder::new(input, width).map_err(drop)?;
+        while decoder.advance().map_err(drop)? == DecodeStatus::Incomplete
+            && write(decoder.transition())
+        {}
+    } else {
+        let mut decoder = Group3Decoder::new(input).map_err(drop)?;
+        while decoder.advance().map_err(drop)? == DecodeStatus::Incomplete
+            && write(decoder.transitions())
+        {}
+    }
+    Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_are_too_long_stop_at_the_end() {
+        let mut out = [0; 4];
+        assert_eq!(unpack_bits(&[0xfe, 7, 0x81, 9], &mut out), 4);
+        assert_eq!(out, [7, 7, 7, 9]);
+    }
+
+    #[test]
+    fn what_ends_early_fills_a_part() {
+        for kind in [Compression::None, Compression::PackBits, Compression::Deflate] {
+            assert_eq!(kind.expand(&[], &mut [0; 4], 4), Ok(0), "{kind:?}");
+        }
+    }
+}
