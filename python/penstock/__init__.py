@@ -51,6 +51,7 @@ from penstock._threads import get_num_threads as get_num_threads
 from penstock._threads import set_num_threads as set_num_threads
 
 if TYPE_CHECKING:
+    from penstock import decoders as decoders
     from penstock import random as random
     from penstock._batch import Batch as Batch
     from penstock._batch import as_batch as as_batch
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from penstock._tensor import tensor as tensor
     from penstock.ops.coordinates import coord_flip as coord_flip
     from penstock.ops.coordinates import coord_transform as coord_transform
+    from penstock.ops.decoders import peek_image_shape as peek_image_shape
     from penstock.ops.fill import full as full
     from penstock.ops.fill import full_like as full_like
     from penstock.ops.fill import ones as ones
@@ -92,7 +94,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Modules of operators, such as `penstock.math`, which load on first use.
-_NAMESPACES = ("math", "random", "reductions", "transforms")
+_NAMESPACES = ("decoders", "math", "random", "reductions", "transforms")
 
 # Names that load on first use, by the module that has them.
 _LAZY = {
@@ -101,6 +103,7 @@ _LAZY = {
         "_batch": ("Batch", "as_batch", "batch"),
         "_tensor": ("Tensor", "as_tensor", "tensor"),
         "ops.coordinates": ("coord_flip", "coord_transform"),
+        "ops.decoders": ("peek_image_shape",),
         "ops.fill": ("full", "full_like", "ones", "ones_like", "zeros", "zeros_like"),
         "ops.generic": (
             "cast",

@@ -42,11 +42,7 @@ pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
         format: Format::Bmp,
         height: head.height,
         width: head.width,
-        channels: match head.color() {
-            Color::Gray => 1,
-            Color::Rgba => 4,
-            _ => 3,
-        },
+        channels: head.color().channels(),
         dtype: DType::U8,
         orientation: 1,
     })
@@ -60,6 +56,8 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
     let color = head.color();
 
     if head.coding == Coding::RunLengths {
+        // Pixels can be left out, but whole images of nothing are not believed.
+        bounds::believable(area, bytes.len(), 1 << 12)?;
         let indices = run_lengths(body, height, width, bits)?;
         let data = match color {
             Color::Gray => indices.iter().map(|&n| head.palette[usize::from(n)][0]).collect(),
@@ -74,12 +72,7 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
     if body.len() < stride * (height - 1) + used {
         return Err(Broken(format!("ends at row {} of {height}", body.len() / stride)));
     }
-    let channels = match color {
-        Color::Gray => 1,
-        Color::Rgba => 4,
-        _ => 3,
-    };
-    let mut data = Vec::with_capacity(area * channels);
+    let mut data = Vec::with_capacity(area * color.channels());
     for y in 0..height {
         let line = if head.top_down { y } else { height - 1 - y };
         let row = &body[line * stride..line * stride + used];

@@ -1,17 +1,16 @@
 //! How large an image may be before its claims are not believed.
 
 use super::Broken;
-
-/// Pixels of the largest image that is decoded.
-pub const MAX_PIXELS: usize = 1 << 28;
+use super::image::max_pixels;
 
 /// The number of pixels, if there are any and not too many.
 pub fn area(height: usize, width: usize) -> Result<usize, Broken> {
     match height.checked_mul(width) {
         Some(0) => Err(Broken(format!("has no pixels: it is {width}x{height}"))),
-        Some(area) if area <= MAX_PIXELS => Ok(area),
+        Some(area) if area <= max_pixels() => Ok(area),
         _ => Err(Broken(format!(
-            "claims {width}x{height} pixels, more than the limit of {MAX_PIXELS}"
+            "claims {width}x{height} pixels, more than the limit of {}",
+            max_pixels()
         ))),
     }
 }

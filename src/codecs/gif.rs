@@ -3,6 +3,7 @@
 use gif::{ColorOutput, DecodeOptions, Decoder, DecodingError, Frame, MemoryLimit};
 
 use super::bounds;
+use super::image::max_pixels;
 use super::{Broken, Color, Data, Format, Header, Pixels};
 use crate::value::DType;
 
@@ -55,7 +56,7 @@ fn open(bytes: &[u8]) -> Result<Decoder<&[u8]>, Broken> {
     let mut options = DecodeOptions::new();
     options.set_color_output(ColorOutput::Indexed);
     options.set_memory_limit(MemoryLimit::Bytes(
-        (bounds::MAX_PIXELS as u64).try_into().unwrap_or(std::num::NonZeroU64::MAX),
+        (max_pixels() as u64).try_into().unwrap_or(std::num::NonZeroU64::MAX),
     ));
     options.read_info(bytes).map_err(broken)
 }

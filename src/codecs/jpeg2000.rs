@@ -16,7 +16,7 @@ pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
         format: Format::Jpeg2000,
         height: image.height() as usize,
         width: image.width() as usize,
-        channels: channels(color(&image)),
+        channels: color(&image).channels(),
         dtype: if image.original_bit_depth() > 8 { DType::U16 } else { DType::U8 },
         orientation: 1,
     })
@@ -32,7 +32,7 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
     let mut context = DecoderContext::default();
     let decoded = image.decode(&mut context).map_err(broken)?;
     let planes = decoded.components();
-    if planes.len() != channels(color) || planes.iter().any(|p| p.samples().len() != area) {
+    if planes.len() != color.channels() || planes.iter().any(|p| p.samples().len() != area) {
         return Err(Broken("has channels of different sizes, which is not supported".into()));
     }
     let depth = |plane: usize| planes[plane].bit_depth();
@@ -85,16 +85,6 @@ fn color(image: &Image<'_>) -> Color {
         (3, false) => Color::Rgb,
         (3, true) => Color::Rgba,
         (colors, alpha) => Color::Other(colors + usize::from(alpha)),
-    }
-}
-
-fn channels(color: Color) -> usize {
-    match color {
-        Color::Gray => 1,
-        Color::GrayAlpha => 2,
-        Color::Rgb => 3,
-        Color::Rgba => 4,
-        Color::Other(channels) => channels,
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use png::{BitDepth, ColorType, Decoder, DecodingError, Reader, Transformations};
 
 use super::bounds;
-use super::orientation;
+use super::exif;
 use super::{Broken, Color, Data, Format, Header, Pixels};
 use crate::value::DType;
 
@@ -22,7 +22,7 @@ pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
         width: info.width as usize,
         channels: color.samples(),
         dtype: if depth == BitDepth::Sixteen { DType::U16 } else { DType::U8 },
-        orientation: info.exif_metadata.as_deref().map_or(1, orientation::from_exif),
+        orientation: info.exif_metadata.as_deref().map_or(1, exif::orientation),
     })
 }
 

@@ -30,16 +30,6 @@ fn files() -> Vec<(String, Vec<u8>)> {
     names.map(|name| (name.clone(), std::fs::read(folder().join(&name)).unwrap())).collect()
 }
 
-fn channels(color: Color) -> usize {
-    match color {
-        Color::Gray => 1,
-        Color::GrayAlpha => 2,
-        Color::Rgb => 3,
-        Color::Rgba => 4,
-        Color::Other(channels) => channels,
-    }
-}
-
 /// Type and little-endian bytes.
 fn bytes(data: &Data) -> (DType, Vec<u8>) {
     match data {
@@ -67,7 +57,7 @@ fn every_file_has_the_pixels_that_were_put_in() {
             Ok((header, pixels)) => {
                 let (dtype, bytes) = bytes(&pixels.data);
                 let told = (header.height, header.width, header.channels, header.dtype);
-                let shape = (pixels.height, pixels.width, channels(pixels.color), dtype);
+                let shape = (pixels.height, pixels.width, pixels.color.channels(), dtype);
                 assert_eq!(told, shape, "{name}: header and pixels differ");
                 let (height, width, channels, _) = shape;
                 assert_eq!(bytes.len(), height * width * channels * dtype.size(), "{name}");
@@ -139,7 +129,7 @@ fn damaged_files_do_no_harm() {
             let found = (header(&file), decode(&file));
             if let (Ok(header), Ok(pixels)) = &found {
                 assert_eq!((header.height, header.width), (pixels.height, pixels.width), "{name}");
-                assert_eq!(header.channels, channels(pixels.color), "{name}");
+                assert_eq!(header.channels, pixels.color.channels(), "{name}");
             }
             let took = started.elapsed().as_secs_f32();
             if took > 2.0 {

@@ -5,6 +5,7 @@
 
 mod compression;
 mod directory;
+mod jpeg;
 
 use half::f16;
 
@@ -46,6 +47,10 @@ struct Image<'a> {
     compression: Compression,
     /// Bits of a byte come from the right.
     reversed: bool,
+    /// What JPEGs in the file share.
+    tables: &'a [u8],
+    /// Colors are stored as luma and chroma, which JPEG turns into red, green and blue.
+    mixed: bool,
     /// 1: none, 2: differences, 3: differences of the bytes of floats.
     predictor: usize,
     planar: bool,
@@ -126,10 +131,15 @@ impl<'a> Image<'a> {
             }
         };
         let default = if samples < 3 { 1 } else { 2 };
+        let fax_options = tags.one(FAX_OPTIONS).unwrap_or(0);
+        let compression = Compression::new(tags.one(COMPRESSION).unwrap_or(1), fax_options);
+        let compression = compression.map_err(Broken)?;
+        let jpeg = compression == Compression::Jpeg && bits == 8 && matches!(samples, 1 | 3);
         let meaning = match (tags.one(PHOTOMETRIC).unwrap_or(default), samples) {
             (0, 1) => Meaning::WhiteIsZero,
             (0 | 1 | 4, _) => Meaning::BlackIsZero,
             (2, 3..) => Meaning::Rgb,
+            (6, 3) if jpeg => Meaning::Rgb,
             (3, 1) if kind == Kind::Unsigned => Meaning::Palette,
             (5, 4) if bits == 8 => Meaning::Cmyk,
             (code, samples) => {
@@ -162,7 +172,6 @@ impl<'a> Image<'a> {
         if meaning == Meaning::Palette && colors.len() < 3 << bits {
             return Err(Broken(format!("has a palette of {} numbers only", colors.len())));
         }
-        let fax_options = tags.one(FAX_OPTIONS).unwrap_or(0);
         let orientation = tags.one(ORIENTATION).unwrap_or(1);
         Ok(Image {
             bytes,
@@ -173,9 +182,10 @@ impl<'a> Image<'a> {
             bits,
             kind,
             meaning,
-            compression: Compression::new(tags.one(COMPRESSION).unwrap_or(1), fax_options)
-                .map_err(Broken)?,
-            reversed: tags.one(FILL_ORDER) == Some(2),
+            compression,
+            reversed: tags.one(FILL_ORDER) == Some(2) && !jpeg,
+            tables: tags.raw(JPEG_TABLES),
+            mixed: tags.one(PHOTOMETRIC) == Some(6),
             predictor: tags.one(PREDICTOR).unwrap_or(1),
             planar: tags.one(PLANAR) == Some(2) && samples > 1,
             orientation: if (1..=8).contains(&orientation) { orientation as u8 } else { 1 },
@@ -230,11 +240,16 @@ impl<'a> Image<'a> {
                 turned.extend(bytes.iter().map(|byte| byte.reverse_bits()));
                 bytes = &turned;
             }
-            let wanted = row * if self.tiled { part_height } else { rows };
-            let filled = self
-                .compression
-                .expand(bytes, &mut expanded[..wanted], part_width)
-                .map_err(|()| Broken(format!("is damaged at row {top} of {height}")))?;
+            let part_rows = if self.tiled { part_height } else { rows };
+            let wanted = &mut expanded[..row * part_rows];
+            let filled = if self.compression == Compression::Jpeg {
+                let size = [part_rows, part_width, part_samples];
+                jpeg::expand(self.tables, bytes, size, self.mixed, wanted).map(|()| row * rows)
+            } else {
+                self.compression.expand(bytes, wanted, part_width)
+            };
+            let damaged = |()| Broken(format!("is damaged at row {top} of {height}"));
+            let filled = filled.map_err(damaged)?;
             if filled < row * rows {
                 return Err(cut(filled / row));
             }

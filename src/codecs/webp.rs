@@ -8,7 +8,7 @@ use libwebp_sys::{
 };
 
 use super::bounds;
-use super::orientation;
+use super::exif;
 use super::{Broken, Color, Data, Format, Header, Pixels};
 use crate::value::DType;
 
@@ -147,8 +147,8 @@ fn open(bytes: &[u8]) -> Result<File<'_>, Broken> {
         })()
         .ok_or_else(|| Broken("ends inside its first frame".into()))?;
     }
-    if let Some((_, exif)) = chunks(bytes).find(|(name, _)| *name == b"EXIF") {
-        file.orientation = orientation::from_exif(exif);
+    if let Some((_, data)) = chunks(bytes).find(|(name, _)| *name == b"EXIF") {
+        file.orientation = exif::orientation(data.strip_prefix(b"Exif\0\0").unwrap_or(data));
     }
     Ok(file)
 }

@@ -3,6 +3,7 @@
 mod args;
 mod cast;
 mod coordinates;
+mod decode;
 mod elementwise;
 mod fill;
 mod generic;

@@ -4,13 +4,14 @@ use std::sync::{PoisonError, RwLock};
 
 use super::kernel::{Entry, Work};
 use super::{
-    cast, coordinates, elementwise, fill, generic, geometry, join, lookup, probe, random, reduce,
-    regions, sequence, shape,
+    cast, coordinates, decode, elementwise, fill, generic, geometry, join, lookup, probe, random,
+    reduce, regions, sequence, shape,
 };
 
 const TABLES: &[&[Entry]] = &[
     cast::TABLE,
     coordinates::TABLE,
+    decode::TABLE,
     elementwise::TABLE,
     fill::TABLE,
     generic::TABLE,

@@ -11,6 +11,7 @@ pub enum Compression {
     Lzw,
     Deflate,
     PackBits,
+    Jpeg,
 }
 
 impl Compression {
@@ -20,12 +21,12 @@ impl Compression {
             3 if fax_options & 3 == 0 => return Ok(Self::Group3),
             4 => return Ok(Self::Group4),
             5 => return Ok(Self::Lzw),
+            7 => return Ok(Self::Jpeg),
             8 | 32946 => return Ok(Self::Deflate),
             32773 => return Ok(Self::PackBits),
             2 => "Huffman codes (CCITT RLE)",
             3 => "two-dimensional or uncompressed fax codes",
             6 => "old-style JPEG",
-            7 => "JPEG",
             34712 => "JPEG 2000",
             34925 => "LZMA",
             50000 => "Zstandard",
@@ -36,7 +37,7 @@ impl Compression {
     }
 
     /// Fills `out`, and says how many bytes of it there were, or that the data is damaged.
-    /// `width` is that of the image in pixels.
+    /// `width` is that of the strip or tile in pixels. (JPEG needs to know more: `jpeg.rs`.)
     pub fn expand(self, bytes: &[u8], out: &mut [u8], width: usize) -> Result<usize, ()> {
         match self {
             Self::None => {
@@ -47,6 +48,7 @@ impl Compression {
             Self::PackBits => Ok(unpack_bits(bytes, out)),
             Self::Deflate => inflate(bytes, out),
             Self::Lzw => lzw(bytes, out),
+            Self::Jpeg => Err(()),
             Self::Group3 | Self::Group4 => {
                 let width = u16::try_from(width).map_err(drop)?;
                 fax(self, bytes, out, width)
@@ -117,7 +119,14 @@ fn lzw(mut bytes: &[u8], out: &mut [u8]) -> Result<usize, ()> {
 
 /// One bit for each pixel, rows begin at a byte, black is 1.
 fn fax(kind: Compression, bytes: &[u8], out: &mut [u8], width: u16) -> Result<usize, ()> {
-    let input = bytes.iter().map(|&byte| Ok::<u8, std::convert::Infallible>(byte));
+    // The crate wants group 3 to begin with an end of line, which TIFF leaves out now and then, and
+    // to end with six.
+    const LINE_END: [u8; 2] = [0, 1];
+    let group3 = kind == Compression::Group3;
+    let (start, end): (&[u8], &[u8]) =
+        if group3 { (&LINE_END, &[0, 1].repeat(6)) } else { (&[], &[]) };
+    let input =
+        start.iter().chain(bytes).chain(end).map(|&byte| Ok::<u8, std::convert::Infallible>(byte));
     let row = usize::from(width).div_ceil(8);
     let mut rows = out.chunks_exact_mut(row);
     let mut filled = 0;

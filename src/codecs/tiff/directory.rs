@@ -22,6 +22,7 @@ pub const TILE_HEIGHT: u16 = 323;
 pub const TILE_OFFSETS: u16 = 324;
 pub const TILE_SIZES: u16 = 325;
 pub const SAMPLE_FORMAT: u16 = 339;
+pub const JPEG_TABLES: u16 = 347;
 
 /// Both byte orders, and both widths of offsets (BigTIFF has 8 bytes).
 pub struct Directory<'a> {
@@ -92,6 +93,14 @@ impl<'a> Directory<'a> {
             (1 | 3 | 4 | 13 | 16, 1..) => self.number(entry.at, width(entry.kind)),
             _ => None,
         }
+    }
+
+    /// The bytes of a tag; none where there is nothing of the kind.
+    pub fn raw(&self, tag: u16) -> &'a [u8] {
+        let entry = self.entries.iter().find(|entry| entry.tag == tag && width(entry.kind) == 1);
+        let found =
+            entry.and_then(|entry| self.bytes.get(entry.at..entry.at.checked_add(entry.count)?));
+        found.unwrap_or(&[])
     }
 
     /// An unsigned number of `size` bytes.
