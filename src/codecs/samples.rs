@@ -132,10 +132,7 @@ fn damaged_files_do_no_harm() {
                 assert_eq!(header.channels, pixels.color.channels(), "{name}");
             }
             let took = started.elapsed().as_secs_f32();
-            if took > 2.0 {
-                std::fs::write(format!("/tmp/slow-{name}"), &file).unwrap();
-                panic!("{name}: {took} s, {:?}", found.0);
-            }
+            assert!(took < 5.0, "{name}: {took} s for {:?}", found.0);
         }
     }
 }

@@ -119,12 +119,12 @@ fn lzw(mut bytes: &[u8], out: &mut [u8]) -> Result<usize, ()> {
 
 /// One bit for each pixel, rows begin at a byte, black is 1.
 fn fax(kind: Compression, bytes: &[u8], out: &mut [u8], width: u16) -> Result<usize, ()> {
-    // The crate wants group 3 to begin with an end of line, which TIFF leaves out now and then, and
-    // to end with six.
-    const LINE_END: [u8; 2] = [0, 1];
+    // The crate wants group 3 to begin with an end of line, eleven zeros and a one, which TIFF leaves
+    // out now and then, and to end with six of them.
     let group3 = kind == Compression::Group3;
-    let (start, end): (&[u8], &[u8]) =
-        if group3 { (&LINE_END, &[0, 1].repeat(6)) } else { (&[], &[]) };
+    let begun = bytes.first() == Some(&0) && bytes.get(1).is_some_and(|byte| byte >> 5 == 0);
+    let start: &[u8] = if group3 && !begun { &[0, 1] } else { &[] };
+    let end: &[u8] = if group3 { &[0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1] } else { &[] };
     let input =
         start.iter().chain(bytes).chain(end).map(|&byte| Ok::<u8, std::convert::Infallible>(byte));
     let row = usize::from(width).div_ceil(8);
@@ -146,9 +146,14 @@ fn fax(kind: Compression, bytes: &[u8], out: &mut [u8], width: u16) -> Result<us
         {}
     } else {
         let mut decoder = Group3Decoder::new(input).map_err(drop)?;
-        while decoder.advance().map_err(drop)? == DecodeStatus::Incomplete
-            && write(decoder.transitions())
-        {}
+        loop {
+            let status = decoder.advance().map_err(drop)?;
+            // The end comes together with the last row.
+            let more = decoder.transitions().is_empty() || write(decoder.transitions());
+            if status == DecodeStatus::End || !more {
+                break;
+            }
+        }
     }
     Ok(filled)
 }
