@@ -132,7 +132,7 @@ fn damaged_files_do_no_harm() {
                 assert_eq!(header.channels, pixels.color.channels(), "{name}");
             }
             let took = started.elapsed().as_secs_f32();
-            assert!(took < 5.0, "{name}: {took} s for {:?}", found.0);
+            assert!(took < 20.0, "{name}: {took} s for {:?}", found.0);
         }
     }
 }

@@ -331,6 +331,9 @@ def tiff_samples() -> Iterator[Sample]:
     for compression in ("raw", "tiff_lzw", "tiff_adobe_deflate", "packbits"):
         name = compression.removeprefix("tiff_").replace("adobe_", "")
         yield Sample(f"rgb8-{name}.tif", saved(rgb, "tiff", compression=compression), rgb)
+    # So much of it that codes become as long as they can be, and start anew.
+    noise = np.random.default_rng(0).integers(0, 256, (40, 50, 3), np.uint8)
+    yield Sample("noise-lzw.tif", saved(noise, "tiff", compression="tiff_lzw"), noise)
     bits = Image.fromarray(indices(1).astype(bool))
     black_white = (indices(1) * 255)[..., None]
     for compression in ("raw", "group3", "group4"):
