@@ -1,4 +1,4 @@
-"""`decoders.image` on every format but JPEG, compared with the original and with what was stored."""
+"""`decoders.image` on every format but JPEG: as the original has it, and as it was stored."""
 
 import numpy as np
 import pytest
