@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use super::convert::{Rows, Stored, write};
 use super::jpeg::{self, Jpeg};
 use super::{Broken, Color, Format, Header, Pixels, sniff};
+use super::{bmp, gif, jpeg2000, png, pnm, tiff, webp};
 use crate::value::{Cause, DType, Damage};
 
 /// A part of an image.
@@ -261,17 +262,17 @@ fn unknown(bytes: &[u8]) -> Cause {
 /// How a format is read: its header, and all of its pixels.
 type Codec = (fn(&[u8]) -> Result<Header, Broken>, fn(&[u8]) -> Result<Pixels, Broken>);
 
-/// All formats but JPEG, which has a way of its own; `None` for those that can't be decoded.
+/// All formats but JPEG, which has a way of its own.
 fn codec(format: Format) -> Option<Codec> {
     match format {
-        Format::Bmp
-        | Format::Gif
-        | Format::Jpeg
-        | Format::Jpeg2000
-        | Format::Png
-        | Format::Pnm
-        | Format::Tiff
-        | Format::WebP => None,
+        Format::Bmp => Some((bmp::header, bmp::decode)),
+        Format::Gif => Some((gif::header, gif::decode)),
+        Format::Jpeg => None,
+        Format::Jpeg2000 => Some((jpeg2000::header, jpeg2000::decode)),
+        Format::Png => Some((png::header, png::decode)),
+        Format::Pnm => Some((pnm::header, pnm::decode)),
+        Format::Tiff => Some((tiff::header, tiff::decode)),
+        Format::WebP => Some((webp::header, webp::decode)),
     }
 }
 

@@ -1,10 +1,20 @@
 //! Compressed images: what they say of themselves, and their pixels.
 
+pub mod bmp;
+pub mod bounds;
 pub mod convert;
 pub mod exif;
+pub mod gif;
 pub mod image;
 pub mod jpeg;
+pub mod jpeg2000;
 pub mod pixels;
+pub mod png;
+pub mod pnm;
+#[cfg(test)]
+mod samples;
+pub mod tiff;
+pub mod webp;
 
 pub use image::{Image, Output, Request, Window};
 pub use pixels::{Broken, Color, Data, Format, Header, Pixels};

@@ -1,0 +1,83 @@
+//! GIF, through the `gif` crate: the first frame, on an empty canvas.
+
+use gif::{ColorOutput, DecodeOptions, Decoder, DecodingError, Frame, MemoryLimit};
+
+use super::bounds;
+use super::image::max_pixels;
+use super::{Broken, Color, Data, Format, Header, Pixels};
+use crate::value::DType;
+
+pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
+    let mut decoder = open(bytes)?;
+    let (height, width) = (usize::from(decoder.height()), usize::from(decoder.width()));
+    let frame = first(decoder.next_frame_info())?;
+    Ok(Header {
+        format: Format::Gif,
+        height,
+        width,
+        channels: if alpha(frame, height, width) { 4 } else { 3 },
+        dtype: DType::U8,
+        orientation: 1,
+    })
+}
+
+pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
+    let mut decoder = open(bytes)?;
+    let (height, width) = (usize::from(decoder.height()), usize::from(decoder.width()));
+    let area = bounds::area(height, width)?;
+    let global = decoder.global_palette().map(<[u8]>::to_vec);
+    let frame = first(decoder.read_next_frame())?;
+    let palette = frame.palette.as_ref().or(global.as_ref());
+    let palette = palette.ok_or_else(|| Broken("has no palette".into()))?;
+    let mut colors = [[0, 0, 0, 255]; 256];
+    for (color, rgb) in colors.iter_mut().zip(palette.as_chunks::<3>().0) {
+        color[..3].copy_from_slice(rgb);
+    }
+    if let Some(index) = frame.transparent {
+        colors[usize::from(index)][3] = 0;
+    }
+
+    let alpha = alpha(frame, height, width);
+    let channels = if alpha { 4 } else { 3 };
+    let mut data = vec![0; area * channels];
+    let (left, top) = (usize::from(frame.left).min(width), usize::from(frame.top));
+    let rows = data.chunks_exact_mut(width * channels).skip(top);
+    for (row, indices) in rows.zip(frame.buffer.chunks_exact(usize::from(frame.width))) {
+        let pixels = row[left * channels..].chunks_exact_mut(channels);
+        for (pixel, &index) in pixels.zip(indices) {
+            pixel.copy_from_slice(&colors[usize::from(index)][..channels]);
+        }
+    }
+    let color = if alpha { Color::Rgba } else { Color::Rgb };
+    Ok(Pixels { height, width, color, data: Data::U8(data) })
+}
+
+fn open(bytes: &[u8]) -> Result<Decoder<&[u8]>, Broken> {
+    let mut options = DecodeOptions::new();
+    options.set_color_output(ColorOutput::Indexed);
+    options.set_memory_limit(MemoryLimit::Bytes(
+        (max_pixels() as u64).try_into().unwrap_or(std::num::NonZeroU64::MAX),
+    ));
+    options.read_info(bytes).map_err(broken)
+}
+
+fn first<'a>(
+    frame: Result<Option<&'a Frame<'static>>, DecodingError>,
+) -> Result<&'a Frame<'static>, Broken> {
+    frame.map_err(broken)?.ok_or_else(|| Broken("has no image".into()))
+}
+
+/// Whether some pixels may be transparent: of a color, or outside of the frame.
+fn alpha(frame: &Frame<'_>, height: usize, width: usize) -> bool {
+    let right = usize::from(frame.left) + usize::from(frame.width);
+    let bottom = usize::from(frame.top) + usize::from(frame.height);
+    let covers = frame.left == 0 && frame.top == 0 && right >= width && bottom >= height;
+    frame.transparent.is_some() || !covers
+}
+
+fn broken(error: DecodingError) -> Broken {
+    Broken(match error {
+        DecodingError::Io(_) => "ends too early".into(),
+        error => format!("is damaged: {error}"),
+    })
+}

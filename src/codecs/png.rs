@@ -1,0 +1,110 @@
+//! PNG, through the `png` crate.
+
+use std::io::Cursor;
+
+use png::{BitDepth, ColorType, Decoder, DecodingError, Reader, Transformations};
+
+use super::bounds;
+use super::exif;
+use super::{Broken, Color, Data, Format, Header, Pixels};
+use crate::value::DType;
+
+/// Deflate gives at most 1032 bytes for one.
+const DEFLATE: usize = 1032;
+
+pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
+    let reader = open(bytes)?;
+    let info = reader.info();
+    let (color, depth) = stored(&reader);
+    Ok(Header {
+        format: Format::Png,
+        height: info.height as usize,
+        width: info.width as usize,
+        channels: color.samples(),
+        dtype: if depth == BitDepth::Sixteen { DType::U16 } else { DType::U8 },
+        orientation: info.exif_metadata.as_deref().map_or(1, exif::orientation),
+    })
+}
+
+pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
+    let mut reader = open(bytes)?;
+    let info = reader.info();
+    let (height, width) = (info.height as usize, info.width as usize);
+    bounds::area(height, width)?;
+    let packed = info.raw_row_length().saturating_mul(height);
+    bounds::believable(packed, bytes.len(), DEFLATE)?;
+    let size = reader.output_buffer_size().ok_or_else(|| Broken("is too large".into()))?;
+    let (read, depth) = reader.output_color_type();
+    let (color, _) = stored(&reader);
+
+    let row = size / height;
+    let mut data = vec![0; size];
+    if reader.info().interlaced {
+        reader.next_frame(&mut data).map_err(broken)?;
+    } else {
+        for (y, line) in data.chunks_exact_mut(row).enumerate() {
+            reader.read_row(line).map_err(|error| match error {
+                DecodingError::IoError(_) => Broken(format!("ends at row {y} of {height}")),
+                error => broken(error),
+            })?;
+        }
+    }
+    reader.finish().map_err(broken)?;
+    if read != color {
+        let sample = if depth == BitDepth::Sixteen { 2 } else { 1 };
+        drop_last(&mut data, read.samples() * sample, sample);
+    }
+    Ok(Pixels {
+        height,
+        width,
+        color: match color {
+            ColorType::Grayscale => Color::Gray,
+            ColorType::GrayscaleAlpha => Color::GrayAlpha,
+            ColorType::Rgba => Color::Rgba,
+            ColorType::Rgb | ColorType::Indexed => Color::Rgb,
+        },
+        data: if depth == BitDepth::Sixteen {
+            Data::U16(data.as_chunks().0.iter().map(|&pair| u16::from_be_bytes(pair)).collect())
+        } else {
+            Data::U8(data)
+        },
+    })
+}
+
+fn open(bytes: &[u8]) -> Result<Reader<Cursor<&[u8]>>, Broken> {
+    let mut decoder = Decoder::new(Cursor::new(bytes));
+    decoder.set_transformations(Transformations::EXPAND);
+    decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
+    decoder.read_info().map_err(broken)
+}
+
+/// Color and depth without the transparency of a tRNS chunk: the reference leaves it out, and
+/// keeps only alpha channels.
+fn stored(reader: &Reader<Cursor<&[u8]>>) -> (ColorType, BitDepth) {
+    let (read, depth) = reader.output_color_type();
+    let color = match (reader.info().color_type, read) {
+        (ColorType::Grayscale, _) => ColorType::Grayscale,
+        (ColorType::Rgb | ColorType::Indexed, _) => ColorType::Rgb,
+        (_, read) => read,
+    };
+    (color, depth)
+}
+
+/// Takes the last `sample` bytes from every `pixel` bytes.
+fn drop_last(data: &mut Vec<u8>, pixel: usize, sample: usize) {
+    let kept = pixel - sample;
+    let pixels = data.len() / pixel;
+    for n in 1..pixels {
+        data.copy_within(n * pixel..n * pixel + kept, n * kept);
+    }
+    data.truncate(pixels * kept);
+}
+
+fn broken(error: DecodingError) -> Broken {
+    Broken(match error {
+        DecodingError::IoError(_) => "ends too early".into(),
+        DecodingError::LimitsExceeded => "wants too much memory".into(),
+        error => format!("is damaged: {error}"),
+    })
+}

@@ -1,0 +1,225 @@
+//! PBM, PGM, PPM (P1 to P6) and PAM (P7).
+//!
+//! Numbers are given as they are stored: like the reference, nothing is scaled by the largest
+//! value that the header tells.
+
+use super::bounds;
+use super::{Broken, Color, Data, Format, Header, Pixels};
+use crate::value::DType;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Samples {
+    /// Decimal numbers.
+    Words,
+    /// Digits 0 and 1, with or without space between them; 1 is black.
+    PlainBits,
+    /// Eight in a byte, rows begin at a byte; 1 is black.
+    Bits,
+    Bytes,
+    /// Two bytes each, the high one first.
+    Pairs,
+}
+
+struct Head {
+    height: usize,
+    width: usize,
+    channels: usize,
+    samples: Samples,
+    wide: bool,
+    /// Where the samples begin.
+    start: usize,
+}
+
+pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
+    let head = head(bytes)?;
+    Ok(Header {
+        format: Format::Pnm,
+        height: head.height,
+        width: head.width,
+        channels: head.channels,
+        dtype: if head.wide { DType::U16 } else { DType::U8 },
+        orientation: 1,
+    })
+}
+
+pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
+    let head = head(bytes)?;
+    let Head { height, width, channels, .. } = head;
+    let count = bounds::area(height, width)? * channels;
+    let body = bytes.get(head.start..).unwrap_or(&[]);
+    let row = match head.samples {
+        Samples::Words | Samples::PlainBits | Samples::Bytes => width * channels,
+        Samples::Bits => width.div_ceil(8),
+        Samples::Pairs => 2 * width * channels,
+    };
+    // Words are at least a digit each.
+    if body.len() < row * height {
+        return Err(Broken(format!("ends at row {} of {height}", body.len() / row)));
+    }
+    let rows = body[..row * height].chunks_exact(row);
+    let data = match head.samples {
+        Samples::Bytes => Data::U8(body[..count].to_vec()),
+        Samples::Pairs => {
+            let pairs = body[..2 * count].as_chunks().0;
+            Data::U16(pairs.iter().map(|&pair| u16::from_be_bytes(pair)).collect())
+        }
+        Samples::Bits => {
+            let black = |row: &'_ [u8], x: usize| row[x / 8] >> (7 - x % 8) & 1;
+            let white = rows.flat_map(|row| (0..width).map(move |x| black(row, x).wrapping_sub(1)));
+            Data::U8(white.collect())
+        }
+        Samples::PlainBits => {
+            let mut data = Vec::with_capacity(count);
+            let mut at = 0;
+            while data.len() < count {
+                at = skip_space(body, at);
+                match body.get(at) {
+                    Some(b'0') => data.push(255),
+                    Some(b'1') => data.push(0),
+                    other => return Err(no_number(other.copied(), data.len() / width, height)),
+                }
+                at += 1;
+            }
+            Data::U8(data)
+        }
+        Samples::Words => {
+            let mut data = Vec::with_capacity(count);
+            let mut at = 0;
+            while data.len() < count {
+                at = skip_space(body, at);
+                let (value, after) = number(body, at).ok_or_else(|| {
+                    no_number(body.get(at).copied(), data.len() / (width * channels), height)
+                })?;
+                data.push(u16::try_from(value).unwrap_or(u16::MAX));
+                at = after;
+            }
+            if head.wide {
+                Data::U16(data)
+            } else {
+                Data::U8(data.into_iter().map(|value| value.min(255) as u8).collect())
+            }
+        }
+    };
+    let color = match channels {
+        1 => Color::Gray,
+        2 => Color::GrayAlpha,
+        3 => Color::Rgb,
+        4 => Color::Rgba,
+        other => Color::Other(other),
+    };
+    Ok(Pixels { height, width, color, data })
+}
+
+fn no_number(found: Option<u8>, row: usize, height: usize) -> Broken {
+    Broken(match found {
+        None => format!("ends at row {row} of {height}"),
+        Some(byte) => {
+            let byte = char::from(byte).escape_default();
+            format!("has '{byte}' instead of a number in row {row} of {height}")
+        }
+    })
+}
+
+fn head(bytes: &[u8]) -> Result<Head, Broken> {
+    let cut = || Broken("has no complete header".into());
+    let kind = match bytes {
+        [b'P', kind @ b'1'..=b'7', ..] => kind - b'0',
+        _ => return Err(Broken("doesn't begin with P1 to P7".into())),
+    };
+    if kind == 7 {
+        return pam_head(bytes);
+    }
+    let mut at = 2;
+    let mut next = || {
+        at = skip_space(bytes, at);
+        let (value, after) = number(bytes, at).ok_or_else(cut)?;
+        at = after;
+        Ok(value)
+    };
+    let (width, height) = (next()?, next()?);
+    let most = if matches!(kind, 1 | 4) { 1 } else { next()? };
+    let wide = wide(most)?;
+    Ok(Head {
+        height,
+        width,
+        channels: if matches!(kind, 3 | 6) { 3 } else { 1 },
+        samples: match kind {
+            1 => Samples::PlainBits,
+            2 | 3 => Samples::Words,
+            4 => Samples::Bits,
+            _ if wide => Samples::Pairs,
+            _ => Samples::Bytes,
+        },
+        wide,
+        start: at + 1, // one space ends the header
+    })
+}
+
+fn pam_head(bytes: &[u8]) -> Result<Head, Broken> {
+    let (mut height, mut width, mut channels, mut most) = (None, None, None, None);
+    let mut at = 0;
+    loop {
+        let rest = &bytes[at..];
+        let Some(end) = rest.iter().take(1 << 16).position(|&byte| byte == b'\n') else {
+            return Err(Broken("has no complete header".into()));
+        };
+        at += end + 1;
+        let line = rest[..end].trim_ascii();
+        if line == b"ENDHDR" {
+            break;
+        }
+        let (name, value) = line.split_at(line.iter().position(|&b| b == b' ').unwrap_or(0));
+        let slot = match name {
+            b"HEIGHT" => &mut height,
+            b"WIDTH" => &mut width,
+            b"DEPTH" => &mut channels,
+            b"MAXVAL" => &mut most,
+            _ => continue,
+        };
+        *slot = number(value.trim_ascii(), 0).map(|(value, _)| value);
+    }
+    let (Some(height), Some(width), Some(channels @ 1..=64), Some(most)) =
+        (height, width, channels, most)
+    else {
+        return Err(Broken("has no complete header".into()));
+    };
+    let wide = wide(most)?;
+    let samples = if wide { Samples::Pairs } else { Samples::Bytes };
+    Ok(Head { height, width, channels, samples, wide, start: at })
+}
+
+/// Whether samples up to `most` take two bytes.
+fn wide(most: usize) -> Result<bool, Broken> {
+    match most {
+        1..=255 => Ok(false),
+        256..=65535 => Ok(true),
+        _ => Err(Broken(format!("says that its largest value is {most}; it may be 1 to 65535"))),
+    }
+}
+
+/// Where something other than space and comments begins.
+fn skip_space(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(&byte) = bytes.get(at) {
+        if byte == b'#' {
+            let comment = bytes[at..].iter().position(|&byte| byte == b'\n' || byte == b'\r');
+            at += comment.unwrap_or(bytes.len() - at);
+        } else if byte.is_ascii_whitespace() || byte == 0x0b {
+            at += 1;
+        } else {
+            break;
+        }
+    }
+    at
+}
+
+/// A decimal number and where it ends.
+fn number(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let digits = bytes.get(at..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if digits == 0 {
+        return None;
+    }
+    let value = bytes[at..at + digits].iter().fold(0usize, |value, digit| {
+        value.saturating_mul(10).saturating_add(usize::from(digit - b'0'))
+    });
+    Some((value, at + digits))
+}

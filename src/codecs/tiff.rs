@@ -1,0 +1,424 @@
+//! TIFF: the first image of a file, in strips or tiles, interleaved or in planes.
+//!
+//! Own code over crates for the compressions: the crates for all of TIFF know no palettes and
+//! no group 3 fax.
+
+mod compression;
+mod directory;
+mod jpeg;
+
+use half::f16;
+
+use self::compression::Compression;
+use super::bounds;
+use super::{Broken, Color, Data, Format, Header, Pixels};
+use crate::value::DType;
+
+const MAX_SAMPLES: usize = 64;
+
+/// How samples mean colors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Meaning {
+    WhiteIsZero,
+    BlackIsZero,
+    Rgb,
+    Palette,
+    Cmyk,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Unsigned,
+    Signed,
+    Float,
+}
+
+struct Image<'a> {
+    bytes: &'a [u8],
+    big_endian: bool,
+    height: usize,
+    width: usize,
+    /// Samples of a pixel.
+    samples: usize,
+    /// Bits of a sample.
+    bits: usize,
+    kind: Kind,
+    meaning: Meaning,
+    compression: Compression,
+    /// Bits of a byte come from the right.
+    reversed: bool,
+    /// What JPEGs in the file share.
+    tables: &'a [u8],
+    /// Colors are stored as luma and chroma, which JPEG turns into red, green and blue.
+    mixed: bool,
+    /// 1: none, 2: differences, 3: differences of the bytes of floats.
+    predictor: usize,
+    planar: bool,
+    orientation: u8,
+    /// Size of strips or tiles; tiles have it even at the edges.
+    part_height: usize,
+    part_width: usize,
+    tiled: bool,
+    offsets: Vec<usize>,
+    sizes: Vec<usize>,
+    /// All reds, greens and blues.
+    colors: Vec<u16>,
+}
+
+pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
+    let image = Image::open(bytes)?;
+    Ok(Header {
+        format: Format::Tiff,
+        height: image.height,
+        width: image.width,
+        channels: match image.meaning {
+            Meaning::Palette => 3,
+            _ => image.samples,
+        },
+        dtype: match (image.meaning, image.kind, image.bits) {
+            (Meaning::Palette, ..) | (_, Kind::Unsigned, 16) => DType::U16,
+            (_, Kind::Unsigned, _) => DType::U8,
+            (_, Kind::Signed, _) => DType::I16,
+            (_, Kind::Float, _) => DType::F32,
+        },
+        orientation: image.orientation,
+    })
+}
+
+pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
+    let image = Image::open(bytes)?;
+    let data = match (image.kind, image.bits) {
+        (Kind::Unsigned, 16) => image.colored_pairs(image.read::<u16>()?),
+        (Kind::Unsigned, _) => image.colored_bytes(image.read::<u8>()?),
+        (Kind::Signed, _) => Data::I16(image.read::<i16>()?),
+        (Kind::Float, _) => Data::F32(image.read::<f32>()?),
+    };
+    let color = match (image.meaning, image.samples) {
+        (Meaning::Palette, _) | (Meaning::Rgb, 3) => Color::Rgb,
+        (Meaning::Cmyk, _) | (Meaning::Rgb, 4) => Color::Rgba,
+        (_, 1) => Color::Gray,
+        (_, 2) => Color::GrayAlpha,
+        (_, samples) => Color::Other(samples),
+    };
+    Ok(Pixels { height: image.height, width: image.width, color, data })
+}
+
+impl<'a> Image<'a> {
+    fn open(bytes: &'a [u8]) -> Result<Self, Broken> {
+        use directory::*;
+        let tags = Directory::read(bytes)?;
+        let need = |tag: u16, name: &str| {
+            tags.one(tag).ok_or_else(|| Broken(format!("has no {name} among its tags")))
+        };
+        let (height, width) = (need(HEIGHT, "height")?, need(WIDTH, "width")?);
+        let samples = tags.one(SAMPLES).unwrap_or(1);
+        if !(1..=MAX_SAMPLES).contains(&samples) {
+            return Err(Broken(format!("has {samples} samples in a pixel")));
+        }
+        let bits = tags.numbers(BITS).unwrap_or_else(|| vec![1]);
+        if bits.iter().any(|&other| other != bits[0]) {
+            return Err(Broken(format!("has samples of different sizes: {bits:?} bits")));
+        }
+        let bits = bits.first().copied().unwrap_or(1);
+        let kind = match (tags.one(SAMPLE_FORMAT).unwrap_or(1), bits) {
+            (1 | 4, 1 | 2 | 4 | 8 | 16) => Kind::Unsigned,
+            (2, 16) => Kind::Signed,
+            (3, 16 | 32 | 64) => Kind::Float,
+            (format, bits) => {
+                let kind = ["unsigned", "signed", "float"].get(format.wrapping_sub(1));
+                let kind = kind.unwrap_or(&"unknown");
+                return Err(Broken(format!("has {kind} samples of {bits} bits: not supported")));
+            }
+        };
+        let default = if samples < 3 { 1 } else { 2 };
+        let fax_options = tags.one(FAX_OPTIONS).unwrap_or(0);
+        let compression = Compression::new(tags.one(COMPRESSION).unwrap_or(1), fax_options);
+        let compression = compression.map_err(Broken)?;
+        let jpeg = compression == Compression::Jpeg && bits == 8 && matches!(samples, 1 | 3);
+        let meaning = match (tags.one(PHOTOMETRIC).unwrap_or(default), samples) {
+            (0, 1) => Meaning::WhiteIsZero,
+            (0 | 1 | 4, _) => Meaning::BlackIsZero,
+            (2, 3..) => Meaning::Rgb,
+            (6, 3) if jpeg => Meaning::Rgb,
+            (3, 1) if kind == Kind::Unsigned => Meaning::Palette,
+            (5, 4) if bits == 8 => Meaning::Cmyk,
+            (code, samples) => {
+                return Err(Broken(format!(
+                    "has colors of a kind that is not supported: photometric interpretation \
+                     {code}, {samples} samples of {bits} bits"
+                )));
+            }
+        };
+        let tiled = tags.one(TILE_WIDTH).is_some();
+        let (part_height, part_width, offsets, sizes) = if tiled {
+            let (height, width) = (need(TILE_HEIGHT, "tile height")?, need(TILE_WIDTH, "")?);
+            (height, width, TILE_OFFSETS, TILE_SIZES)
+        } else {
+            let rows = tags.one(ROWS_PER_STRIP).unwrap_or(height).min(height);
+            (rows, width, STRIP_OFFSETS, STRIP_SIZES)
+        };
+        let list = |tag: u16, name: &str| {
+            tags.numbers(tag).ok_or_else(|| Broken(format!("doesn't say {name} its pixels are")))
+        };
+        let offsets = list(offsets, "where")?;
+        let sizes = match list(sizes, "how long") {
+            Err(_) if offsets.len() == 1 => vec![bytes.len()],
+            sizes => sizes?,
+        };
+        let colors: Vec<u16> = match meaning {
+            Meaning::Palette => list(COLORS, "which colors")?.iter().map(|&c| c as u16).collect(),
+            _ => Vec::new(),
+        };
+        if meaning == Meaning::Palette && colors.len() < 3 << bits {
+            return Err(Broken(format!("has a palette of {} numbers only", colors.len())));
+        }
+        let orientation = tags.one(ORIENTATION).unwrap_or(1);
+        Ok(Image {
+            bytes,
+            big_endian: tags.big_endian,
+            height,
+            width,
+            samples,
+            bits,
+            kind,
+            meaning,
+            compression,
+            reversed: tags.one(FILL_ORDER) == Some(2) && !jpeg,
+            tables: tags.raw(JPEG_TABLES),
+            mixed: tags.one(PHOTOMETRIC) == Some(6),
+            predictor: tags.one(PREDICTOR).unwrap_or(1),
+            planar: tags.one(PLANAR) == Some(2) && samples > 1,
+            orientation: if (1..=8).contains(&orientation) { orientation as u8 } else { 1 },
+            part_height,
+            part_width,
+            tiled,
+            offsets,
+            sizes,
+            colors,
+        })
+    }
+
+    /// All samples as they are stored, interleaved.
+    fn read<T: Sample>(&self) -> Result<Vec<T>, Broken> {
+        let &Image { height, width, samples, part_height, part_width, .. } = self;
+        let area = bounds::area(height, width)?;
+        bounds::area(part_height, part_width)?;
+        let (planes, part_samples) = if self.planar { (samples, 1) } else { (1, samples) };
+        let across = width.div_ceil(part_width);
+        let parts = across * height.div_ceil(part_height);
+        let count = parts * planes;
+        if self.offsets.len() < count || self.sizes.len() < count {
+            let found = self.offsets.len().min(self.sizes.len());
+            return Err(Broken(format!("has {found} strips or tiles, {count} are needed")));
+        }
+        // Tiles may be larger than the image, but not so that decoding takes forever.
+        if parts.saturating_mul(part_height * part_width) > area.saturating_mul(4).max(1 << 24) {
+            return Err(Broken(format!("has absurd tiles of {part_width}x{part_height}")));
+        }
+        let fax = matches!(self.compression, Compression::Group3 | Compression::Group4);
+        if fax && (self.bits != 1 || samples != 1) {
+            return Err(Broken("has fax codes for more than black and white".into()));
+        }
+
+        let row = (part_width * part_samples * self.bits).div_ceil(8);
+        let mut out = vec![T::default(); area * samples];
+        let mut expanded = vec![0; row * part_height];
+        let mut line = vec![T::default(); part_width * part_samples];
+        let mut turned = Vec::new();
+        for index in 0..count {
+            let (plane, part) = (index / parts, index % parts);
+            let (top, left) = (part / across * part_height, part % across * part_width);
+            let rows = part_height.min(height - top);
+            let columns = part_width.min(width - left);
+            let cut = |row: usize| Broken(format!("ends at row {} of {height}", top + row));
+
+            let start = self.offsets[index];
+            let end = start.saturating_add(self.sizes[index]).min(self.bytes.len());
+            let mut bytes = self.bytes.get(start..end).ok_or_else(|| cut(0))?;
+            if self.reversed {
+                turned.clear();
+                turned.extend(bytes.iter().map(|byte| byte.reverse_bits()));
+                bytes = &turned;
+            }
+            let part_rows = if self.tiled { part_height } else { rows };
+            let wanted = &mut expanded[..row * part_rows];
+            let filled = if self.compression == Compression::Jpeg {
+                let size = [part_rows, part_width, part_samples];
+                jpeg::expand(self.tables, bytes, size, self.mixed, wanted).map(|()| row * rows)
+            } else {
+                self.compression.expand(bytes, wanted, part_width)
+            };
+            let damaged = |()| Broken(format!("is damaged at row {top} of {height}"));
+            let filled = filled.map_err(damaged)?;
+            if filled < row * rows {
+                return Err(cut(filled / row));
+            }
+
+            for (y, stored) in expanded.chunks_exact_mut(row).take(rows).enumerate() {
+                self.samples_of(stored, &mut line, part_samples)?;
+                let from = ((top + y) * width + left) * samples;
+                let target = &mut out[from..from + columns * samples];
+                if self.planar {
+                    for (pixel, &sample) in target.chunks_exact_mut(samples).zip(&line) {
+                        pixel[plane] = sample;
+                    }
+                } else {
+                    target.copy_from_slice(&line[..columns * samples]);
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// The samples of a row of a strip or tile, with differences summed up.
+    fn samples_of<T: Sample>(
+        &self,
+        stored: &mut [u8],
+        line: &mut [T],
+        step: usize,
+    ) -> Result<(), Broken> {
+        match self.predictor {
+            1 => T::unpack(stored, self.bits, self.big_endian, line),
+            2 if self.bits >= 8 && self.kind != Kind::Float => {
+                T::unpack(stored, self.bits, self.big_endian, line);
+                for n in step..line.len() {
+                    line[n] = line[n].plus(line[n - step]);
+                }
+            }
+            3 if self.kind == Kind::Float => {
+                for n in step..stored.len() {
+                    stored[n] = stored[n].wrapping_add(stored[n - step]);
+                }
+                // All high bytes come first, then the lower ones, for either byte order.
+                let size = self.bits / 8;
+                let count = stored.len() / size;
+                let joined: Vec<u8> =
+                    (0..stored.len()).map(|n| stored[n % size * count + n / size]).collect();
+                T::unpack(&joined, self.bits, true, line);
+            }
+            predictor => {
+                return Err(Broken(format!(
+                    "has predictor {predictor} for samples of {} bits: not supported",
+                    self.bits
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn colored_bytes(&self, mut data: Vec<u8>) -> Data {
+        let most = ((1u16 << self.bits) - 1) as u8;
+        match self.meaning {
+            Meaning::Palette => return self.look_up(data.into_iter().map(usize::from)),
+            // As the reference: red, green, blue and an alpha that hides nothing.
+            Meaning::Cmyk => {
+                for pixel in data.as_chunks_mut::<4>().0 {
+                    let light = 255 - u16::from(pixel[3]);
+                    let mix = |ink: u8| ((255 - u16::from(ink)) * light / 255) as u8;
+                    *pixel = [mix(pixel[0]), mix(pixel[1]), mix(pixel[2]), 255];
+                }
+            }
+            Meaning::WhiteIsZero => data.iter_mut().for_each(|sample| *sample = most - *sample),
+            Meaning::BlackIsZero | Meaning::Rgb => {}
+        }
+        if most < 255 {
+            data.iter_mut().for_each(|sample| *sample *= 255 / most);
+        }
+        Data::U8(data)
+    }
+
+    fn colored_pairs(&self, mut data: Vec<u16>) -> Data {
+        match self.meaning {
+            Meaning::Palette => return self.look_up(data.into_iter().map(usize::from)),
+            Meaning::WhiteIsZero => data.iter_mut().for_each(|sample| *sample = !*sample),
+            _ => {}
+        }
+        Data::U16(data)
+    }
+
+    /// Palettes have 16 bits, whatever the indices have.
+    fn look_up(&self, indices: impl ExactSizeIterator<Item = usize>) -> Data {
+        let size = self.colors.len() / 3;
+        let mut rgb = Vec::with_capacity(3 * indices.len());
+        for index in indices {
+            rgb.extend([0, 1, 2].map(|channel| self.colors[channel * size + index]));
+        }
+        Data::U16(rgb)
+    }
+}
+
+trait Sample: Copy + Default {
+    /// Samples of `bits` bits each from bytes.
+    fn unpack(bytes: &[u8], bits: usize, big_endian: bool, out: &mut [Self]);
+    /// The sum, wrapping around.
+    fn plus(self, other: Self) -> Self;
+}
+
+impl Sample for u8 {
+    fn unpack(bytes: &[u8], bits: usize, _: bool, out: &mut [u8]) {
+        if bits == 8 {
+            return out.copy_from_slice(&bytes[..out.len()]);
+        }
+        let (each, mask) = (8 / bits, (1u16 << bits) as u8 - 1);
+        for (samples, byte) in out.chunks_mut(each).zip(bytes) {
+            for (n, sample) in samples.iter_mut().enumerate() {
+                *sample = byte >> (8 - bits * (n + 1)) & mask;
+            }
+        }
+    }
+    fn plus(self, other: u8) -> u8 {
+        self.wrapping_add(other)
+    }
+}
+
+impl Sample for u16 {
+    fn unpack(bytes: &[u8], _: usize, big_endian: bool, out: &mut [u16]) {
+        let from = if big_endian { u16::from_be_bytes } else { u16::from_le_bytes };
+        for (sample, &pair) in out.iter_mut().zip(bytes.as_chunks().0) {
+            *sample = from(pair);
+        }
+    }
+    fn plus(self, other: u16) -> u16 {
+        self.wrapping_add(other)
+    }
+}
+
+impl Sample for i16 {
+    fn unpack(bytes: &[u8], _: usize, big_endian: bool, out: &mut [i16]) {
+        let from = if big_endian { i16::from_be_bytes } else { i16::from_le_bytes };
+        for (sample, &pair) in out.iter_mut().zip(bytes.as_chunks().0) {
+            *sample = from(pair);
+        }
+    }
+    fn plus(self, other: i16) -> i16 {
+        self.wrapping_add(other)
+    }
+}
+
+impl Sample for f32 {
+    fn unpack(bytes: &[u8], bits: usize, big_endian: bool, out: &mut [f32]) {
+        match bits {
+            16 => {
+                let from = if big_endian { f16::from_be_bytes } else { f16::from_le_bytes };
+                for (sample, &pair) in out.iter_mut().zip(bytes.as_chunks().0) {
+                    *sample = from(pair).to_f32();
+                }
+            }
+            32 => {
+                let from = if big_endian { f32::from_be_bytes } else { f32::from_le_bytes };
+                for (sample, &four) in out.iter_mut().zip(bytes.as_chunks().0) {
+                    *sample = from(four);
+                }
+            }
+            _ => {
+                let from = if big_endian { f64::from_be_bytes } else { f64::from_le_bytes };
+                for (sample, &eight) in out.iter_mut().zip(bytes.as_chunks().0) {
+                    *sample = from(eight) as f32;
+                }
+            }
+        }
+    }
+    fn plus(self, other: f32) -> f32 {
+        self + other
+    }
+}

@@ -1,0 +1,126 @@
+//! The tags of a file's first image.
+
+use crate::codecs::Broken;
+
+pub const WIDTH: u16 = 256;
+pub const HEIGHT: u16 = 257;
+pub const BITS: u16 = 258;
+pub const COMPRESSION: u16 = 259;
+pub const PHOTOMETRIC: u16 = 262;
+pub const FILL_ORDER: u16 = 266;
+pub const STRIP_OFFSETS: u16 = 273;
+pub const ORIENTATION: u16 = 274;
+pub const SAMPLES: u16 = 277;
+pub const ROWS_PER_STRIP: u16 = 278;
+pub const STRIP_SIZES: u16 = 279;
+pub const PLANAR: u16 = 284;
+pub const FAX_OPTIONS: u16 = 292;
+pub const PREDICTOR: u16 = 317;
+pub const COLORS: u16 = 320;
+pub const TILE_WIDTH: u16 = 322;
+pub const TILE_HEIGHT: u16 = 323;
+pub const TILE_OFFSETS: u16 = 324;
+pub const TILE_SIZES: u16 = 325;
+pub const SAMPLE_FORMAT: u16 = 339;
+pub const JPEG_TABLES: u16 = 347;
+
+/// Both byte orders, and both widths of offsets (BigTIFF has 8 bytes).
+pub struct Directory<'a> {
+    bytes: &'a [u8],
+    pub big_endian: bool,
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    tag: u16,
+    kind: u16,
+    count: usize,
+    /// Where the values are.
+    at: usize,
+}
+
+impl<'a> Directory<'a> {
+    pub fn read(bytes: &'a [u8]) -> Result<Self, Broken> {
+        let (big_endian, wide) = match bytes.get(..4) {
+            Some(b"II*\0") => (false, false),
+            Some(b"MM\0*") => (true, false),
+            Some(b"II+\0") => (false, true),
+            Some(b"MM\0+") => (true, true),
+            _ => return Err(Broken("doesn't begin like a TIFF".into())),
+        };
+        let mut directory = Directory { bytes, big_endian, entries: Vec::new() };
+        let cut = || Broken("ends before its list of tags does".into());
+        directory.entries = directory.entries(wide).ok_or_else(cut)?;
+        Ok(directory)
+    }
+
+    fn entries(&self, wide: bool) -> Option<Vec<Entry>> {
+        let size = if wide { 8 } else { 4 }; // of offsets
+        let first = self.number(size, size)?;
+        let count_size = if wide { 8 } else { 2 };
+        let count = self.number(first, count_size)?;
+        let entry_size = 4 + 2 * size;
+        let start = first.checked_add(count_size)?;
+        let list = count.checked_mul(entry_size)?;
+        self.bytes.get(start..start.checked_add(list)?)?;
+        let entry = |n: usize| {
+            let at = start + n * entry_size;
+            let kind = self.number(at + 2, 2)? as u16;
+            let count = self.number(at + 4, size)?;
+            let fits = count.checked_mul(width(kind)).is_some_and(|bytes| bytes <= size);
+            let place = at + 4 + size;
+            let at_values = if fits { place } else { self.number(place, size)? };
+            Some(Entry { tag: self.number(at, 2)? as u16, kind, count, at: at_values })
+        };
+        (0..count).map(entry).collect()
+    }
+
+    /// The unsigned numbers of a tag; none where the tag is missing or something else.
+    pub fn numbers(&self, tag: u16) -> Option<Vec<usize>> {
+        let entry = self.entries.iter().find(|entry| entry.tag == tag)?;
+        let size = width(entry.kind);
+        if !matches!(entry.kind, 1 | 3 | 4 | 13 | 16) {
+            return None;
+        }
+        // Values that are not in the file take no memory.
+        self.bytes.get(entry.at..entry.at.checked_add(entry.count.checked_mul(size)?)?)?;
+        (0..entry.count).map(|n| self.number(entry.at + n * size, size)).collect()
+    }
+
+    pub fn one(&self, tag: u16) -> Option<usize> {
+        let entry = self.entries.iter().find(|entry| entry.tag == tag)?;
+        match (entry.kind, entry.count) {
+            (1 | 3 | 4 | 13 | 16, 1..) => self.number(entry.at, width(entry.kind)),
+            _ => None,
+        }
+    }
+
+    /// The bytes of a tag; none where there is nothing of the kind.
+    pub fn raw(&self, tag: u16) -> &'a [u8] {
+        let entry = self.entries.iter().find(|entry| entry.tag == tag && width(entry.kind) == 1);
+        let found =
+            entry.and_then(|entry| self.bytes.get(entry.at..entry.at.checked_add(entry.count)?));
+        found.unwrap_or(&[])
+    }
+
+    /// An unsigned number of `size` bytes.
+    fn number(&self, at: usize, size: usize) -> Option<usize> {
+        let bytes = self.bytes.get(at..at.checked_add(size)?)?;
+        let add = |number, &byte| number << 8 | usize::from(byte);
+        Some(if self.big_endian {
+            bytes.iter().fold(0, add)
+        } else {
+            bytes.iter().rev().fold(0, add)
+        })
+    }
+}
+
+/// Bytes of one value.
+fn width(kind: u16) -> usize {
+    match kind {
+        3 | 8 => 2,
+        4 | 9 | 11 | 13 => 4,
+        5 | 10 | 12 | 16 | 17 | 18 => 8,
+        _ => 1,
+    }
+}
