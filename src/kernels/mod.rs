@@ -1,16 +1,20 @@
 //! What operators do to samples. One file per family; each has its table of kernels.
 
 mod args;
+mod blur;
 mod cast;
+mod color;
 mod coordinates;
 mod elementwise;
 mod fill;
+mod floats;
 mod generic;
 mod geometry;
 mod isa;
 mod join;
 mod kernel;
 mod lookup;
+mod noise;
 mod philox;
 mod portable;
 mod probe;

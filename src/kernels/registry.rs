@@ -4,12 +4,14 @@ use std::sync::{PoisonError, RwLock};
 
 use super::kernel::{Entry, Work};
 use super::{
-    cast, coordinates, elementwise, fill, generic, geometry, join, lookup, probe, random, reduce,
-    regions, sequence, shape,
+    blur, cast, color, coordinates, elementwise, fill, generic, geometry, join, lookup, noise,
+    probe, random, reduce, regions, sequence, shape,
 };
 
 const TABLES: &[&[Entry]] = &[
+    blur::TABLE,
     cast::TABLE,
+    color::TABLE,
     coordinates::TABLE,
     elementwise::TABLE,
     fill::TABLE,
@@ -17,6 +19,7 @@ const TABLES: &[&[Entry]] = &[
     geometry::TABLE,
     join::TABLE,
     lookup::TABLE,
+    noise::TABLE,
     probe::TABLE,
     random::TABLE,
     reduce::TABLE,
