@@ -68,7 +68,7 @@ def laplacian(
 
     Example:
         >>> laplacian(tensor([[0.0, 0.0, 1.0, 0.0, 0.0]]), smoothing_size=1).torch().tolist()
-        [[0.0, 1.0, -4.0, 1.0, 0.0]]
+        [[0.0, 1.0, -2.0, 1.0, 0.0]]
     """
     if scale is None:
         return Like(input, dtype=dtype or input.dtype, scale=(1.0,))

@@ -57,7 +57,8 @@ def salt_and_pepper(
 def shot(input: Data, *, factor: PerSample[float] = 12.0) -> Like:
     """Make brightness grainy, as if light had come in few portions.
 
-    Each number becomes `factor` times a number of the Poisson distribution, of which it is the mean.
+    Each number becomes `factor` times a number of the Poisson distribution, with itself as the
+    mean of that.
 
     Args:
         input: The data. What is not above zero becomes zero.
