@@ -51,6 +51,7 @@ from penstock._threads import get_num_threads as get_num_threads
 from penstock._threads import set_num_threads as set_num_threads
 
 if TYPE_CHECKING:
+    from penstock import decoders as decoders
     from penstock import noise as noise
     from penstock import random as random
     from penstock._batch import Batch as Batch
@@ -67,9 +68,11 @@ if TYPE_CHECKING:
     from penstock.ops.color import equalize as equalize
     from penstock.ops.color import hsv as hsv
     from penstock.ops.color import hue as hue
+    from penstock.ops.color import jpeg_compression_distortion as jpeg_compression_distortion
     from penstock.ops.color import saturation as saturation
     from penstock.ops.coordinates import coord_flip as coord_flip
     from penstock.ops.coordinates import coord_transform as coord_transform
+    from penstock.ops.decoders import peek_image_shape as peek_image_shape
     from penstock.ops.fill import full as full
     from penstock.ops.fill import full_like as full_like
     from penstock.ops.fill import ones as ones
@@ -105,7 +108,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Modules of operators, such as `penstock.math`, which load on first use.
-_NAMESPACES = ("math", "noise", "random", "reductions", "transforms")
+_NAMESPACES = ("decoders", "math", "noise", "random", "reductions", "transforms")
 
 # Names that load on first use, by the module that has them.
 _LAZY = {
@@ -122,9 +125,11 @@ _LAZY = {
             "equalize",
             "hsv",
             "hue",
+            "jpeg_compression_distortion",
             "saturation",
         ),
         "ops.coordinates": ("coord_flip", "coord_transform"),
+        "ops.decoders": ("peek_image_shape",),
         "ops.fill": ("full", "full_like", "ones", "ones_like", "zeros", "zeros_like"),
         "ops.filters": ("filter", "gaussian_blur", "laplacian"),
         "ops.generic": (

@@ -22,6 +22,10 @@ class ArgumentError(ValueError, RuntimeError):
     """An argument or an input is of no use: RuntimeError in the reference, ValueError in Python."""
 
 
+class DecodeError(RuntimeError):
+    """Bytes that can't be decoded. The other samples of the batch can be read all the same."""
+
+
 class InternalError(RuntimeError):
     """A defect of penstock itself. Please report it, with the message."""
 
@@ -277,6 +281,19 @@ def _value(fault: _core.Fault, problem: str) -> Exception:
     return ValueError(_located(fault, problem))
 
 
+_DAMAGE = {
+    "unknown": "give the bytes of a whole image file, one file per sample.",
+    "large": "if the image is really so large, set the environment variable PENSTOCK_MAX_PIXELS "
+    "to a higher limit before the first image is decoded.",
+    "truncated": "the file is truncated; the other samples of the batch can be read.",
+    "broken": "the other samples of the batch can be read.",
+}
+
+
+def _undecodable(fault: _core.Fault, kind: str, problem: str) -> Exception:
+    return DecodeError(_located(fault, problem, hint=_DAMAGE[kind]))
+
+
 def _index(fault: _core.Fault, axis: int, index: int, extent: int) -> Exception:
     text = f"index {index} is out of range for axis {axis} of length {extent}"
     return OutOfRangeError(_located(fault, text))
@@ -333,6 +350,7 @@ _KINDS: dict[str, Any] = {
     "argument": _argument,
     "input": _input,
     "value": _value,
+    "undecodable": _undecodable,
     "index": _index,
     "ragged": _ragged,
     "memory": _memory,

@@ -35,6 +35,11 @@ impl<'a> ArgReader<'a> {
         ArgReader { args, inputs, sample }
     }
 
+    /// The arguments behind the first `count`.
+    pub fn skip(&self, count: usize) -> ArgReader<'a> {
+        ArgReader { args: self.args.get(count..).unwrap_or(&[]), ..*self }
+    }
+
     pub fn len(&self) -> usize {
         self.args.len()
     }

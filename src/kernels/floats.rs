@@ -55,45 +55,80 @@ pub fn widen(isa: Isa, src: &[u8], dst: &mut [f32]) {
 
 /// `dst = src`, rounded (halves up) and saturated; "not a number" becomes zero.
 pub fn narrow(isa: Isa, src: &[f32], dst: &mut [u8]) {
-    match isa {
+    let done = match isa {
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => {
-            let whole = src.len().min(dst.len()) & !31;
-            // SAFETY: an `Isa::Avx2` is only made where it was detected.
-            unsafe { narrow_avx2(&src[..whole], &mut dst[..whole]) };
-            narrow_scalar(&src[whole..], &mut dst[whole..]);
-        }
-        _ => narrow_scalar(src, dst),
-    }
-}
-
-fn narrow_scalar(src: &[f32], dst: &mut [u8]) {
-    for (d, &s) in dst.iter_mut().zip(src) {
+        // SAFETY: an `Isa::Avx2` is only made where it was detected.
+        Isa::Avx2 => unsafe { avx2::narrow(src, dst) },
+        _ => 0,
+    };
+    for (d, &s) in dst[done..].iter_mut().zip(&src[done..]) {
         *d = (s + BELOW_HALF) as u8;
     }
 }
 
-/// Whole groups of 32; what is beyond the last one is left alone.
+/// `dst = gain * src + bias`, rounded and saturated in the same way.
+pub fn scale_bytes(isa: Isa, src: &[u8], dst: &mut [u8], gain: f32, bias: f32) {
+    let bias = bias + BELOW_HALF;
+    let done = match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: an `Isa::Avx2` is only made where it was detected.
+        Isa::Avx2 => unsafe { avx2::scale(src, dst, gain, bias) },
+        _ => 0,
+    };
+    for (d, &s) in dst[done..].iter_mut().zip(&src[done..]) {
+        *d = (f32::from(s) * gain + bias) as u8;
+    }
+}
+
+/// Whole groups of 32; these return how many elements that makes.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn narrow_avx2(src: &[f32], dst: &mut [u8]) {
+mod avx2 {
     use std::arch::x86_64::*;
-    let half = _mm256_set1_ps(BELOW_HALF);
-    let top = _mm256_set1_ps(255.0);
-    // Packing works on each half of a register for itself; this puts the groups of four in order.
-    let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    for (src, dst) in src.as_chunks::<32>().0.iter().zip(dst.as_chunks_mut::<32>().0) {
-        let ints = |group: usize| {
-            // SAFETY: there are 32 floats, and `group` is below 4.
-            let x = unsafe { _mm256_loadu_ps(src.as_ptr().add(8 * group)) };
-            // The order of operands lets "not a number" through, which becomes the least integer.
-            _mm256_cvttps_epi32(_mm256_min_ps(top, _mm256_add_ps(x, half)))
-        };
-        let low = _mm256_packs_epi32(ints(0), ints(1));
-        let high = _mm256_packs_epi32(ints(2), ints(3));
-        let bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), order);
-        // SAFETY: there is room for 32 bytes.
-        unsafe { _mm256_storeu_si256(dst.as_mut_ptr().cast(), bytes) };
+
+    use super::BELOW_HALF;
+
+    /// Cuts off what is behind the point, and saturates.
+    #[target_feature(enable = "avx2")]
+    fn pack(floats: [__m256; 4]) -> __m256i {
+        let top = _mm256_set1_ps(255.0);
+        // This order of operands lets "not a number" through, which becomes the least integer, and
+        // then zero.
+        let [a, b, c, d] = floats.map(|x| _mm256_cvttps_epi32(_mm256_min_ps(top, x)));
+        let words = [_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d)];
+        // Packing works on each half of a register for itself: puts the groups of four in order.
+        let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+        _mm256_permutevar8x32_epi32(_mm256_packus_epi16(words[0], words[1]), order)
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub fn narrow(src: &[f32], dst: &mut [u8]) -> usize {
+        let half = _mm256_set1_ps(BELOW_HALF);
+        let (src, dst) = (src.as_chunks::<32>().0, dst.as_chunks_mut::<32>().0);
+        for (src, dst) in src.iter().zip(dst.iter_mut()) {
+            // SAFETY: there are 32 floats, of which four groups of eight are read.
+            let floats = [0, 8, 16, 24].map(|at| unsafe { _mm256_loadu_ps(src.as_ptr().add(at)) });
+            let bytes = pack(floats.map(|x| _mm256_add_ps(x, half)));
+            // SAFETY: there is room for 32 bytes.
+            unsafe { _mm256_storeu_si256(dst.as_mut_ptr().cast(), bytes) };
+        }
+        32 * src.len().min(dst.len())
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub fn scale(src: &[u8], dst: &mut [u8], gain: f32, bias: f32) -> usize {
+        let (gain, bias) = (_mm256_set1_ps(gain), _mm256_set1_ps(bias));
+        let (src, dst) = (src.as_chunks::<32>().0, dst.as_chunks_mut::<32>().0);
+        for (src, dst) in src.iter().zip(dst.iter_mut()) {
+            let floats = [0, 8, 16, 24].map(|at| {
+                // SAFETY: there are 32 bytes, of which four groups of eight are read.
+                let bytes = unsafe { _mm_loadl_epi64(src.as_ptr().add(at).cast()) };
+                _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes))
+            });
+            let bytes = pack(floats.map(|x| _mm256_add_ps(_mm256_mul_ps(x, gain), bias)));
+            // SAFETY: there is room for 32 bytes.
+            unsafe { _mm256_storeu_si256(dst.as_mut_ptr().cast(), bytes) };
+        }
+        32 * src.len().min(dst.len())
     }
 }
 
@@ -114,6 +149,22 @@ mod tests {
             let mut back = vec![0.0; dst.len()];
             widen(isa, &dst, &mut back);
             assert!(back.iter().zip(&dst).all(|(&x, &byte)| x == f32::from(byte)), "{isa:?}");
+        }
+    }
+
+    #[test]
+    fn every_isa_scales_every_byte_alike() {
+        let src: Vec<u8> = (0..=255).cycle().take(1003).collect();
+        for (gain, bias) in
+            [(1.37, -20.5), (0.5, 0.0), (-1.0, 255.0), (300.0, 0.0), (1e30, 0.0), (f32::NAN, 0.0)]
+        {
+            let expected: Vec<u8> =
+                src.iter().map(|&x| (f32::from(x) * gain + (bias + BELOW_HALF)) as u8).collect();
+            for isa in Isa::available() {
+                let mut dst = vec![7; src.len()];
+                scale_bytes(isa, &src, &mut dst, gain, bias);
+                assert!(dst == expected, "{isa:?}, gain {gain}, bias {bias}");
+            }
         }
     }
 }

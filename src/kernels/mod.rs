@@ -5,6 +5,7 @@ mod blur;
 mod cast;
 mod color;
 mod coordinates;
+mod decode;
 mod elementwise;
 mod fill;
 mod floats;

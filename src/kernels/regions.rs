@@ -378,7 +378,7 @@ struct Slice;
 
 args! {
     /// `to` is the element type of the result, where it is not that of the data.
-    struct SliceArgs {
+    pub struct SliceArgs {
         axes: Option<Ints>,
         axis_names: Option<Layout>,
         to: Option<DType>,
@@ -456,7 +456,7 @@ impl SampleKernel for Slice {
     ) -> Result<SmallVec<[Sample; 1]>> {
         let args = SliceArgs::from_args(args)?;
         let sample = &inputs[0];
-        let (region, border) = args.region(inputs)?;
+        let (region, border) = args.region(&sample.desc, inputs)?;
         let is_filled = border == Some(Border::Constant);
         let border = border.unwrap_or(Border::Constant);
         let dtype = args.to.unwrap_or(sample.desc.dtype);
@@ -481,8 +481,8 @@ impl SampleKernel for Slice {
 
 impl SliceArgs {
     /// The window, and what to take for what is outside where it may go there.
-    fn region(&self, inputs: &[Sample]) -> Result<(Region, Option<Border>)> {
-        let desc = &inputs[0].desc;
+    /// `desc` is the array's; of the inputs, only the anchor and the shape are looked at.
+    pub fn region(&self, desc: &Desc, inputs: &[Sample]) -> Result<(Region, Option<Border>)> {
         let policy = self.out_of_bounds_policy;
         let letters = match (&self.axes, self.axis_names) {
             (None, None) => Layout::new("WH"),

@@ -4,8 +4,8 @@ use std::sync::{PoisonError, RwLock};
 
 use super::kernel::{Entry, Work};
 use super::{
-    blur, cast, color, coordinates, elementwise, fill, generic, geometry, join, lookup, noise,
-    probe, random, reduce, regions, sequence, shape,
+    blur, cast, color, coordinates, decode, elementwise, fill, generic, geometry, join, lookup,
+    noise, probe, random, reduce, regions, sequence, shape,
 };
 
 const TABLES: &[&[Entry]] = &[
@@ -13,6 +13,7 @@ const TABLES: &[&[Entry]] = &[
     cast::TABLE,
     color::TABLE,
     coordinates::TABLE,
+    decode::TABLE,
     elementwise::TABLE,
     fill::TABLE,
     generic::TABLE,

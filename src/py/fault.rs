@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::value::{Cause, Fault};
+use crate::value::{Cause, Damage, Fault};
 
 #[pyclass(name = "Fault", module = "penstock._core", frozen)]
 pub struct PyFault(pub Arc<Fault>);
@@ -22,6 +22,15 @@ impl PyFault {
             Cause::Argument { name, problem } => ("argument", name, problem).into_pyobject(py),
             Cause::Input { index, problem } => ("input", index, problem).into_pyobject(py),
             Cause::Value { problem } => ("value", problem).into_pyobject(py),
+            Cause::Undecodable { kind, problem } => {
+                let kind = match kind {
+                    Damage::Unknown => "unknown",
+                    Damage::Large => "large",
+                    Damage::Truncated => "truncated",
+                    Damage::Broken => "broken",
+                };
+                ("undecodable", kind, problem).into_pyobject(py)
+            }
             Cause::Index { axis, index, extent } => {
                 ("index", axis, index, extent).into_pyobject(py)
             }

@@ -11,6 +11,8 @@ pub enum Cause {
     Input { index: usize, problem: String },
     /// The numbers of an input are such that there is no result.
     Value { problem: String },
+    /// Bytes that should be an image, or the like, are not; what is wrong with them.
+    Undecodable { kind: Damage, problem: String },
     /// An index lies outside of its axis.
     Index { axis: usize, index: i64, extent: usize },
     /// Samples that had to be alike were not.
@@ -33,6 +35,7 @@ impl std::fmt::Debug for Cause {
             Cause::Argument { name, problem } => write!(f, "argument {name}: {problem}"),
             Cause::Input { index, problem } => write!(f, "input {index}: {problem}"),
             Cause::Value { problem } => write!(f, "value: {problem}"),
+            Cause::Undecodable { problem, .. } => write!(f, "undecodable: {problem}"),
             Cause::Index { axis, index, extent } => {
                 write!(f, "index {index} on axis {axis} of extent {extent}")
             }
@@ -46,6 +49,19 @@ impl std::fmt::Debug for Cause {
             Cause::Internal(what) => write!(f, "internal: {what}"),
         }
     }
+}
+
+/// What is wrong with bytes that can't be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// They are of no known format.
+    Unknown,
+    /// They claim more than the limit allows.
+    Large,
+    /// They end too early.
+    Truncated,
+    /// They are not what their format allows.
+    Broken,
 }
 
 /// A cause with the place it happened at. Dependants share the root's fault.

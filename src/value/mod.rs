@@ -13,7 +13,7 @@ pub use buffer::Buffer;
 pub use device::{Accelerator, Device};
 pub(crate) use dtype::with_element;
 pub use dtype::{Bool, DType, Element};
-pub use fault::{Cause, Fault};
+pub use fault::{Cause, Damage, Fault};
 pub use layout::Layout;
 pub use memory::{CacheLocks, lock_cache};
 pub use sample::{Desc, Sample, Shape, Strides, contiguous_strides, extent};

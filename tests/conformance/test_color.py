@@ -229,6 +229,32 @@ def test_both_refuse(source):
     assert_refused(source)
 
 
+@pytest.mark.parametrize("picture", PICTURES)
+@pytest.mark.parametrize("quality", [-3, 0, 1, 5, 50, 75, 90, 95, 96, 100, 1000])
+def test_jpeg_compression_distortion(quality, picture):
+    source = "ndd.jpeg_compression_distortion(x, quality=q)"
+    assert_same(source, x=PICTURES[picture], q=quality)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "ndd.jpeg_compression_distortion(x)",
+        "ndd.jpeg_compression_distortion(x[:1, :1]), ndd.jpeg_compression_distortion(x[:3, :17])",
+        "ndd.jpeg_compression_distortion(ndd.tensor([x, x[::-1]], layout='FHWC'), quality=20)",
+        "x = ndd.batch([x, x[:9]])\nndd.jpeg_compression_distortion(x, quality=ndd.batch([5, 95]))",
+        # refused
+        "ndd.jpeg_compression_distortion(x[..., :1])",
+        "ndd.jpeg_compression_distortion(x.astype('f4'))",
+        "ndd.jpeg_compression_distortion(ndd.tensor(x, layout='CHW')).evaluate()",
+        "ndd.jpeg_compression_distortion(ndd.tensor(x[None], layout='DHWC')).evaluate()",
+        "ndd.jpeg_compression_distortion(x[:, 0])",
+    ],
+)
+def test_jpeg_calls(source):
+    assert_same(source, x=NOISE)
+
+
 GRAY = "gray has no hue; the original takes three pixels for one"
 JUNK = "the original leaves some channels unwritten"
 MORE = "the original has no code for this type"
@@ -286,6 +312,11 @@ DIFFERS = [
         "ndd.brightness(np.uint8([[[2, 4]]]), brightness=0.5, dtype=ndd.bfloat16).dtype",
         "ndd.bfloat16",
         "the original drops this type silently",
+    ),
+    Differs(
+        "ndd.jpeg_compression_distortion(np.zeros((0, 2, 3), 'u1'))",
+        "ndd.tensor(np.zeros((0, 2, 3), 'u1'), layout='HWC')",
+        "no pixels have no artefacts",
     ),
     Differs(
         "ndd.equalize(np.zeros((0, 2, 3), 'u1'))",

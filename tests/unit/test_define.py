@@ -28,6 +28,7 @@ NOT_FOR_IMAGES = {
     "equalize": "takes bytes only",
     "gaussian_blur": "takes all axes for spatial ones without a layout",
     "get_property": "makes something else than data",
+    "jpeg_compression_distortion": "takes bytes only",
     "laplacian": "takes all axes for spatial ones without a layout",
     "pad": "looks at the whole batch",
     "per_frame": "takes sequences",

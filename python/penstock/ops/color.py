@@ -247,6 +247,22 @@ def equalize(input: Data) -> Like:
     return Like(input)
 
 
+@operator(layouts="HWC FHWC")
+def jpeg_compression_distortion(input: Data, *, quality: PerSample[int] = 50) -> Like:
+    """Give images the artefacts of JPEG: write them as one, with 4:2:0 chroma, and read that.
+
+    Args:
+        input: Images of uint8, of red, green and blue.
+        quality: The quality of the JPEG, from 1 to 100; what is beyond is taken for the nearest.
+
+    Example:
+        >>> image = full(77, shape=[8, 8, 3], dtype=uint8)
+        >>> jpeg_compression_distortion(image, quality=90).shape
+        (8, 8, 3)
+    """
+    return Like(input)
+
+
 def _check_image_type(operator: str, given: int, name: str = "image_type") -> None:
     if given not in tuple(DALIImageType):
         raise _errors.bad_argument(

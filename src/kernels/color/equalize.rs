@@ -21,46 +21,70 @@ impl Kernel for Equalize {
         let desc = &inputs[0].desc;
         let extent = |letter| desc.layout.find(letter).map_or(1, |axis| desc.shape[axis]);
         let channels = if desc.layout.letters().last() == Some(&b'C') { extent(b'C') } else { 1 };
-        let plane = extent(b'H') * extent(b'W') * channels;
+        let pixels = extent(b'H') * extent(b'W');
+        let plane = pixels * channels;
         if plane == 0 {
             return Ok(());
         }
+        if u32::try_from(pixels).is_err() {
+            let problem = format!("has {pixels} pixels, too many to count");
+            return Err(Cause::Input { index: 0, problem });
+        }
         let (src, dst) = (inputs[0].elements::<u8>(), out.elements::<u8>());
-        let mut tables = vec![[0_u8; 256]; channels];
         for (src, dst) in src.chunks_exact(plane).zip(dst.chunks_exact_mut(plane)) {
-            for (table, counts) in tables.iter_mut().zip(histograms(src, channels)) {
-                *table = equalizing(&counts);
-            }
-            if let [table] = &tables[..] {
-                for (d, &s) in dst.iter_mut().zip(src) {
-                    *d = table[usize::from(s)];
-                }
-            } else {
-                for (dst, src) in dst.chunks_exact_mut(channels).zip(src.chunks_exact(channels)) {
-                    for ((d, &s), table) in dst.iter_mut().zip(src).zip(&tables) {
-                        *d = table[usize::from(s)];
-                    }
-                }
+            match channels {
+                1 => equalize::<1>(src, dst),
+                3 => equalize::<3>(src, dst),
+                _ => equalize_any(src, dst, channels),
             }
         }
         Ok(())
     }
 }
 
-fn histograms(src: &[u8], channels: usize) -> Vec<[usize; 256]> {
+/// Numbers of pixels by brightness.
+type Histogram = [u32; 256];
+
+/// Pixels of `N` channels.
+fn equalize<const N: usize>(src: &[u8], dst: &mut [u8]) {
+    let (src, dst) = (src.as_chunks::<N>().0, dst.as_chunks_mut::<N>().0);
+    // Two sets of counts: neighbours are often alike, and counting the same twice has to wait.
+    let mut counts = [[[0_u32; 256]; N]; 2];
+    for (i, pixel) in src.iter().enumerate() {
+        for (counts, &x) in counts[i % 2].iter_mut().zip(pixel) {
+            counts[usize::from(x)] += 1;
+        }
+    }
+    let tables: [[u8; 256]; N] = std::array::from_fn(|channel| {
+        let [even, odd] = counts.each_ref().map(|counts| &counts[channel]);
+        equalizing(&std::array::from_fn(|x| even[x] + odd[x]))
+    });
+    for (d, s) in dst.iter_mut().zip(src) {
+        for ((d, &s), table) in d.iter_mut().zip(s).zip(&tables) {
+            *d = table[usize::from(s)];
+        }
+    }
+}
+
+fn equalize_any(src: &[u8], dst: &mut [u8], channels: usize) {
     let mut counts = vec![[0; 256]; channels];
     for pixel in src.chunks_exact(channels) {
         for (counts, &x) in counts.iter_mut().zip(pixel) {
             counts[usize::from(x)] += 1;
         }
     }
-    counts
+    let tables: Vec<[u8; 256]> = counts.iter().map(equalizing).collect();
+    for (dst, src) in dst.chunks_exact_mut(channels).zip(src.chunks_exact(channels)) {
+        for ((d, &s), table) in dst.iter_mut().zip(src).zip(&tables) {
+            *d = table[usize::from(s)];
+        }
+    }
 }
 
 /// The share of pixels that are at most as bright, from the darkest there is on; a plane of one
 /// brightness stays as it is.
-fn equalizing(counts: &[usize; 256]) -> [u8; 256] {
-    let total: usize = counts.iter().sum();
+fn equalizing(counts: &Histogram) -> [u8; 256] {
+    let total: u32 = counts.iter().sum();
     let darkest = counts.iter().position(|&count| count > 0).unwrap_or(0);
     if counts[darkest] == total {
         return std::array::from_fn(|x| x as u8);

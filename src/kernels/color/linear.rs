@@ -16,8 +16,13 @@ const TILE: usize = 1536;
 pub fn scale(input: &Sample, out: &mut Space, gain: f64, bias: f64) {
     if is_wide(input.desc.dtype) {
         tiles::<f64>(input, out, |_, tile| scale_row(tile, gain, bias));
+        return;
+    }
+    let (gain, bias) = (gain as f32, bias as f32);
+    if (input.desc.dtype, out.desc.dtype) == (DType::U8, DType::U8) {
+        floats::scale_bytes(Isa::best(), input.elements(), out.elements(), gain, bias);
     } else {
-        tiles::<f32>(input, out, |isa, tile| scale_floats(isa, tile, gain as f32, bias as f32));
+        tiles::<f32>(input, out, |isa, tile| scale_floats(isa, tile, gain, bias));
     }
 }
 

@@ -43,6 +43,20 @@ pub fn bytes<const N: usize>(isa: Isa, src: &[u8], dst: &mut [u8], mix: &Mix<f32
     }
 }
 
+/// Swaps the first and the last channel.
+pub fn swap(isa: Isa, src: &[u8], dst: &mut [u8]) {
+    let done = match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: an `Isa::Avx2` is only made where it was detected.
+        Isa::Avx2 => unsafe { avx2::swap(src, dst) },
+        _ => 0,
+    };
+    let (src, dst) = (src[done..].as_chunks::<3>().0, dst[done..].as_chunks_mut::<3>().0);
+    for (d, &[a, b, c]) in dst.iter_mut().zip(src) {
+        *d = [c, b, a];
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::*;
@@ -97,6 +111,24 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     fn any(parts: [__m128i; 3]) -> __m128i {
         _mm_or_si128(_mm_or_si128(parts[0], parts[1]), parts[2])
+    }
+
+    /// Most of the pixels; returns how many bytes they have.
+    #[target_feature(enable = "avx2")]
+    pub fn swap(src: &[u8], dst: &mut [u8]) -> usize {
+        // Five pixels, and a byte of the next one, which the next step writes again.
+        let order = mask(&[2, 1, 0, 5, 4, 3, 8, 7, 6, 11, 10, 9, 14, 13, 12, 15]);
+        let count = src.len().min(dst.len());
+        let mut at = 0;
+        while at + 16 <= count {
+            // SAFETY: there are 16 bytes from `at` on in both.
+            unsafe {
+                let pixels = _mm_loadu_si128(src.as_ptr().add(at).cast());
+                _mm_storeu_si128(dst.as_mut_ptr().add(at).cast(), _mm_shuffle_epi8(pixels, order));
+            }
+            at += 15;
+        }
+        at
     }
 
     /// Whole groups of 16 pixels.
@@ -196,6 +228,20 @@ mod tests {
             let matrix = colors.map(|row| row.map(|x: f32| x * gain));
             check(&Mix { matrix, offset: [offset, -offset, 1.0] });
             check(&Mix { matrix: [matrix[2]], offset: [offset] });
+        }
+    }
+
+    #[test]
+    fn every_isa_swaps_all_pixels() {
+        for count in [0, 1, 5, 6, 11, 100, 101] {
+            let src = pixels(count);
+            for isa in Isa::available() {
+                let mut dst = vec![7; src.len()];
+                swap(isa, &src, &mut dst);
+                for (a, b) in src.chunks(3).zip(dst.chunks(3)) {
+                    assert_eq!([a[0], a[1], a[2]], [b[2], b[1], b[0]], "{isa:?}, {count}");
+                }
+            }
         }
     }
 

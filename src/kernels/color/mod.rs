@@ -1,6 +1,7 @@
 //! Colors: brightness, contrast, hue and saturation, which are all linear in a pixel's channels;
 //! and from one color space to another.
 
+mod distort;
 mod equalize;
 mod linear;
 mod mix;
@@ -16,6 +17,7 @@ pub const TABLE: &[Entry] = &[
     Entry::one::<spaces::ColorSpaceConversion>("color_space_conversion"),
     Entry::one::<ColorTwist>("color_twist"),
     Entry::one::<equalize::Equalize>("equalize"),
+    Entry::one::<distort::JpegCompressionDistortion>("jpeg_compression_distortion"),
 ];
 
 /// The largest number of a type, which stands for full brightness; one for floats.

@@ -69,7 +69,7 @@ impl Kernel for ColorSpaceConversion {
         let isa = Isa::best();
         match (args.image_type, args.output_type) {
             (from, to) if from == to => dst.copy_from_slice(src),
-            (Rgb, Bgr) | (Bgr, Rgb) => swap(src, dst),
+            (Rgb, Bgr) | (Bgr, Rgb) => mix::swap(isa, src, dst),
             (Gray, YCbCr) => {
                 let luma: [u8; 256] = std::array::from_fn(|gray| {
                     let luma = gray as f64 * (219.0 / 255.0) + 16.0;
@@ -145,11 +145,4 @@ const FROM_YCBCR: Mix<f64, 3> = {
 /// The same of pixels whose first and last channel are swapped.
 fn reversed<const N: usize>(mix: Mix<f64, N>) -> Mix<f64, N> {
     Mix { matrix: mix.matrix.map(|[a, b, c]| [c, b, a]), offset: mix.offset }
-}
-
-/// Swaps the first and the last channel.
-fn swap(src: &[u8], dst: &mut [u8]) {
-    for (d, &[a, b, c]) in dst.as_chunks_mut::<3>().0.iter_mut().zip(src.as_chunks::<3>().0) {
-        *d = [c, b, a];
-    }
 }

@@ -1,0 +1,367 @@
+"""Decoding images from the bytes of their files.
+
+A file that can't be decoded is an error of its own sample: the others of the batch can be read.
+Images that say that they have more than 2^28 pixels are refused before memory is taken for them;
+the environment variable PENSTOCK_MAX_PIXELS moves that limit.
+"""
+
+from __future__ import annotations
+
+from penstock import _errors, types
+from penstock._argument import Floats, Ints
+from penstock._define import Data, PerSample, Result, operator
+from penstock._dtype import DType, float32, float64, int32, int64, uint8, uint32, uint64
+
+
+@operator(namespace="decoders")
+def image(
+    input: Data,
+    *,
+    adjust_orientation: bool = True,
+    affine: bool = True,
+    cache_batch_copy: bool = True,
+    cache_debug: bool = False,
+    cache_size: int = 0,
+    cache_threshold: int = 0,
+    cache_type: str = "",
+    device_memory_padding: int = 16777216,
+    device_memory_padding_jpeg2k: int = 0,
+    dtype: DType = uint8,
+    host_memory_padding: int = 8388608,
+    host_memory_padding_jpeg2k: int = 0,
+    hw_decoder_load: float = 0.65,
+    hybrid_huffman_threshold: int = 1000000,
+    jpeg_fancy_upsampling: bool = False,
+    memory_stats: bool = False,
+    output_type: int = types.RGB,
+    preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0,
+    split_stages: bool = False,
+    use_chunk_allocator: bool = False,
+    use_fast_idct: bool = False,
+) -> Result:
+    """Decode images: JPEG, PNG, WebP, TIFF, BMP, PNM and JPEG 2000.
+
+    JPEG is decoded by libjpeg-turbo, to the very pixels that Pillow gives. Files that are
+    truncated are errors.
+
+    Args:
+        input: Encoded images: the bytes of files.
+        adjust_orientation: Whether to turn images upright, as their EXIF data says.
+        affine: Without effect here: threads are not tied to processors.
+        cache_batch_copy: Without effect: decoded images are not kept.
+        cache_debug: Without effect.
+        cache_size: Without effect.
+        cache_threshold: Without effect.
+        cache_type: Without effect.
+        device_memory_padding: Without effect here, as all that is about memory of decoders.
+        device_memory_padding_jpeg2k: Without effect.
+        dtype: The element type of the result. Integers go up to their largest value, floats to 1: a
+            white pixel is 255 as uint8, 65535 as uint16 and 1.0 as float32.
+        host_memory_padding: Without effect.
+        host_memory_padding_jpeg2k: Without effect.
+        hw_decoder_load: Without effect: decoding runs on the processor.
+        hybrid_huffman_threshold: Without effect.
+        jpeg_fancy_upsampling: Without effect: chroma is always upsampled smoothly, as by Pillow.
+        memory_stats: Deprecated, without effect.
+        output_type: The colors of the result: `types.RGB`, `BGR`, `GRAY`, `YCbCr` (ITU-R BT.601, of
+            limited range), or `ANY_DATA` for those that the image is stored in.
+        preallocate_height_hint: Without effect.
+        preallocate_width_hint: Without effect.
+        split_stages: Deprecated, without effect.
+        use_chunk_allocator: Deprecated, without effect.
+        use_fast_idct: Whether JPEG may be decoded by a faster transform that is less accurate.
+
+    Example:
+        >>> import io
+        >>> import numpy as np
+        >>> from PIL import Image
+        >>> file = io.BytesIO()
+        >>> Image.new("RGB", (40, 20), "red").save(file, "JPEG")
+        >>> jpeg = np.frombuffer(file.getvalue(), "uint8")
+        >>> decoders.image(jpeg).shape
+        (20, 40, 3)
+    """
+    return _image("image", dtype, output_type)
+
+
+@operator(namespace="decoders")
+def image_crop(
+    input: Data,
+    *,
+    adjust_orientation: bool = True,
+    affine: bool = True,
+    crop: PerSample[Floats] | None = None,
+    crop_d: PerSample[float] = 0.0,
+    crop_h: PerSample[float] = 0.0,
+    crop_pos_x: PerSample[float] = 0.5,
+    crop_pos_y: PerSample[float] = 0.5,
+    crop_pos_z: PerSample[float] = 0.5,
+    crop_w: PerSample[float] = 0.0,
+    device_memory_padding: int = 16777216,
+    device_memory_padding_jpeg2k: int = 0,
+    dtype: DType = uint8,
+    host_memory_padding: int = 8388608,
+    host_memory_padding_jpeg2k: int = 0,
+    hw_decoder_load: float = 0.65,
+    hybrid_huffman_threshold: int = 1000000,
+    jpeg_fancy_upsampling: bool = False,
+    memory_stats: bool = False,
+    output_type: int = types.RGB,
+    preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0,
+    rounding: str = "round",
+    split_stages: bool = False,
+    use_chunk_allocator: bool = False,
+    use_fast_idct: bool = False,
+) -> Result:
+    """Decode a window of images. Of a JPEG, only what it takes is decoded.
+
+    The result is the same as that of decoding the whole image and cutting the window out.
+
+    Args:
+        input: Encoded images: the bytes of files.
+        adjust_orientation: Whether to turn images upright, as their EXIF data says.
+        affine: Without effect here: threads are not tied to processors.
+        crop: Height and width of the window, in pixels; fractions are cut off. Three numbers have a
+            depth in front, which images have not.
+        crop_d: Without effect: images have no depth.
+        crop_h: Height of the window, in place of `crop`; 0 stands for the whole image.
+        crop_pos_x: Where the window is: 0 is at the left, 1 at the right.
+        crop_pos_y: Where the window is: 0 is at the top, 1 at the bottom.
+        crop_pos_z: Without effect: images have no depth.
+        crop_w: Width of the window, which goes with `crop_h`.
+        device_memory_padding: Without effect here, as all that is about memory of decoders.
+        device_memory_padding_jpeg2k: Without effect.
+        dtype: The element type of the result. Integers go up to their largest value, floats to 1: a
+            white pixel is 255 as uint8, 65535 as uint16 and 1.0 as float32.
+        host_memory_padding: Without effect.
+        host_memory_padding_jpeg2k: Without effect.
+        hw_decoder_load: Without effect: decoding runs on the processor.
+        hybrid_huffman_threshold: Without effect.
+        jpeg_fancy_upsampling: Without effect: chroma is always upsampled smoothly, as by Pillow.
+        memory_stats: Deprecated, without effect.
+        output_type: The colors of the result: `types.RGB`, `BGR`, `GRAY`, `YCbCr` (ITU-R BT.601, of
+            limited range), or `ANY_DATA` for those that the image is stored in.
+        preallocate_height_hint: Without effect.
+        preallocate_width_hint: Without effect.
+        rounding: How the place becomes a whole number of pixels: "round" or "truncate".
+        split_stages: Deprecated, without effect.
+        use_chunk_allocator: Deprecated, without effect.
+        use_fast_idct: Whether JPEG may be decoded by a faster transform that is less accurate.
+
+    Example:
+        >>> import io
+        >>> import numpy as np
+        >>> from PIL import Image
+        >>> file = io.BytesIO()
+        >>> Image.new("RGB", (40, 20), "red").save(file, "JPEG")
+        >>> jpeg = np.frombuffer(file.getvalue(), "uint8")
+        >>> decoders.image_crop(jpeg, crop=(8, 10)).shape
+        (8, 10, 3)
+    """
+    return _image("image_crop", dtype, output_type)
+
+
+@operator(namespace="decoders", random=True)
+def image_random_crop(
+    input: Data,
+    *,
+    adjust_orientation: bool = True,
+    affine: bool = True,
+    device_memory_padding: int = 16777216,
+    device_memory_padding_jpeg2k: int = 0,
+    dtype: DType = uint8,
+    host_memory_padding: int = 8388608,
+    host_memory_padding_jpeg2k: int = 0,
+    hw_decoder_load: float = 0.65,
+    hybrid_huffman_threshold: int = 1000000,
+    jpeg_fancy_upsampling: bool = False,
+    memory_stats: bool = False,
+    num_attempts: int = 10,
+    output_type: int = types.RGB,
+    preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0,
+    random_area: Floats = (0.08, 1.0),  # type: ignore[assignment]
+    random_aspect_ratio: Floats = (0.75, 1.333333),  # type: ignore[assignment]
+    split_stages: bool = False,
+    use_chunk_allocator: bool = False,
+    use_fast_idct: bool = False,
+) -> Result:
+    """Decode a random window of images. Of a JPEG, only what it takes is decoded.
+
+    The area is drawn evenly, the logarithm of the aspect ratio too, and then the place.
+
+    Args:
+        input: Encoded images: the bytes of files.
+        adjust_orientation: Whether to turn images upright, as their EXIF data says.
+        affine: Without effect here: threads are not tied to processors.
+        device_memory_padding: Without effect here, as all that is about memory of decoders.
+        device_memory_padding_jpeg2k: Without effect.
+        dtype: The element type of the result. Integers go up to their largest value, floats to 1: a
+            white pixel is 255 as uint8, 65535 as uint16 and 1.0 as float32.
+        host_memory_padding: Without effect.
+        host_memory_padding_jpeg2k: Without effect.
+        hw_decoder_load: Without effect: decoding runs on the processor.
+        hybrid_huffman_threshold: Without effect.
+        jpeg_fancy_upsampling: Without effect: chroma is always upsampled smoothly, as by Pillow.
+        memory_stats: Deprecated, without effect.
+        num_attempts: How often to draw a size that may not fit into the image. After that, the
+            window is as large as area and aspect ratio allow.
+        output_type: The colors of the result: `types.RGB`, `BGR`, `GRAY`, `YCbCr` (ITU-R BT.601, of
+            limited range), or `ANY_DATA` for those that the image is stored in.
+        preallocate_height_hint: Without effect.
+        preallocate_width_hint: Without effect.
+        random_area: The least and the largest area of the window, as parts of the image.
+        random_aspect_ratio: The least and the largest width over height.
+        split_stages: Deprecated, without effect.
+        use_chunk_allocator: Deprecated, without effect.
+        use_fast_idct: Whether JPEG may be decoded by a faster transform that is less accurate.
+
+    Example:
+        >>> import io
+        >>> import numpy as np
+        >>> from PIL import Image
+        >>> file = io.BytesIO()
+        >>> Image.new("RGB", (40, 20), "red").save(file, "JPEG")
+        >>> jpeg = np.frombuffer(file.getvalue(), "uint8")
+        >>> decoders.image_random_crop(jpeg, random_area=[0.25, 0.25]).ndim
+        3
+    """
+    return _image("image_random_crop", dtype, output_type)
+
+
+@operator(namespace="decoders")
+def image_slice(
+    data: Data,
+    anchor: Data = None,
+    shape_input: Data = None,
+    *,
+    adjust_orientation: bool = True,
+    affine: bool = True,
+    axes: PerSample[Ints] | None = None,
+    axis_names: str | None = None,
+    device_memory_padding: int = 16777216,
+    device_memory_padding_jpeg2k: int = 0,
+    dtype: DType = uint8,
+    end: PerSample[Ints] | None = None,
+    host_memory_padding: int = 8388608,
+    host_memory_padding_jpeg2k: int = 0,
+    hw_decoder_load: float = 0.65,
+    hybrid_huffman_threshold: int = 1000000,
+    jpeg_fancy_upsampling: bool = False,
+    memory_stats: bool = False,
+    normalized_anchor: bool = True,
+    normalized_shape: bool = True,
+    output_type: int = types.RGB,
+    preallocate_height_hint: int = 0,
+    preallocate_width_hint: int = 0,
+    rel_end: PerSample[Floats] | None = None,
+    rel_shape: PerSample[Floats] | None = None,
+    rel_start: PerSample[Floats] | None = None,
+    shape: PerSample[Ints] | None = None,
+    split_stages: bool = False,
+    start: PerSample[Ints] | None = None,
+    use_chunk_allocator: bool = False,
+    use_fast_idct: bool = False,
+) -> Result:
+    """Decode a window of images, given as for `slice`. Of a JPEG, only what it takes is decoded.
+
+    The window must lie inside of the image.
+
+    Args:
+        data: Encoded images: the bytes of files.
+        anchor: Where windows start: integers, or floats, which are parts of the image by default.
+        shape_input: How large windows are, as integers if the anchor has integers.
+        adjust_orientation: Whether to turn images upright, as their EXIF data says.
+        affine: Without effect here: threads are not tied to processors.
+        axes: The axes that the window is for, by number: 0 is the height, 1 the width.
+        axis_names: The same by letters; "WH" when there are no `axes` either.
+        device_memory_padding: Without effect here, as all that is about memory of decoders.
+        device_memory_padding_jpeg2k: Without effect.
+        dtype: The element type of the result. Integers go up to their largest value, floats to 1: a
+            white pixel is 255 as uint8, 65535 as uint16 and 1.0 as float32.
+        end: Where windows end.
+        host_memory_padding: Without effect.
+        host_memory_padding_jpeg2k: Without effect.
+        hw_decoder_load: Without effect: decoding runs on the processor.
+        hybrid_huffman_threshold: Without effect.
+        jpeg_fancy_upsampling: Without effect: chroma is always upsampled smoothly, as by Pillow.
+        memory_stats: Deprecated, without effect.
+        normalized_anchor: Whether floats as `anchor` are parts of the image.
+        normalized_shape: Whether floats as `shape_input` are parts of the image.
+        output_type: The colors of the result: `types.RGB`, `BGR`, `GRAY`, `YCbCr` (ITU-R BT.601, of
+            limited range), or `ANY_DATA` for those that the image is stored in.
+        preallocate_height_hint: Without effect.
+        preallocate_width_hint: Without effect.
+        rel_end: Where windows end, as parts of the image.
+        rel_shape: How large windows are, as parts of the image.
+        rel_start: Where windows start, as parts of the image.
+        shape: How large windows are.
+        split_stages: Deprecated, without effect.
+        start: Where windows start.
+        use_chunk_allocator: Deprecated, without effect.
+        use_fast_idct: Whether JPEG may be decoded by a faster transform that is less accurate.
+
+    Example:
+        >>> import io
+        >>> import numpy as np
+        >>> from PIL import Image
+        >>> file = io.BytesIO()
+        >>> Image.new("RGB", (40, 20), "red").save(file, "JPEG")
+        >>> jpeg = np.frombuffer(file.getvalue(), "uint8")
+        >>> decoders.image_slice(jpeg, start=[5, 2], shape=[10, 8]).shape
+        (8, 10, 3)
+    """
+    return _image(
+        "image_slice", dtype, output_type, to=None, fill_values=(0.0,), out_of_bounds_policy="error"
+    )
+
+
+@operator(devices="cpu")
+def peek_image_shape(
+    input: Data,
+    *,
+    adjust_orientation: bool = True,
+    dtype: DType = int64,
+    image_type: int = types.RGB,
+) -> Result:
+    """Tell the shape that images will have when they are decoded, from their headers alone.
+
+    Args:
+        input: Encoded images: the bytes of files.
+        adjust_orientation: Whether images will be turned upright.
+        dtype: The element type of the result: an integer of 32 or 64 bits, float32 or float64.
+        image_type: The colors that images will have; `types.ANY_DATA` for those they are stored
+            in.
+
+    Example:
+        >>> import io
+        >>> import numpy as np
+        >>> from PIL import Image
+        >>> file = io.BytesIO()
+        >>> Image.new("RGB", (40, 20), "red").save(file, "JPEG")
+        >>> jpeg = np.frombuffer(file.getvalue(), "uint8")
+        >>> peek_image_shape(jpeg).torch().tolist()
+        [20, 40, 3]
+    """
+    if dtype not in (int32, uint32, int64, uint64, float32, float64):
+        problem = "must be an integer of 32 or 64 bits, float32 or float64"
+        raise _errors.bad_argument("peek_image_shape", "dtype", f"{problem}, got {dtype}")
+    _check_colors("peek_image_shape", "image_type", image_type)
+    return Result(dtype, 1)
+
+
+def _image(name: str, dtype: DType, output_type: int, **kernel: object) -> Result:
+    name = f"decoders.{name}"
+    _check_colors(name, "output_type", output_type)
+    if dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned, DType.Kind.float):
+        problem = f"must be a type of numbers, got {dtype}"
+        raise _errors.bad_argument(name, "dtype", problem)
+    return Result(dtype, 3, "HWC", **kernel)
+
+
+def _check_colors(owner: str, name: str, colors: int) -> None:
+    if not types.RGB <= colors <= types.ANY_DATA:
+        known = "RGB, BGR, GRAY, YCbCr or ANY_DATA of `types`"
+        raise _errors.bad_argument(owner, name, f"must be {known}, got {colors}")

@@ -1,0 +1,286 @@
+//! An image of any format, from its bytes to the pixels that somebody wants.
+
+use std::sync::OnceLock;
+
+use super::convert::{Rows, Stored, write};
+use super::{Broken, Color, Format, Header, Pixels, jpeg, sniff};
+use crate::value::{Cause, DType, Damage};
+
+/// A part of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    pub y: usize,
+    pub x: usize,
+    pub height: usize,
+    pub width: usize,
+}
+
+impl Window {
+    pub fn is_inside(&self, height: usize, width: usize) -> bool {
+        self.y.checked_add(self.height).is_some_and(|end| end <= height)
+            && self.x.checked_add(self.width).is_some_and(|end| end <= width)
+    }
+
+    /// Where this window of an upright image is in what is stored, `height` by `width` pixels that
+    /// have to be turned by `orientation`.
+    fn stored(&self, orientation: u8, height: usize, width: usize) -> Window {
+        let [along, across] = [(self.y, self.height), (self.x, self.width)];
+        // From 5 on, rows are stored as columns.
+        let (rows, columns) = if orientation >= 5 { (across, along) } else { (along, across) };
+        let (flip_rows, flip_columns) = flips(orientation);
+        let from_end = |(start, length): (usize, usize), all: usize| (all - start - length, length);
+        let (y, window_height) = if flip_rows { from_end(rows, height) } else { rows };
+        let (x, window_width) = if flip_columns { from_end(columns, width) } else { columns };
+        Window { y, x, height: window_height, width: window_width }
+    }
+}
+
+/// Whether rows and columns are stored last to first, by EXIF's number.
+pub fn flips(orientation: u8) -> (bool, bool) {
+    match orientation {
+        2 => (false, true),
+        3 => (true, true),
+        4 => (true, false),
+        6 => (true, false),
+        7 => (true, true),
+        8 => (false, true),
+        _ => (false, false),
+    }
+}
+
+/// The colors that are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    Rgb,
+    Bgr,
+    Gray,
+    YCbCr,
+    /// As stored.
+    Any,
+}
+
+/// How an image is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    pub output: Output,
+    pub dtype: DType,
+    /// Whether the image is to be turned upright.
+    pub upright: bool,
+    /// Whether JPEG may be decoded by a faster, less accurate transform.
+    pub fast_dct: bool,
+}
+
+/// The bytes of an image of which the header has been read.
+pub struct Image<'a> {
+    bytes: &'a [u8],
+    header: Header,
+    way: Way,
+}
+
+enum Way {
+    Jpeg(jpeg::Header),
+    Other(Codec),
+}
+
+/// Pixels that an image may have. It is there for headers that lie; PENSTOCK_MAX_PIXELS moves it.
+pub fn max_pixels() -> usize {
+    static LIMIT: OnceLock<usize> = OnceLock::new();
+    *LIMIT.get_or_init(|| {
+        let given = std::env::var("PENSTOCK_MAX_PIXELS").ok();
+        given.and_then(|text| text.trim().parse().ok()).unwrap_or(1 << 28)
+    })
+}
+
+fn broken(format: Format) -> impl FnOnce(Broken) -> Cause {
+    move |Broken(problem)| Cause::Undecodable {
+        kind: Damage::Broken,
+        problem: format!("this {} {problem}", format.name()),
+    }
+}
+
+impl<'a> Image<'a> {
+    pub fn open(bytes: &'a [u8]) -> Result<Image<'a>, Cause> {
+        let Some(format) = sniff(bytes) else { return Err(unknown(bytes)) };
+        let (header, way) = if format == Format::Jpeg {
+            let header = jpeg::header(bytes)?;
+            let channels = match header.stored {
+                jpeg::Stored::Gray => 1,
+                jpeg::Stored::Color => 3,
+                jpeg::Stored::Cmyk { .. } => 4,
+            };
+            let jpeg::Header { height, width, orientation, .. } = header;
+            let dtype = DType::U8;
+            (Header { format, height, width, channels, dtype, orientation }, Way::Jpeg(header))
+        } else {
+            let missing = || Broken("is of a format that can't be decoded here".into());
+            let codec = codec(format).ok_or_else(missing).map_err(broken(format))?;
+            (codec.0(bytes).map_err(broken(format))?, Way::Other(codec))
+        };
+        let Header { height, width, .. } = header;
+        if height.checked_mul(width).is_none_or(|pixels| pixels > max_pixels()) {
+            return Err(Cause::Undecodable {
+                kind: Damage::Large,
+                problem: format!(
+                    "this {} says that it has {height} x {width} pixels; the limit is {}",
+                    format.name(),
+                    max_pixels()
+                ),
+            });
+        }
+        Ok(Image { bytes, header, way })
+    }
+
+    /// Height and width of the result.
+    pub fn size(&self, upright: bool) -> (usize, usize) {
+        let Header { height, width, orientation, .. } = self.header;
+        if upright && orientation >= 5 { (width, height) } else { (height, width) }
+    }
+
+    pub fn channels(&self, output: Output) -> usize {
+        match output {
+            Output::Gray => 1,
+            Output::Any => self.header.channels,
+            _ => 3,
+        }
+    }
+
+    /// Decodes a window of the result of `size` to `dst`, which has exactly its size.
+    pub fn decode(&self, request: &Request, window: Window, dst: &mut [u8]) -> Result<(), Cause> {
+        let (height, width) = self.size(request.upright);
+        assert!(window.is_inside(height, width));
+        let pixels = window.height * window.width;
+        assert_eq!(dst.len(), pixels * self.channels(request.output) * request.dtype.size());
+        if dst.is_empty() {
+            return Ok(());
+        }
+        let orientation = if request.upright { self.header.orientation } else { 1 };
+        let window = window.stored(orientation, self.header.height, self.header.width);
+        let (_, decode) = match &self.way {
+            Way::Jpeg(header) => {
+                return self.decode_jpeg(header, request, orientation, window, dst);
+            }
+            Way::Other(codec) => codec,
+        };
+        let format = self.header.format;
+        let decoded = decode(self.bytes).map_err(broken(format))?;
+        let rows = Rows::of(&decoded.data);
+        let Pixels { height, width, color, .. } = decoded;
+        let as_claimed = (height, width) == (self.header.height, self.header.width)
+            && color.channels() == self.header.channels.max(1)
+            && height * width * color.channels() == rows.len();
+        if !as_claimed {
+            let problem = "has other pixels than its header says".into();
+            return Err(broken(format)(Broken(problem)));
+        }
+        let stored = Stored { height, width, color, rows };
+        write(&stored, window, orientation, request, dst);
+        Ok(())
+    }
+
+    fn decode_jpeg(
+        &self,
+        header: &jpeg::Header,
+        request: &Request,
+        orientation: u8,
+        window: Window,
+        dst: &mut [u8],
+    ) -> Result<(), Cause> {
+        use jpeg::{Stored as Kept, Target};
+        let target = match (header.stored, request.output) {
+            (Kept::Cmyk { .. }, _) => Target::Cmyk,
+            (Kept::Gray, Output::Gray | Output::Any) => Target::Gray,
+            // Lossless ones are not stored as luma and chroma.
+            (_, Output::Gray) if !header.lossless => Target::Gray,
+            (_, Output::Bgr) => Target::Bgr,
+            _ => Target::Rgb,
+        };
+        let decode = |target, dst: &mut [u8]| {
+            jpeg::decode(self.bytes, header, window, target, request.fast_dct, dst)
+        };
+        let direct = match request.output {
+            Output::Gray => target == Target::Gray,
+            Output::YCbCr => false,
+            _ => target != Target::Cmyk,
+        };
+        if direct && orientation == 1 && request.dtype == DType::U8 {
+            return decode(target, dst);
+        }
+        // What is left to do begins with RGB, not BGR.
+        let target = if target == Target::Bgr { Target::Rgb } else { target };
+        let mut scratch = zeros(window.height * window.width * target.channels())?;
+        decode(target, &mut scratch)?;
+        let color = match (target, header.stored) {
+            (Target::Gray, _) => Color::Gray,
+            (Target::Cmyk, Kept::Cmyk { inverted }) if request.output == Output::Any => {
+                // Ink, whoever stored it.
+                if inverted {
+                    scratch.iter_mut().for_each(|ink| *ink = 255 - *ink);
+                }
+                Color::Other(4)
+            }
+            (Target::Cmyk, kept) => {
+                jpeg::cmyk_to_rgb(&mut scratch, kept == Kept::Cmyk { inverted: true });
+                scratch.truncate(window.height * window.width * 3);
+                Color::Rgb
+            }
+            _ => Color::Rgb,
+        };
+        let rows = Rows::U8(&scratch);
+        let stored = Stored { height: window.height, width: window.width, color, rows };
+        let all = Window { y: 0, x: 0, ..window };
+        write(&stored, all, orientation, request, dst);
+        Ok(())
+    }
+}
+
+fn zeros(length: usize) -> Result<Vec<u8>, Cause> {
+    let mut made = Vec::new();
+    made.try_reserve_exact(length).map_err(|_| Cause::Memory { bytes: length })?;
+    made.resize(length, 0);
+    Ok(made)
+}
+
+fn unknown(bytes: &[u8]) -> Cause {
+    let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+    let names = names.join(", ");
+    let problem = if bytes.is_empty() {
+        "there are no bytes to decode".into()
+    } else {
+        let start: Vec<String> = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        format!("this is none of {names}: it starts with {}", start.join(" "))
+    };
+    Cause::Undecodable { kind: Damage::Unknown, problem }
+}
+
+/// How a format is read: its header, and all of its pixels.
+type Codec = (fn(&[u8]) -> Result<Header, Broken>, fn(&[u8]) -> Result<Pixels, Broken>);
+
+/// All formats but JPEG, which has a way of its own; `None` for those that can't be decoded.
+fn codec(format: Format) -> Option<Codec> {
+    match format {
+        Format::Bmp
+        | Format::Gif
+        | Format::Jpeg
+        | Format::Jpeg2000
+        | Format::Png
+        | Format::Pnm
+        | Format::Tiff
+        | Format::WebP => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_of_turned_images_are_found_in_what_is_stored() {
+        // A 2 x 3 image, stored in each of the ways; the window is the upright top left pixel.
+        let corner = Window { y: 0, x: 0, height: 1, width: 1 };
+        let places = [(0, 0), (0, 2), (1, 2), (1, 0), (0, 0), (1, 0), (1, 2), (0, 2)];
+        for (orientation, place) in (1..=8).zip(places) {
+            let stored = corner.stored(orientation, 2, 3);
+            assert_eq!((stored.y, stored.x), place, "orientation {orientation}");
+        }
+    }
+}

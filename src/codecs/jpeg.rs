@@ -1,0 +1,596 @@
+//! JPEG, by libjpeg-turbo: the accurate DCT and smooth upsampling of chroma, as Pillow has them.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_int};
+use std::ptr::NonNull;
+
+use turbojpeg_sys as tj;
+
+use super::exif;
+use super::image::{Window, max_pixels};
+use crate::value::{Cause, Damage};
+
+/// Scans that a progressive image may have; usual ones have about ten. Each may touch the whole
+/// image, so a file of a few kilobytes could take minutes.
+const MOST_SCANS: c_int = 100;
+/// Pixels that a byte can stand for, generously: flat images have less than 400.
+const MOST_PIXELS_PER_BYTE: usize = 2048;
+/// Scratch memory that a thread keeps.
+const KEPT_SCRATCH: usize = 1 << 24;
+/// Pixels of an image up to which it is worth looking for the row where its data ends.
+const SEARCHED_PIXELS: usize = 1 << 22;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    pub height: usize,
+    pub width: usize,
+    pub orientation: u8,
+    pub stored: Stored,
+    /// Columns that are decoded together; `None` when windows can't be decoded on their own.
+    columns: Option<usize>,
+    progressive: bool,
+    pub lossless: bool,
+    /// Where the image data begins.
+    data: usize,
+}
+
+/// What the pixels are, as stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    Gray,
+    Color,
+    /// Ink; Adobe's programs store how much is missing.
+    Cmyk {
+        inverted: bool,
+    },
+}
+
+/// What to decode to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    Gray,
+    Rgb,
+    Bgr,
+    Cmyk,
+}
+
+impl Target {
+    pub fn channels(self) -> usize {
+        match self {
+            Target::Gray => 1,
+            Target::Rgb | Target::Bgr => 3,
+            Target::Cmyk => 4,
+        }
+    }
+
+    fn code(self) -> c_int {
+        (match self {
+            Target::Gray => tj::TJPF_TJPF_GRAY,
+            Target::Rgb => tj::TJPF_TJPF_RGB,
+            Target::Bgr => tj::TJPF_TJPF_BGR,
+            Target::Cmyk => tj::TJPF_TJPF_CMYK,
+        }) as c_int
+    }
+}
+
+fn damaged(problem: String) -> Cause {
+    Cause::Undecodable { kind: Damage::Broken, problem: format!("this JPEG {problem}") }
+}
+
+fn truncated(problem: String) -> Cause {
+    Cause::Undecodable { kind: Damage::Truncated, problem: format!("this JPEG {problem}") }
+}
+
+/// What is in front of the image data, as far as libjpeg does not tell.
+struct Markers {
+    orientation: u8,
+    adobe: bool,
+    arithmetic: bool,
+    /// Where the image data begins.
+    data: usize,
+}
+
+/// Walks over the segments up to the image data. `Err` says where the file ends.
+fn markers(bytes: &[u8]) -> Result<Markers, Cause> {
+    let mut found = Markers { orientation: 1, adobe: false, arithmetic: false, data: 0 };
+    let ends = || truncated(format!("ends after {} bytes, inside of its header", bytes.len()));
+    let mut at = 2;
+    loop {
+        // Anything may be between segments; libjpeg warns and goes on, too.
+        while *bytes.get(at).ok_or_else(ends)? != 0xff {
+            at += 1;
+        }
+        while *bytes.get(at).ok_or_else(ends)? == 0xff {
+            at += 1;
+        }
+        let marker = bytes[at];
+        at += 1;
+        if marker == 0 || marker == 1 || (0xd0..=0xd8).contains(&marker) {
+            continue;
+        }
+        if marker == 0xd9 {
+            return Err(damaged("has no image data".into()));
+        }
+        let length = bytes.get(at..at + 2).ok_or_else(ends)?;
+        let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
+        if length < 2 {
+            return Err(damaged(format!("has a segment of {length} bytes in its header")));
+        }
+        let segment = bytes.get(at + 2..at + length).ok_or_else(ends)?;
+        at += length;
+        match marker {
+            0xc9..=0xcb | 0xcd..=0xcf => found.arithmetic = true,
+            0xe1 if found.orientation == 1 => {
+                if let Some(tiff) = segment.strip_prefix(b"Exif\0\0") {
+                    found.orientation = exif::orientation(tiff);
+                }
+            }
+            0xee => found.adobe |= segment.len() >= 12 && segment.starts_with(b"Adobe"),
+            0xda => {
+                found.data = at;
+                return Ok(found);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The decompressor of a thread.
+struct Decompressor {
+    handle: NonNull<std::ffi::c_void>,
+    scratch: Vec<u8>,
+}
+
+thread_local! {
+    static DECOMPRESSOR: RefCell<Option<Decompressor>> = const { RefCell::new(None) };
+}
+
+fn with_decompressor<R>(
+    work: impl FnOnce(&mut Decompressor) -> Result<R, Cause>,
+) -> Result<R, Cause> {
+    DECOMPRESSOR.with_borrow_mut(|kept| {
+        let decompressor = match kept {
+            Some(decompressor) => decompressor,
+            None => kept.insert(Decompressor::new()?),
+        };
+        let result = work(decompressor);
+        if decompressor.scratch.capacity() > KEPT_SCRATCH {
+            decompressor.scratch = Vec::new();
+        }
+        result
+    })
+}
+
+impl Drop for Decompressor {
+    fn drop(&mut self) {
+        // SAFETY: the handle is from `tj3Init`, and nobody else has it.
+        unsafe { tj::tj3Destroy(self.handle.as_ptr()) }
+    }
+}
+
+/// How a call of libjpeg-turbo went, where it did not go well.
+enum Complaint {
+    /// It went on, with something that may be wrong.
+    Warning(String),
+    Fatal(String),
+}
+
+impl Decompressor {
+    fn new() -> Result<Decompressor, Cause> {
+        // SAFETY: a plain call.
+        let handle = unsafe { tj::tj3Init(tj::TJINIT_TJINIT_DECOMPRESS as c_int) };
+        let handle = NonNull::new(handle).ok_or(Cause::Memory { bytes: 1 << 16 })?;
+        let mut made = Decompressor { handle, scratch: Vec::new() };
+        // Progressive images need 2 bytes for each coefficient, of up to four channels.
+        let megabytes = max_pixels().saturating_mul(8) >> 20;
+        made.set(tj::TJPARAM_TJPARAM_MAXMEMORY, megabytes.clamp(64, 1 << 30) as c_int);
+        made.set(tj::TJPARAM_TJPARAM_SCANLIMIT, MOST_SCANS);
+        Ok(made)
+    }
+
+    fn set(&mut self, parameter: tj::TJPARAM, value: c_int) {
+        // SAFETY: the handle is valid.
+        unsafe { tj::tj3Set(self.handle.as_ptr(), parameter as c_int, value) };
+    }
+
+    fn get(&self, parameter: tj::TJPARAM) -> c_int {
+        // SAFETY: the handle is valid.
+        unsafe { tj::tj3Get(self.handle.as_ptr(), parameter as c_int) }
+    }
+
+    fn check(&self, code: c_int) -> Result<(), Complaint> {
+        if code == 0 {
+            return Ok(());
+        }
+        // SAFETY: the handle is valid; the text is its own, ends with a zero, and lives until the
+        // next call.
+        let (warning, text) = unsafe {
+            let handle = self.handle.as_ptr();
+            let code = tj::tj3GetErrorCode(handle);
+            (code == tj::TJERR_TJERR_WARNING as c_int, CStr::from_ptr(tj::tj3GetErrorStr(handle)))
+        };
+        let text = text.to_string_lossy().replace('\n', " ");
+        Err(if warning { Complaint::Warning(text) } else { Complaint::Fatal(text) })
+    }
+
+    fn read_header(&mut self, bytes: &[u8]) -> Result<(), Cause> {
+        // SAFETY: the handle is valid, and `bytes` are there for the time of the call.
+        let code = unsafe {
+            let length = bytes.len() as tj::size_t;
+            tj::tj3DecompressHeader(self.handle.as_ptr(), bytes.as_ptr(), length)
+        };
+        match self.check(code) {
+            Ok(()) | Err(Complaint::Warning(_)) => Ok(()),
+            Err(Complaint::Fatal(text)) => Err(damaged(format!("has a bad header: {text}"))),
+        }
+    }
+
+    /// Decodes to rows of `pitch` bytes; `region` must be inside of the image of this `header`.
+    fn decompress(
+        &mut self,
+        bytes: &[u8],
+        header: &Header,
+        region: Option<tj::tjregion>,
+        target: Target,
+        dst: &mut [u8],
+    ) -> Result<(), Complaint> {
+        let none = tj::tjregion { x: 0, y: 0, w: 0, h: 0 };
+        let (height, width) = match &region {
+            Some(region) => (region.h as usize, region.w as usize),
+            None => (header.height, header.width),
+        };
+        let pitch = width * target.channels();
+        assert_eq!(dst.len(), height * pitch);
+        // SAFETY: the handle is valid. The call writes rows of `pitch` bytes: as many as the
+        // region has, or the image, whose size `header` read from these very bytes.
+        let code = unsafe {
+            let handle = self.handle.as_ptr();
+            self.check(tj::tj3SetCroppingRegion(handle, region.unwrap_or(none)))?;
+            tj::tj3Decompress8(
+                handle,
+                bytes.as_ptr(),
+                bytes.len() as tj::size_t,
+                dst.as_mut_ptr(),
+                pitch as c_int,
+                target.code(),
+            )
+        };
+        self.check(code)
+    }
+}
+
+/// What a JPEG says of itself.
+pub fn header(bytes: &[u8]) -> Result<Header, Cause> {
+    let found = markers(bytes)?;
+    with_decompressor(|decompressor| {
+        decompressor.read_header(bytes)?;
+        let width = decompressor.get(tj::TJPARAM_TJPARAM_JPEGWIDTH);
+        let height = decompressor.get(tj::TJPARAM_TJPARAM_JPEGHEIGHT);
+        let (Ok(width @ 1..), Ok(height @ 1..)) = (usize::try_from(width), usize::try_from(height))
+        else {
+            return Err(damaged("has no image".into()));
+        };
+        let precision = decompressor.get(tj::TJPARAM_TJPARAM_PRECISION);
+        if precision != 8 {
+            let problem = format!("has {precision} bits per channel; only those of 8 are decoded");
+            return Err(damaged(problem));
+        }
+        let stored = match decompressor.get(tj::TJPARAM_TJPARAM_COLORSPACE) as u32 {
+            tj::TJCS_TJCS_GRAY => Stored::Gray,
+            tj::TJCS_TJCS_CMYK | tj::TJCS_TJCS_YCCK => Stored::Cmyk { inverted: found.adobe },
+            _ => Stored::Color,
+        };
+        let columns = match decompressor.get(tj::TJPARAM_TJPARAM_SUBSAMP) {
+            tj::TJSAMP_TJSAMP_444
+            | tj::TJSAMP_TJSAMP_GRAY
+            | tj::TJSAMP_TJSAMP_440
+            | tj::TJSAMP_TJSAMP_441 => Some(8),
+            tj::TJSAMP_TJSAMP_422 | tj::TJSAMP_TJSAMP_420 => Some(16),
+            tj::TJSAMP_TJSAMP_411 => Some(32),
+            _ => None,
+        };
+        let lossless = decompressor.get(tj::TJPARAM_TJPARAM_LOSSLESS) == 1;
+        let pixels = height * width;
+        // A few bytes must not claim gigabytes. (Arithmetic coding has no such bound.)
+        if !found.arithmetic && pixels / MOST_PIXELS_PER_BYTE > bytes.len() {
+            let problem = format!(
+                "ends after {} bytes, far too few for the {height} x {width} pixels of its header",
+                bytes.len()
+            );
+            return Err(truncated(problem));
+        }
+        Ok(Header {
+            height,
+            width,
+            orientation: found.orientation,
+            stored,
+            columns: columns.filter(|_| !lossless),
+            lossless,
+            progressive: decompressor.get(tj::TJPARAM_TJPARAM_PROGRESSIVE) == 1,
+            data: found.data,
+        })
+    })
+}
+
+/// Decodes a window to `dst`, which has exactly its size. The bytes are those of `header`.
+pub fn decode(
+    bytes: &[u8],
+    header: &Header,
+    window: Window,
+    target: Target,
+    fast_dct: bool,
+    dst: &mut [u8],
+) -> Result<(), Cause> {
+    assert!(window.is_inside(header.height, header.width));
+    assert_eq!(dst.len(), window.height * window.width * target.channels());
+    with_decompressor(|decompressor| {
+        if !has_end(&bytes[header.data..]) {
+            return Err(missing_rows(decompressor, bytes, header));
+        }
+        decompressor.set(tj::TJPARAM_TJPARAM_FASTDCT, c_int::from(fast_dct));
+        let outcome = decode_window(decompressor, bytes, header, window, target, dst)?;
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(Complaint::Warning(text)) if text.contains("Premature end of JPEG file") => {
+                Err(missing_rows(decompressor, bytes, header))
+            }
+            // Bytes too many between markers, and data that is not as it was written: there are
+            // pixels all the same, the same as with other programs.
+            Err(Complaint::Warning(_)) => Ok(()),
+            Err(Complaint::Fatal(text)) => Err(damaged(format!("has bad data: {text}"))),
+        }
+    })
+}
+
+/// Decodes as little as it takes to have the window.
+fn decode_window(
+    decompressor: &mut Decompressor,
+    bytes: &[u8],
+    header: &Header,
+    window: Window,
+    target: Target,
+    dst: &mut [u8],
+) -> Result<Result<(), Complaint>, Cause> {
+    let whole = Window { y: 0, x: 0, height: header.height, width: header.width };
+    if window == whole {
+        return Ok(decompressor.decompress(bytes, header, None, target, dst));
+    }
+    let region = match header.columns {
+        Some(columns) => {
+            // A region is asked of the image whose header was read last.
+            decompressor.read_header(bytes)?;
+            // Chroma is smoothed over its neighbours, which the window's edge must not cut off.
+            let first = (window.x / columns).saturating_sub(1) * columns;
+            let end = (window.x + window.width + columns).min(header.width);
+            Window { x: first, width: end - first, ..window }
+        }
+        None => whole,
+    };
+    let asked = header.columns.map(|_| tj::tjregion {
+        x: region.x as c_int,
+        y: region.y as c_int,
+        w: region.width as c_int,
+        h: region.height as c_int,
+    });
+    if region == window {
+        return Ok(decompressor.decompress(bytes, header, asked, target, dst));
+    }
+    let channels = target.channels();
+    let mut scratch = std::mem::take(&mut decompressor.scratch);
+    let needed = region.height * region.width * channels;
+    if scratch.len() < needed {
+        let more = needed - scratch.len();
+        scratch.try_reserve(more).map_err(|_| Cause::Memory { bytes: needed })?;
+        scratch.resize(needed, 0);
+    }
+    let outcome = decompressor.decompress(bytes, header, asked, target, &mut scratch[..needed]);
+    if !matches!(outcome, Err(Complaint::Fatal(_))) {
+        let rows = scratch.chunks_exact(region.width * channels).skip(window.y - region.y);
+        let first = (window.x - region.x) * channels;
+        for (row, dst) in rows.zip(dst.chunks_exact_mut(window.width * channels)) {
+            dst.copy_from_slice(&row[first..first + dst.len()]);
+        }
+    }
+    decompressor.scratch = scratch;
+    Ok(outcome)
+}
+
+/// Whether there is an end marker. In image data, an 0xff is followed by 0.
+fn has_end(data: &[u8]) -> bool {
+    data.windows(2).rev().any(|pair| pair == [0xff, 0xd9])
+}
+
+/// The fault of an image that is not all there, with the row that it ends at where that can be
+/// found: it is the last one that can be decoded without complaint.
+fn missing_rows(decompressor: &mut Decompressor, bytes: &[u8], header: &Header) -> Cause {
+    let searched = !header.progressive
+        && header.columns.is_some()
+        && header.height * header.width <= SEARCHED_PIXELS;
+    let mut whole = |rows: usize| {
+        let mut dst = vec![0; rows * header.width];
+        let region = tj::tjregion { x: 0, y: 0, w: header.width as c_int, h: rows as c_int };
+        let target = Target::Gray;
+        decompressor.read_header(bytes).is_ok()
+            && decompressor.decompress(bytes, header, Some(region), target, &mut dst).is_ok()
+    };
+    let found = searched && !matches!(header.stored, Stored::Cmyk { .. });
+    let rows = found.then(|| {
+        let (mut there, mut missing) = (0, header.height);
+        while there + 1 < missing {
+            let middle = there.midpoint(missing);
+            *(if whole(middle) { &mut there } else { &mut missing }) = middle;
+        }
+        there
+    });
+    let length = bytes.len();
+    truncated(match rows {
+        Some(row) => format!("ends after {length} bytes, at row {row} of {}", header.height),
+        None => format!("ends after {length} bytes, inside of its image data"),
+    })
+}
+
+/// Turns ink into light: `pixels` have four channels and become three, in place.
+pub fn cmyk_to_rgb(pixels: &mut [u8], inverted: bool) {
+    for index in 0..pixels.len() / 4 {
+        let [c, m, y, k] = [0, 1, 2, 3].map(|channel| {
+            let stored = pixels[4 * index + channel];
+            u16::from(if inverted { stored } else { 255 - stored })
+        });
+        for (channel, light) in [c, m, y].into_iter().enumerate() {
+            pixels[3 * index + channel] = (light * k / 255) as u8;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A smooth image with some noise, `height` by `width` by 3.
+    fn photograph(height: usize, width: usize) -> Vec<u8> {
+        let mut noise = 1_u32;
+        let mut pixels = Vec::new();
+        for y in 0..height {
+            for x in 0..width {
+                for channel in 0..3 {
+                    noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    let wave = (x as f32 * 0.11 * (channel + 1) as f32).sin()
+                        + (y as f32 * 0.07 + channel as f32).cos();
+                    pixels.push((128.0 + 50.0 * wave) as u8 ^ (noise >> 29) as u8);
+                }
+            }
+        }
+        pixels
+    }
+
+    fn encode(height: usize, width: usize, parameters: &[(tj::TJPARAM, c_int)]) -> Vec<u8> {
+        let pixels = photograph(height, width);
+        // SAFETY: plain calls; the pixels are as many as is said, and the result is copied before
+        // it is freed.
+        unsafe {
+            let handle = tj::tj3Init(tj::TJINIT_TJINIT_COMPRESS as c_int);
+            tj::tj3Set(handle, tj::TJPARAM_TJPARAM_QUALITY as c_int, 90);
+            for &(parameter, value) in parameters {
+                assert_eq!(tj::tj3Set(handle, parameter as c_int, value), 0);
+            }
+            let (mut made, mut length) = (std::ptr::null_mut(), 0);
+            let code = tj::tj3Compress8(
+                handle,
+                pixels.as_ptr(),
+                width as c_int,
+                0,
+                height as c_int,
+                tj::TJPF_TJPF_RGB as c_int,
+                &mut made,
+                &mut length,
+            );
+            assert_eq!(code, 0);
+            let bytes = std::slice::from_raw_parts(made, length as usize).to_vec();
+            tj::tj3Free(made.cast());
+            tj::tj3Destroy(handle);
+            bytes
+        }
+    }
+
+    fn window_of(bytes: &[u8], window: Window, target: Target) -> Vec<u8> {
+        let header = header(bytes).unwrap();
+        let mut dst = vec![0; window.height * window.width * target.channels()];
+        decode(bytes, &header, window, target, false, &mut dst).unwrap();
+        dst
+    }
+
+    fn kinds() -> Vec<Vec<u8>> {
+        const SUBSAMP: tj::TJPARAM = tj::TJPARAM_TJPARAM_SUBSAMP;
+        let subsamplings = [
+            tj::TJSAMP_TJSAMP_444,
+            tj::TJSAMP_TJSAMP_422,
+            tj::TJSAMP_TJSAMP_420,
+            tj::TJSAMP_TJSAMP_440,
+            tj::TJSAMP_TJSAMP_411,
+            tj::TJSAMP_TJSAMP_441,
+            tj::TJSAMP_TJSAMP_GRAY,
+        ];
+        let others = [
+            tj::TJPARAM_TJPARAM_PROGRESSIVE,
+            tj::TJPARAM_TJPARAM_ARITHMETIC,
+            tj::TJPARAM_TJPARAM_RESTARTROWS,
+            tj::TJPARAM_TJPARAM_LOSSLESS,
+        ];
+        let mut made: Vec<Vec<u8>> =
+            subsamplings.iter().map(|&s| encode(77, 101, &[(SUBSAMP, s)])).collect();
+        let plain = tj::TJSAMP_TJSAMP_420;
+        made.extend(others.map(|parameter| {
+            let subsampling = match parameter {
+                tj::TJPARAM_TJPARAM_LOSSLESS => tj::TJSAMP_TJSAMP_444,
+                _ => plain,
+            };
+            encode(77, 101, &[(SUBSAMP, subsampling), (parameter, 1)])
+        }));
+        made
+    }
+
+    #[test]
+    fn windows_are_cut_out_of_the_whole_bit_by_bit() {
+        for (kind, bytes) in kinds().iter().enumerate() {
+            let lossless = header(bytes).unwrap().lossless;
+            for target in [Target::Rgb, Target::Gray].into_iter().take(2 - usize::from(lossless)) {
+                let all = Window { y: 0, x: 0, height: 77, width: 101 };
+                let channels = target.channels();
+                let whole = window_of(bytes, all, target);
+                let mut noise = 7_u32;
+                let mut below = |bound: usize| {
+                    noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    (noise >> 8) as usize % bound
+                };
+                for _ in 0..150 {
+                    let (height, width) = (1 + below(77), 1 + below(101));
+                    let (y, x) = (below(78 - height), below(102 - width));
+                    let window = Window { y, x, height, width };
+                    let cut: Vec<u8> = (y..y + height)
+                        .flat_map(|y| &whole[(y * 101 + x) * channels..][..width * channels])
+                        .copied()
+                        .collect();
+                    assert!(
+                        window_of(bytes, window, target) == cut,
+                        "kind {kind}, {target:?}, {window:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn wherever_a_file_ends_it_is_truncated() {
+        let bytes = encode(77, 101, &[(tj::TJPARAM_TJPARAM_SUBSAMP, tj::TJSAMP_TJSAMP_420)]);
+        for end in (4..bytes.len()).step_by(37).chain([bytes.len() - 2, bytes.len() - 1]) {
+            let part = &bytes[..end];
+            let outcome = header(part).and_then(|header| {
+                let window = Window { y: 0, x: 0, height: 77, width: 101 };
+                let mut dst = vec![0; 77 * 101 * 3];
+                decode(part, &header, window, Target::Rgb, false, &mut dst)
+            });
+            let kind = match outcome {
+                Err(Cause::Undecodable { kind, .. }) => Some(kind),
+                _ => None,
+            };
+            assert_eq!(kind, Some(Damage::Truncated), "cut at {end}: {outcome:?}");
+        }
+    }
+
+    #[test]
+    fn the_row_is_found_where_a_file_ends() {
+        let bytes = encode(77, 101, &[(tj::TJPARAM_TJPARAM_SUBSAMP, tj::TJSAMP_TJSAMP_444)]);
+        let header = header(&bytes).unwrap();
+        let middle = header.data + (bytes.len() - header.data) / 2;
+        let mut dst = vec![0; 77 * 101 * 3];
+        let window = Window { y: 0, x: 0, height: 77, width: 101 };
+        let outcome = decode(&bytes[..middle], &header, window, Target::Rgb, false, &mut dst);
+        let Err(Cause::Undecodable { problem, .. }) = outcome else { panic!("{outcome:?}") };
+        let row: usize = problem
+            .split("at row ")
+            .nth(1)
+            .and_then(|rest| rest.split(' ').next()?.parse().ok())
+            .unwrap_or_else(|| panic!("{problem}"));
+        assert!((24..=48).contains(&row), "{problem}");
+    }
+}
