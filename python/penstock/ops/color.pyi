@@ -319,3 +319,30 @@ def equalize(
     batch_size: None = None,
     device: DeviceLike | None = None,
 ) -> Tensor: ...
+@overload
+def jpeg_compression_distortion(
+    input: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    quality: int | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def jpeg_compression_distortion(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: int,
+    device: DeviceLike | None = None,
+    quality: int | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def jpeg_compression_distortion(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: None = None,
+    device: DeviceLike | None = None,
+    quality: int | TensorLike | Batch | None = None,
+) -> Tensor: ...

@@ -81,12 +81,12 @@ mod avx2 {
         [0, 8, 4, 12][pixel / 4] + (pixel % 4) as i8
     }
 
-    /// For each channel and each 16 of 48 bytes: which packed results go there.
+    /// For each 16 of 48 bytes and each channel: which packed results go there.
     const JOIN: [[[i8; 16]; 3]; 3] = {
         let mut masks = [[[NONE; 16]; 3]; 3];
         let mut byte = 0;
         while byte < 48 {
-            masks[byte % 3][byte / 16][byte % 16] = packed(byte / 3);
+            masks[byte / 16][byte % 3][byte % 16] = packed(byte / 3);
             byte += 1;
         }
         masks
@@ -181,11 +181,10 @@ mod avx2 {
                 unsafe { _mm_storeu_si128(dst, _mm_shuffle_epi8(results[0], order)) };
                 continue;
             }
-            for part in 0..N {
+            for (part, masks) in join.iter().enumerate().take(N) {
                 let mut all = _mm_setzero_si128();
-                for channel in 0..N {
-                    let placed = _mm_shuffle_epi8(results[channel], join[channel][part]);
-                    all = _mm_or_si128(all, placed);
+                for (&result, &mask) in results.iter().zip(masks) {
+                    all = _mm_or_si128(all, _mm_shuffle_epi8(result, mask));
                 }
                 // SAFETY: 16 pixels of `N` bytes have `N` times 16 bytes.
                 unsafe { _mm_storeu_si128(dst.add(part), all) };
