@@ -53,6 +53,7 @@ from penstock._threads import set_num_threads as set_num_threads
 if TYPE_CHECKING:
     from penstock import decoders as decoders
     from penstock import experimental as experimental
+    from penstock import noise as noise
     from penstock import random as random
     from penstock._batch import Batch as Batch
     from penstock._batch import as_batch as as_batch
@@ -60,6 +61,16 @@ if TYPE_CHECKING:
     from penstock._tensor import Tensor as Tensor
     from penstock._tensor import as_tensor as as_tensor
     from penstock._tensor import tensor as tensor
+    from penstock.ops.color import brightness as brightness
+    from penstock.ops.color import brightness_contrast as brightness_contrast
+    from penstock.ops.color import color_space_conversion as color_space_conversion
+    from penstock.ops.color import color_twist as color_twist
+    from penstock.ops.color import contrast as contrast
+    from penstock.ops.color import equalize as equalize
+    from penstock.ops.color import hsv as hsv
+    from penstock.ops.color import hue as hue
+    from penstock.ops.color import jpeg_compression_distortion as jpeg_compression_distortion
+    from penstock.ops.color import saturation as saturation
     from penstock.ops.coordinates import coord_flip as coord_flip
     from penstock.ops.coordinates import coord_transform as coord_transform
     from penstock.ops.decoders import peek_image_shape as peek_image_shape
@@ -69,6 +80,9 @@ if TYPE_CHECKING:
     from penstock.ops.fill import ones_like as ones_like
     from penstock.ops.fill import zeros as zeros
     from penstock.ops.fill import zeros_like as zeros_like
+    from penstock.ops.filters import filter as filter
+    from penstock.ops.filters import gaussian_blur as gaussian_blur
+    from penstock.ops.filters import laplacian as laplacian
     from penstock.ops.generic import cast as cast
     from penstock.ops.generic import cast_like as cast_like
     from penstock.ops.generic import copy as copy
@@ -95,7 +109,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Modules of operators, such as `penstock.math`, which load on first use.
-_NAMESPACES = ("decoders", "experimental", "math", "random", "reductions", "transforms")
+_NAMESPACES = ("decoders", "experimental", "math", "noise", "random", "reductions", "transforms")
 
 # Names that load on first use, by the module that has them.
 _LAZY = {
@@ -103,9 +117,22 @@ _LAZY = {
     for module, names in {
         "_batch": ("Batch", "as_batch", "batch"),
         "_tensor": ("Tensor", "as_tensor", "tensor"),
+        "ops.color": (
+            "brightness",
+            "brightness_contrast",
+            "color_space_conversion",
+            "color_twist",
+            "contrast",
+            "equalize",
+            "hsv",
+            "hue",
+            "jpeg_compression_distortion",
+            "saturation",
+        ),
         "ops.coordinates": ("coord_flip", "coord_transform"),
         "ops.decoders": ("peek_image_shape",),
         "ops.fill": ("full", "full_like", "ones", "ones_like", "zeros", "zeros_like"),
+        "ops.filters": ("filter", "gaussian_blur", "laplacian"),
         "ops.generic": (
             "cast",
             "cast_like",

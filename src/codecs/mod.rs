@@ -8,6 +8,7 @@ pub mod gif;
 pub mod image;
 pub mod jpeg;
 pub mod jpeg2000;
+pub mod jpeg_encode;
 pub mod pixels;
 pub mod png;
 pub mod pnm;

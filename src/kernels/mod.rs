@@ -2,17 +2,21 @@
 
 mod alike;
 mod args;
+mod blur;
 mod cast;
+mod color;
 mod coordinates;
 mod decode;
 mod elementwise;
 mod fill;
+mod floats;
 mod generic;
 mod geometry;
 mod isa;
 mod join;
 mod kernel;
 mod lookup;
+mod noise;
 mod philox;
 mod portable;
 mod probe;

@@ -62,7 +62,7 @@ fn of_words<T>(stream: &Stream, out: &mut [T], make: impl Fn(u32) -> T) {
 }
 
 /// Makes each element of two words.
-fn of_pairs<T>(stream: &Stream, out: &mut [T], make: impl Fn(u32, u32) -> T) {
+pub fn of_pairs<T>(stream: &Stream, out: &mut [T], make: impl Fn(u32, u32) -> T) {
     for (index, out) in out.chunks_mut(GROUP / 2).enumerate() {
         let words = stream.group(index as u64, out.len());
         let (low, high) = words.split_at(GROUP / 2);
@@ -194,24 +194,34 @@ impl Kernel for Normal {
     }
 
     fn run(args: &NormalArgs, _: &[Sample], out: &mut Space) -> Result<()> {
-        const PAIRS: usize = GROUP / 4;
         with_element!(args.dtype, |T| {
-            let place = |z: f64| -> T { (args.mean + args.stddev * z).convert() };
-            for (index, out) in out.elements::<T>().chunks_mut(2 * PAIRS).enumerate() {
-                let words = args.rng.group(index as u64, out.len());
-                let mut normals = [0.0; 2 * PAIRS];
-                for lane in 0..PAIRS.min(out.len()) {
-                    let word = |i| words[PAIRS * i + lane];
-                    let (a, b) = two_normals([word(0), word(1), word(2), word(3)]);
-                    normals[lane] = a;
-                    normals[PAIRS + lane] = b;
+            let out = out.elements::<T>();
+            normals(&args.rng, out.len(), |start, normals| {
+                for (o, &z) in out[start..].iter_mut().zip(normals) {
+                    *o = (args.mean + args.stddev * z).convert();
                 }
-                for (o, &z) in out.iter_mut().zip(&normals) {
-                    *o = place(z);
-                }
-            }
+            });
         });
         Ok(())
+    }
+}
+
+/// Makes `count` numbers of the standard normal distribution, handed out a few at a time with the
+/// position of the first.
+#[inline]
+pub fn normals(stream: &Stream, count: usize, mut take: impl FnMut(usize, &[f64])) {
+    const PAIRS: usize = GROUP / 4;
+    for start in (0..count).step_by(2 * PAIRS) {
+        let wanted = (count - start).min(2 * PAIRS);
+        let words = stream.group((start / (2 * PAIRS)) as u64, wanted);
+        let mut normals = [0.0; 2 * PAIRS];
+        for lane in 0..PAIRS.min(wanted) {
+            let word = |i| words[PAIRS * i + lane];
+            let (a, b) = two_normals([word(0), word(1), word(2), word(3)]);
+            normals[lane] = a;
+            normals[PAIRS + lane] = b;
+        }
+        take(start, &normals[..wanted]);
     }
 }
 

@@ -4,12 +4,14 @@ use std::sync::{PoisonError, RwLock};
 
 use super::kernel::{Entry, Work};
 use super::{
-    cast, coordinates, decode, elementwise, fill, generic, geometry, join, lookup, probe, random,
-    reduce, regions, sequence, shape,
+    blur, cast, color, coordinates, decode, elementwise, fill, generic, geometry, join, lookup,
+    noise, probe, random, reduce, regions, sequence, shape,
 };
 
 const TABLES: &[&[Entry]] = &[
+    blur::TABLE,
     cast::TABLE,
+    color::TABLE,
     coordinates::TABLE,
     decode::TABLE,
     elementwise::TABLE,
@@ -18,6 +20,7 @@ const TABLES: &[&[Entry]] = &[
     geometry::TABLE,
     join::TABLE,
     lookup::TABLE,
+    noise::TABLE,
     probe::TABLE,
     random::TABLE,
     reduce::TABLE,

@@ -23,14 +23,20 @@ for family in pkgutil.iter_modules(penstock.ops.__path__):
     importlib.import_module(f"penstock.ops.{family.name}")
 
 NOT_FOR_IMAGES = {
+    "color_space_conversion": "takes bytes only",
     "element_extract": "takes elements of sequences",
+    "equalize": "takes bytes only",
+    "gaussian_blur": "takes all axes for spatial ones without a layout",
     "get_property": "makes something else than data",
+    "jpeg_compression_distortion": "takes bytes only",
+    "laplacian": "takes all axes for spatial ones without a layout",
     "pad": "looks at the whole batch",
     "per_frame": "takes sequences",
     "permute_batch": "knows batches only",
     "sequence_rearrange": "takes sequences",
     "peek_image_shape": "takes encoded images",
     **{name: "takes encoded images" for name in OPERATORS if name.startswith("decoders.")},
+    **{name: "draws anew at each call" for name in OPERATORS if name.startswith("noise.")},
     **{name: "takes a matrix" for name in OPERATORS if name.startswith("transforms.")},
 }
 SIMPLE = sorted(

@@ -1,0 +1,270 @@
+"""Colors: brightness, contrast, hue, saturation, and color spaces."""
+
+from __future__ import annotations
+
+from penstock import _errors
+from penstock._argument import REQUIRED
+from penstock._define import Data, Like, PerSample, operator
+from penstock._dtype import DType, uint8
+from penstock.types import DALIImageType
+
+_LAYOUTS = "HWC FHWC DHWC"
+
+
+@operator(layouts="FHWC DHWC HWC", kernel="brightness_contrast")
+def brightness(
+    input: Data,
+    *,
+    brightness: PerSample[float] = 1.0,
+    brightness_shift: PerSample[float] = 0.0,
+    dtype: DType | None = None,
+) -> Like:
+    """Make images brighter or darker.
+
+    Each number becomes `brightness_shift * range + brightness * number`.
+
+    Args:
+        input: Images of any number of channels.
+        brightness: What to multiply by.
+        brightness_shift: What to add, as a part of the range of the result's type: 1 is 255 for
+            uint8, and 1 for floats.
+        dtype: The type of the result; the input's by default.
+
+    Example:
+        >>> image = tensor([[[10, 100, 200]]], dtype=uint8)
+        >>> brightness(image, brightness=1.5).torch().flatten().tolist()
+        [15, 150, 255]
+    """
+    return Like(input, dtype=dtype or input.dtype, contrast=1.0, contrast_center=None)
+
+
+@operator(layouts="FHWC DHWC HWC", kernel="brightness_contrast")
+def contrast(
+    input: Data,
+    *,
+    contrast: PerSample[float] = 1.0,
+    contrast_center: PerSample[float] | None = None,
+    dtype: DType | None = None,
+) -> Like:
+    """Raise or lower the contrast of images.
+
+    Each number becomes `contrast_center + contrast * (number - contrast_center)`.
+
+    Args:
+        input: Images of any number of channels.
+        contrast: What to multiply differences from the center by.
+        contrast_center: The number that stays what it is; by default the middle of the range of the
+            input's type: 128 for uint8, and 0.5 for floats.
+        dtype: The type of the result; the input's by default.
+
+    Example:
+        >>> image = tensor([[[28, 128, 168]]], dtype=uint8)
+        >>> contrast(image, contrast=0.5).torch().flatten().tolist()
+        [78, 128, 148]
+    """
+    return Like(input, dtype=dtype or input.dtype, brightness=1.0, brightness_shift=0.0)
+
+
+@operator(layouts="FHWC DHWC HWC")
+def brightness_contrast(
+    input: Data,
+    *,
+    brightness: PerSample[float] = 1.0,
+    brightness_shift: PerSample[float] = 0.0,
+    contrast: PerSample[float] = 1.0,
+    contrast_center: PerSample[float] | None = None,
+    dtype: DType | None = None,
+) -> Like:
+    """Change the contrast of images, then their brightness.
+
+    Args:
+        input: Images of any number of channels.
+        brightness: What to multiply by.
+        brightness_shift: What to add, as a part of the range of the result's type: 1 is 255 for
+            uint8, and 1 for floats.
+        contrast: What to multiply differences from the center by.
+        contrast_center: The number that the contrast leaves as it is; by default the middle of the
+            range of the input's type: 128 for uint8, and 0.5 for floats.
+        dtype: The type of the result; the input's by default.
+
+    Example:
+        >>> image = tensor([[[28, 128, 168]]], dtype=uint8)
+        >>> brightness_contrast(image, brightness=0.5, contrast=0.5).torch().flatten().tolist()
+        [39, 64, 74]
+    """
+    return Like(input, dtype=dtype or input.dtype)
+
+
+@operator(layouts=_LAYOUTS, kernel="color_twist")
+def saturation(
+    input: Data,
+    *,
+    dtype: DType | None = None,
+    image_type: int = DALIImageType.RGB,
+    saturation: PerSample[float] = 1.0,
+) -> Like:
+    """Make colors stronger or weaker.
+
+    Args:
+        input: Images of red, green and blue; gray ones of one channel stay as they are.
+        dtype: The type of the result; the input's by default.
+        image_type: The color space. All are taken for RGB.
+        saturation: What to multiply the saturation by; 0 makes colors gray.
+
+    Example:
+        >>> image = tensor([[[200, 100, 50]]], dtype=uint8)
+        >>> saturation(image, saturation=0.5).torch().flatten().tolist()
+        [162, 112, 87]
+    """
+    _check_image_type("saturation", image_type)
+    return Like(input, dtype=dtype or input.dtype, brightness=1.0, contrast=1.0, hue=0.0, value=1.0)
+
+
+@operator(layouts=_LAYOUTS, kernel="color_twist")
+def hue(
+    input: Data,
+    *,
+    dtype: DType | None = None,
+    hue: PerSample[float] = 0.0,
+    image_type: int = DALIImageType.RGB,
+) -> Like:
+    """Turn colors along the color circle.
+
+    Args:
+        input: Images of red, green and blue; gray ones of one channel stay as they are.
+        dtype: The type of the result; the input's by default.
+        hue: How far to turn, in degrees.
+        image_type: The color space. All are taken for RGB.
+
+    Example:
+        >>> image = tensor([[[200, 100, 50]]], dtype=uint8)
+        >>> hue(image, hue=360).torch().flatten().tolist()
+        [200, 100, 50]
+    """
+    _check_image_type("hue", image_type)
+    return Like(
+        input, dtype=dtype or input.dtype, brightness=1.0, contrast=1.0, saturation=1.0, value=1.0
+    )
+
+
+@operator(layouts=_LAYOUTS, kernel="color_twist")
+def hsv(
+    input: Data,
+    *,
+    dtype: DType = uint8,
+    hue: PerSample[float] = 0.0,
+    saturation: PerSample[float] = 1.0,
+    value: PerSample[float] = 1.0,
+) -> Like:
+    """Change the hue, the saturation and the value (brightness) of colors.
+
+    Args:
+        input: Images of red, green and blue, or gray ones of one channel.
+        dtype: The type of the result: uint8 unless said otherwise, whatever the input's is.
+        hue: How far to turn colors along the color circle, in degrees.
+        saturation: What to multiply the saturation by; 0 makes colors gray.
+        value: What to multiply the brightness by.
+
+    Example:
+        >>> image = tensor([[[200, 100, 50]]], dtype=uint8)
+        >>> hsv(image, value=0.5).torch().flatten().tolist()
+        [100, 50, 25]
+    """
+    return Like(input, dtype=dtype, brightness=1.0, contrast=1.0)
+
+
+@operator(layouts=_LAYOUTS)
+def color_twist(
+    input: Data,
+    *,
+    brightness: PerSample[float] = 1.0,
+    contrast: PerSample[float] = 1.0,
+    dtype: DType | None = None,
+    hue: PerSample[float] = 0.0,
+    image_type: int = DALIImageType.RGB,
+    saturation: PerSample[float] = 1.0,
+) -> Like:
+    """Change the hue and the saturation of colors, then their contrast and brightness.
+
+    It does so in one step, for which nothing is rounded in between.
+
+    Args:
+        input: Images of red, green and blue, or gray ones of one channel.
+        brightness: What to multiply the brightness by.
+        contrast: What to multiply differences from the center by, which is 128 for integers and
+            0.5 for floats.
+        dtype: The type of the result; the input's by default.
+        hue: How far to turn colors along the color circle, in degrees.
+        image_type: The color space. All are taken for RGB.
+        saturation: What to multiply the saturation by; 0 makes colors gray.
+
+    Example:
+        >>> image = tensor([[[200, 100, 50]]], dtype=uint8)
+        >>> color_twist(image, brightness=0.5, contrast=1.5).torch().flatten().tolist()
+        [118, 43, 6]
+    """
+    _check_image_type("color_twist", image_type)
+    return Like(input, dtype=dtype or input.dtype, value=1.0)
+
+
+@operator(layouts="FDHWC FHWC DHWC HWC")
+def color_space_conversion(
+    input: Data, *, image_type: int = REQUIRED, output_type: int = REQUIRED
+) -> Like:
+    """Convert images between RGB, BGR, GRAY and YCbCr.
+
+    YCbCr is that of ITU-R BT.601 with its limited range; gray is full-range luma.
+
+    Args:
+        input: Images of uint8, with 3 channels, or 1 when gray.
+        image_type: The color space of the input.
+        output_type: The color space of the result.
+
+    Example:
+        >>> image = tensor([[[200, 100, 50]]], dtype=uint8)
+        >>> gray = color_space_conversion(image, image_type=types.RGB, output_type=types.GRAY)
+        >>> gray.torch().flatten().tolist()
+        [124]
+    """
+    _check_image_type("color_space_conversion", image_type)
+    _check_image_type("color_space_conversion", output_type, "output_type")
+    return Like(input)
+
+
+@operator(layouts="HW HWC CHW FHW FHWC FCHW")
+def equalize(input: Data) -> Like:
+    """Spread the brightness of images, so that all levels are about equally frequent.
+
+    Each channel of each frame is equalized for itself.
+
+    Args:
+        input: Images of uint8.
+
+    Example:
+        >>> equalize(tensor([[0, 0, 10, 20, 255]], dtype=uint8)).torch().flatten().tolist()
+        [0, 0, 85, 170, 255]
+    """
+    return Like(input)
+
+
+@operator(layouts="HWC FHWC")
+def jpeg_compression_distortion(input: Data, *, quality: PerSample[int] = 50) -> Like:
+    """Give images the artefacts of JPEG: write them as one, with 4:2:0 chroma, and read that.
+
+    Args:
+        input: Images of uint8, of red, green and blue.
+        quality: The quality of the JPEG, from 1 to 100; what is beyond is taken for the nearest.
+
+    Example:
+        >>> image = full(77, shape=[8, 8, 3], dtype=uint8)
+        >>> jpeg_compression_distortion(image, quality=90).shape
+        (8, 8, 3)
+    """
+    return Like(input)
+
+
+def _check_image_type(operator: str, given: int, name: str = "image_type") -> None:
+    if given not in tuple(DALIImageType):
+        raise _errors.bad_argument(
+            operator, name, f"must be a color space such as `types.RGB`, got {given}"
+        )

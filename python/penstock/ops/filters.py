@@ -1,0 +1,120 @@
+"""Filters: every number becomes a weighted sum of those around it."""
+
+from __future__ import annotations
+
+from penstock import _errors
+from penstock._argument import Floats, Ints
+from penstock._define import Data, Like, PerSample, operator
+from penstock._dtype import DType
+
+_BORDERS = ("reflect_101", "reflect_1001", "reflect", "wrap", "clamp", "constant")
+
+
+@operator()
+def gaussian_blur(
+    input: Data,
+    *,
+    dtype: DType | None = None,
+    sigma: PerSample[Floats] = (0.0,),  # type: ignore[assignment]
+    window_size: PerSample[Ints] = (0,),  # type: ignore[assignment]
+) -> Like:
+    """Blur with a Gaussian window along all spatial axes.
+
+    Those are the axes that are neither channels (C) nor frames (F); without a layout, all are.
+    What is beyond the edges mirrors what is inside, the outermost pixel not repeated.
+
+    Args:
+        input: Images, volumes or sequences of them.
+        dtype: The type of the result; the input's by default.
+        sigma: The standard deviation in pixels: one number, or one for each spatial axis. When 0,
+            it follows from `window_size`.
+        window_size: The size of the window, odd: one number, or one for each spatial axis. When 0,
+            it reaches three standard deviations to each side.
+
+    Example:
+        >>> spot = tensor([0.0, 0.0, 1.0, 0.0, 0.0])
+        >>> [round(x, 3) for x in gaussian_blur(spot, window_size=3).torch().tolist()]
+        [0.0, 0.239, 0.522, 0.239, 0.0]
+    """
+    return Like(input, dtype=dtype or input.dtype)
+
+
+@operator()
+def laplacian(
+    input: Data,
+    *,
+    dtype: DType | None = None,
+    normalized_kernel: bool = False,
+    scale: PerSample[Floats] | None = None,
+    smoothing_size: PerSample[Ints] | None = None,
+    window_size: PerSample[Ints] = (3,),  # type: ignore[assignment]
+) -> Like:
+    """Find edges: the sum of the second derivatives along all spatial axes.
+
+    The derivative along an axis is smoothed along the others.
+
+    Args:
+        input: Images, volumes or sequences of them.
+        dtype: The type of the result; the input's by default.
+        normalized_kernel: Whether to divide each derivative by the sum of the weights that smooth
+            it.
+        scale: What to multiply by: one number, or one for the derivative along each axis; 1 by
+            default. Not with `normalized_kernel`.
+        smoothing_size: The size of the window that smooths along an axis, odd, up to 31: one
+            number, or one for each spatial axis. By default that of the derivative's own window;
+            1 turns smoothing off.
+        window_size: The size of the window of a derivative, odd, from 3 to 31: one number, or one
+            for each spatial axis.
+
+    Example:
+        >>> laplacian(tensor([[0.0, 0.0, 1.0, 0.0, 0.0]]), smoothing_size=1).torch().tolist()
+        [[0.0, 1.0, -2.0, 1.0, 0.0]]
+    """
+    if scale is None:
+        return Like(input, dtype=dtype or input.dtype, scale=(1.0,))
+    if normalized_kernel:
+        raise _errors.bad_argument(
+            "laplacian", "scale", "can't be given beside `normalized_kernel`, which sets it"
+        )
+    return Like(input, dtype=dtype or input.dtype)
+
+
+@operator()
+def filter(
+    data: Data,
+    filter: Data,
+    fill_value: Data = None,
+    *,
+    anchor: PerSample[Ints] = (-1,),  # type: ignore[assignment]
+    border: str = "reflect_101",
+    dtype: DType | None = None,
+    mode: str = "same",
+) -> Like:
+    """Correlate data with a filter: each number becomes the sum of its neighbours times the filter.
+
+    The filter isn't mirrored. It has as many dimensions as the data has spatial axes, which are
+    those that are neither channels (C) nor frames (F); without a layout, all are.
+
+    Args:
+        data: Images, volumes or sequences of them.
+        filter: The weights.
+        fill_value: What is beyond the edges, when `border` is "constant"; 0 by default.
+        anchor: Which number of the filter belongs to the place of the result: one index, or one
+            for each spatial axis. -1 is the middle.
+        border: What is beyond the edges: "reflect_101" mirrors without repeating the outermost
+            number, "reflect_1001" repeats it; "wrap", "clamp", "constant".
+        dtype: The type of the result; that of the data by default.
+        mode: "same" for a result of the data's size, "valid" for only those numbers whose
+            neighbours are all inside.
+
+    Example:
+        >>> filter([[1.0, 2.0, 4.0]], [[1.0, 0.0, -1.0]], mode="valid").torch().tolist()
+        [[-3.0]]
+    """
+    if mode not in ("same", "valid"):
+        raise _errors.bad_argument("filter", "mode", f'must be "same" or "valid", got {mode!r}')
+    if border not in _BORDERS:
+        raise _errors.bad_argument(
+            "filter", "border", f"must be one of {', '.join(_BORDERS)}; got {border!r}"
+        )
+    return Like(data, dtype=dtype or data.dtype, valid=int(mode == "valid"))

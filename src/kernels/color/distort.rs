@@ -1,0 +1,57 @@
+//! What JPEG does to images.
+
+use crate::codecs::jpeg::{self, Target};
+use crate::codecs::{Window, jpeg_encode};
+use crate::kernels::{Kernel, Result, Space, args};
+use crate::value::{Cause, DType, Desc, Sample};
+
+pub struct JpegCompressionDistortion;
+
+args! {
+    pub struct JpegCompressionDistortionArgs { quality: i64 }
+}
+
+impl Kernel for JpegCompressionDistortion {
+    type Args = JpegCompressionDistortionArgs;
+    const CHEAP: bool = false;
+    const SHAPED_BY_ARGS: bool = false;
+
+    fn output(_: &JpegCompressionDistortionArgs, inputs: &[&Desc]) -> Result<Desc> {
+        let desc = inputs[0];
+        let unfit = |problem| Err(Cause::Input { index: 0, problem });
+        let [.., height, width, channels] = desc.shape[..] else {
+            return unfit("an image has height, width and channels".into());
+        };
+        if desc.dtype != DType::U8 {
+            return unfit(format!("must be of uint8, got {}", desc.dtype.name()));
+        }
+        if channels != 3 {
+            return unfit(format!("must have 3 channels (red, green, blue), got {channels}"));
+        }
+        let largest = jpeg_encode::LARGEST;
+        if height.max(width) > largest {
+            return unfit(format!(
+                "a JPEG has at most {largest} rows and columns, got {height} x {width}"
+            ));
+        }
+        Ok(desc.clone())
+    }
+
+    fn run(args: &JpegCompressionDistortionArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let [.., height, width, channels] = inputs[0].desc.shape[..] else { return Ok(()) };
+        let frame = height * width * channels;
+        if frame == 0 {
+            return Ok(());
+        }
+        let quality = args.quality.clamp(1, 100) as u8;
+        let mut file = Vec::new();
+        let (src, dst) = (inputs[0].elements::<u8>(), out.elements::<u8>());
+        for (src, dst) in src.chunks_exact(frame).zip(dst.chunks_exact_mut(frame)) {
+            jpeg_encode::encode(src, [height, width], quality, &mut file)?;
+            let header = jpeg::header(&file)?;
+            let window = Window { y: 0, x: 0, height, width };
+            jpeg::decode(&file, &header, window, Target::Rgb, false, dst)?;
+        }
+        Ok(())
+    }
+}

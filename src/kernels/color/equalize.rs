@@ -1,0 +1,117 @@
+//! Histogram equalisation.
+
+use crate::kernels::{Kernel, Result, Space};
+use crate::value::{Cause, DType, Desc, Sample};
+
+pub struct Equalize;
+
+impl Kernel for Equalize {
+    type Args = ();
+    const SHAPED_BY_ARGS: bool = false;
+
+    fn output((): &(), inputs: &[&Desc]) -> Result<Desc> {
+        if inputs[0].dtype != DType::U8 {
+            let problem = format!("must be of uint8, got {}", inputs[0].dtype.name());
+            return Err(Cause::Input { index: 0, problem });
+        }
+        Ok(inputs[0].clone())
+    }
+
+    fn run((): &(), inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let desc = &inputs[0].desc;
+        let extent = |letter| desc.layout.find(letter).map_or(1, |axis| desc.shape[axis]);
+        let channels = if desc.layout.letters().last() == Some(&b'C') { extent(b'C') } else { 1 };
+        let pixels = extent(b'H') * extent(b'W');
+        let plane = pixels * channels;
+        if plane == 0 {
+            return Ok(());
+        }
+        if u32::try_from(pixels).is_err() {
+            let problem = format!("has {pixels} pixels, too many to count");
+            return Err(Cause::Input { index: 0, problem });
+        }
+        let (src, dst) = (inputs[0].elements::<u8>(), out.elements::<u8>());
+        for (src, dst) in src.chunks_exact(plane).zip(dst.chunks_exact_mut(plane)) {
+            match channels {
+                1 => equalize::<1>(src, dst),
+                3 => equalize::<3>(src, dst),
+                _ => equalize_any(src, dst, channels),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Numbers of pixels by brightness.
+type Histogram = [u32; 256];
+
+/// Pixels of `N` channels.
+fn equalize<const N: usize>(src: &[u8], dst: &mut [u8]) {
+    let (src, dst) = (src.as_chunks::<N>().0, dst.as_chunks_mut::<N>().0);
+    // Two sets of counts: neighbours are often alike, and counting the same twice has to wait.
+    let mut counts = [[[0_u32; 256]; N]; 2];
+    for (i, pixel) in src.iter().enumerate() {
+        for (counts, &x) in counts[i % 2].iter_mut().zip(pixel) {
+            counts[usize::from(x)] += 1;
+        }
+    }
+    let tables: [[u8; 256]; N] = std::array::from_fn(|channel| {
+        let [even, odd] = counts.each_ref().map(|counts| &counts[channel]);
+        equalizing(&std::array::from_fn(|x| even[x] + odd[x]))
+    });
+    for (d, s) in dst.iter_mut().zip(src) {
+        for ((d, &s), table) in d.iter_mut().zip(s).zip(&tables) {
+            *d = table[usize::from(s)];
+        }
+    }
+}
+
+fn equalize_any(src: &[u8], dst: &mut [u8], channels: usize) {
+    let mut counts = vec![[0; 256]; channels];
+    for pixel in src.chunks_exact(channels) {
+        for (counts, &x) in counts.iter_mut().zip(pixel) {
+            counts[usize::from(x)] += 1;
+        }
+    }
+    let tables: Vec<[u8; 256]> = counts.iter().map(equalizing).collect();
+    for (dst, src) in dst.chunks_exact_mut(channels).zip(src.chunks_exact(channels)) {
+        for ((d, &s), table) in dst.iter_mut().zip(src).zip(&tables) {
+            *d = table[usize::from(s)];
+        }
+    }
+}
+
+/// The share of pixels that are at most as bright, from the darkest there is on; a plane of one
+/// brightness stays as it is.
+fn equalizing(counts: &Histogram) -> [u8; 256] {
+    let total: u32 = counts.iter().sum();
+    let darkest = counts.iter().position(|&count| count > 0).unwrap_or(0);
+    if counts[darkest] == total {
+        return std::array::from_fn(|x| x as u8);
+    }
+    let scale = 255.0 / (total - counts[darkest]) as f32;
+    let mut sum = 0;
+    let mut table = [0; 256];
+    for x in darkest + 1..256 {
+        sum += counts[x];
+        // Halves to the even number, as the reference does it.
+        table[x] = (sum as f32 * scale).round_ties_even() as u8;
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_shares_get_equal_steps() {
+        let mut counts = [0; 256];
+        counts[0] = 2;
+        for x in [10, 20, 255] {
+            counts[x] = 1;
+        }
+        let table = equalizing(&counts);
+        assert_eq!([table[0], table[10], table[20], table[255]], [0, 85, 170, 255]);
+    }
+}

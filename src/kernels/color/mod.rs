@@ -1,0 +1,185 @@
+//! Colors: brightness, contrast, hue and saturation, which are all linear in a pixel's channels;
+//! and from one color space to another.
+
+mod distort;
+mod equalize;
+mod linear;
+mod mix;
+mod spaces;
+
+use super::{Entry, Kernel, Result, Space, args};
+use crate::value::{Cause, DType, Desc, Sample};
+
+use mix::Mix;
+
+pub const TABLE: &[Entry] = &[
+    Entry::one::<BrightnessContrast>("brightness_contrast"),
+    Entry::one::<spaces::ColorSpaceConversion>("color_space_conversion"),
+    Entry::one::<ColorTwist>("color_twist"),
+    Entry::one::<equalize::Equalize>("equalize"),
+    Entry::one::<distort::JpegCompressionDistortion>("jpeg_compression_distortion"),
+];
+
+/// The largest number of a type, which stands for full brightness; one for floats.
+fn full(dtype: DType) -> f64 {
+    match dtype {
+        DType::I8 => f64::from(i8::MAX),
+        DType::I16 => f64::from(i16::MAX),
+        DType::I32 => f64::from(i32::MAX),
+        DType::I64 => i64::MAX as f64,
+        DType::U8 => f64::from(u8::MAX),
+        DType::U16 => f64::from(u16::MAX),
+        DType::U32 => f64::from(u32::MAX),
+        DType::U64 => u64::MAX as f64,
+        _ => 1.0,
+    }
+}
+
+fn is_float(dtype: DType) -> bool {
+    matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
+}
+
+/// The description of the result, of the same shape, when all are types of numbers.
+fn recolored(input: &Desc, dtype: DType) -> Result<Desc> {
+    if input.dtype == DType::Bool || input.dtype.storage() != input.dtype {
+        let problem = format!("colors must be numbers, not {}", input.dtype.name());
+        return Err(Cause::Input { index: 0, problem });
+    }
+    if dtype == DType::Bool || dtype.storage() != dtype {
+        let problem = format!("must be a type of numbers, got {}", dtype.name());
+        return Err(Cause::Argument { name: "dtype", problem });
+    }
+    Ok(Desc { dtype, ..input.clone() })
+}
+
+pub struct BrightnessContrast;
+
+args! {
+    pub struct BrightnessContrastArgs {
+        brightness: f64,
+        brightness_shift: f64,
+        contrast: f64,
+        contrast_center: Option<f64>,
+        dtype: DType,
+    }
+}
+
+impl Kernel for BrightnessContrast {
+    type Args = BrightnessContrastArgs;
+    const SHAPED_BY_ARGS: bool = false;
+
+    fn output(args: &BrightnessContrastArgs, inputs: &[&Desc]) -> Result<Desc> {
+        recolored(inputs[0], args.dtype)
+    }
+
+    fn run(args: &BrightnessContrastArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let dtype = inputs[0].desc.dtype;
+        // Half of what the input can hold, as the reference has it: 128, 16384, 0.5.
+        let half = if is_float(dtype) { 0.5 } else { (full(dtype) * 0.5).ceil() };
+        let center = args.contrast_center.unwrap_or(half);
+        let gain = args.brightness * args.contrast;
+        let bias = args.brightness_shift * full(args.dtype)
+            + args.brightness * (center - args.contrast * center);
+        linear::scale(&inputs[0], out, gain, bias);
+        Ok(())
+    }
+}
+
+pub struct ColorTwist;
+
+args! {
+    pub struct ColorTwistArgs {
+        brightness: f64,
+        contrast: f64,
+        dtype: DType,
+        hue: f64,
+        saturation: f64,
+        value: f64,
+    }
+}
+
+impl Kernel for ColorTwist {
+    type Args = ColorTwistArgs;
+    const SHAPED_BY_ARGS: bool = false;
+
+    fn output(args: &ColorTwistArgs, inputs: &[&Desc]) -> Result<Desc> {
+        let desc = recolored(inputs[0], args.dtype)?;
+        match desc.shape.last() {
+            Some(1 | 3) => Ok(desc),
+            channels => {
+                let channels = channels.copied().unwrap_or(0);
+                let problem = format!(
+                    "colors have 3 channels (red, green, blue), or 1 when gray; got {channels}"
+                );
+                Err(Cause::Input { index: 0, problem })
+            }
+        }
+    }
+
+    fn run(args: &ColorTwistArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let center = if is_float(inputs[0].desc.dtype) { 0.5 } else { 128.0 };
+        let gain = args.brightness * args.contrast * args.value;
+        let bias = args.brightness * (center - args.contrast * center);
+        if inputs[0].desc.shape.last() == Some(&1) {
+            // Gray has no hue to turn.
+            linear::scale(&inputs[0], out, gain, bias);
+        } else {
+            let matrix = twist(args.hue, args.saturation).map(|row| row.map(|x| gain * x));
+            linear::mix(&inputs[0], out, &Mix { matrix, offset: [bias; 3] });
+        }
+        Ok(())
+    }
+}
+
+type Matrix = [[f64; 3]; 3];
+
+/// Luma and the two color differences of a television signal (YIQ), with the digits that the
+/// reference has.
+const TO_YIQ: Matrix = [[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]];
+
+/// Turns colors by `hue` degrees and multiplies their saturation, at the same luma.
+fn twist(hue: f64, saturation: f64) -> Matrix {
+    let (sine, cosine) = hue.to_radians().sin_cos();
+    let (sine, cosine) = (saturation * sine, saturation * cosine);
+    let turn = [[1.0, 0.0, 0.0], [0.0, cosine, sine], [0.0, -sine, cosine]];
+    product(&inverse(&TO_YIQ), &product(&turn, &TO_YIQ))
+}
+
+fn product(a: &Matrix, b: &Matrix) -> Matrix {
+    let cell = |i: usize, j: usize| (0..3).map(|k| a[i][k] * b[k][j]).sum();
+    std::array::from_fn(|i| std::array::from_fn(|j| cell(i, j)))
+}
+
+fn inverse(m: &Matrix) -> Matrix {
+    // The cofactors, with their signs by going round.
+    let minor = |i: usize, j: usize| {
+        let [(a, b), (c, d)] = [i, j].map(|k| ((k + 1) % 3, (k + 2) % 3));
+        m[a][c] * m[b][d] - m[a][d] * m[b][c]
+    };
+    let determinant: f64 = (0..3).map(|j| m[0][j] * minor(0, j)).sum();
+    std::array::from_fn(|i| std::array::from_fn(|j| minor(j, i) / determinant))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_turn_changes_nothing() {
+        for hue in [0.0, 360.0, -720.0] {
+            for (i, row) in twist(hue, 1.0).iter().enumerate() {
+                for (j, &x) in row.iter().enumerate() {
+                    assert!((x - f64::from(u8::from(i == j))).abs() < 1e-12, "{hue} {i} {j}: {x}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_quarter_turn_is_that_of_the_reference() {
+        let row = twist(90.0, 1.0)[0];
+        for (ours, seen) in row.iter().zip([0.1307, 0.2567, 0.6107]) {
+            assert!((ours - seen).abs() < 1e-4, "{row:?}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! From one color space to another.
+
+use super::mix::{self, Mix};
+use crate::kernels::isa::Isa;
+use crate::kernels::{Arg, FromArg, Kernel, Result, Space, args};
+use crate::value::{Cause, DType, Desc, Sample};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ColorSpace {
+    Rgb,
+    Bgr,
+    Gray,
+    YCbCr,
+}
+
+impl ColorSpace {
+    fn channels(self) -> usize {
+        if self == ColorSpace::Gray { 1 } else { 3 }
+    }
+}
+
+/// By the numbers of the API's `ImageType`.
+impl FromArg for ColorSpace {
+    fn from_constant(arg: &Arg) -> std::result::Result<ColorSpace, String> {
+        match i64::from_constant(arg)? {
+            0 => Ok(ColorSpace::Rgb),
+            1 => Ok(ColorSpace::Bgr),
+            2 => Ok(ColorSpace::Gray),
+            3 => Ok(ColorSpace::YCbCr),
+            other => Err(format!("must be RGB, BGR, GRAY or YCbCr, got {other}")),
+        }
+    }
+
+    fn from_sample(_: &Sample) -> std::result::Result<ColorSpace, String> {
+        Err("can't differ from sample to sample".into())
+    }
+}
+
+pub struct ColorSpaceConversion;
+
+args! {
+    pub struct ColorSpaceConversionArgs { image_type: ColorSpace, output_type: ColorSpace }
+}
+
+impl Kernel for ColorSpaceConversion {
+    type Args = ColorSpaceConversionArgs;
+
+    fn output(args: &ColorSpaceConversionArgs, inputs: &[&Desc]) -> Result<Desc> {
+        let mut desc = inputs[0].clone();
+        let unfit = |problem| Cause::Input { index: 0, problem };
+        if desc.dtype != DType::U8 {
+            return Err(unfit(format!("must be of uint8, got {}", desc.dtype.name())));
+        }
+        let channels = args.image_type.channels();
+        match desc.shape.last_mut() {
+            Some(found) if *found == channels => *found = args.output_type.channels(),
+            found => {
+                let found = found.map_or(0, |found| *found);
+                let space = args.image_type;
+                return Err(unfit(format!("{space:?} has {channels} channels, got {found}")));
+            }
+        }
+        Ok(desc)
+    }
+
+    fn run(args: &ColorSpaceConversionArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        use ColorSpace::{Bgr, Gray, Rgb, YCbCr};
+        let (src, dst) = (inputs[0].elements::<u8>(), out.elements::<u8>());
+        let isa = Isa::best();
+        match (args.image_type, args.output_type) {
+            (from, to) if from == to => dst.copy_from_slice(src),
+            (Rgb, Bgr) | (Bgr, Rgb) => mix::swap(isa, src, dst),
+            (Gray, YCbCr) => {
+                let luma: [u8; 256] = std::array::from_fn(|gray| {
+                    let luma = gray as f64 * (219.0 / 255.0) + 16.0;
+                    (luma + 0.5) as u8
+                });
+                for (d, &s) in dst.as_chunks_mut::<3>().0.iter_mut().zip(src) {
+                    *d = [luma[usize::from(s)], 128, 128];
+                }
+            }
+            (Gray, _) => {
+                for (d, &s) in dst.as_chunks_mut::<3>().0.iter_mut().zip(src) {
+                    *d = [s; 3];
+                }
+            }
+            (Rgb, Gray) => mix::bytes(isa, src, dst, &LUMA.to_floats()),
+            (Bgr, Gray) => mix::bytes(isa, src, dst, &reversed(LUMA).to_floats()),
+            (YCbCr, Gray) => {
+                let gray = Mix { matrix: [[255.0 / 219.0, 0.0, 0.0]], offset: [-FROM_16] };
+                mix::bytes(isa, src, dst, &gray.to_floats());
+            }
+            (Rgb, _) => mix::bytes(isa, src, dst, &TO_YCBCR.to_floats()),
+            (Bgr, _) => mix::bytes(isa, src, dst, &reversed(TO_YCBCR).to_floats()),
+            (YCbCr, Rgb) => mix::bytes(isa, src, dst, &FROM_YCBCR.to_floats()),
+            (YCbCr, _) => {
+                let Mix { matrix: [r, g, b], offset: [x, y, z] } = FROM_YCBCR;
+                let mix = Mix { matrix: [b, g, r], offset: [z, y, x] };
+                mix::bytes(isa, src, dst, &mix.to_floats());
+            }
+        }
+        Ok(())
+    }
+}
+
+// ITU-R BT.601. Luma of full range for gray; 16 to 235, and color differences of 16 to 240 about
+// 128, for YCbCr.
+
+const LUMA: Mix<f64, 1> = Mix { matrix: [[0.299, 0.587, 0.114]], offset: [0.0] };
+
+const TO_YCBCR: Mix<f64, 3> = {
+    const fn row(weights: [f64; 3], range: f64) -> [f64; 3] {
+        let factor = range / 255.0;
+        [weights[0] * factor, weights[1] * factor, weights[2] * factor]
+    }
+    let blue = 0.5 / (1.0 - 0.114);
+    let red = 0.5 / (1.0 - 0.299);
+    Mix {
+        matrix: [
+            row([0.299, 0.587, 0.114], 219.0),
+            row([-0.299 * blue, -0.587 * blue, 0.5], 224.0),
+            row([0.5, -0.587 * red, -0.114 * red], 224.0),
+        ],
+        offset: [16.0, 128.0, 128.0],
+    }
+};
+
+const FROM_16: f64 = 16.0 * 255.0 / 219.0;
+
+const FROM_YCBCR: Mix<f64, 3> = {
+    let luma = 255.0 / 219.0;
+    let red = 2.0 * (1.0 - 0.299) * 255.0 / 224.0;
+    let blue = 2.0 * (1.0 - 0.114) * 255.0 / 224.0;
+    let green = [-blue * 0.114 / 0.587, -red * 0.299 / 0.587];
+    Mix {
+        matrix: [[luma, 0.0, red], [luma, green[0], green[1]], [luma, blue, 0.0]],
+        offset: [
+            -FROM_16 - 128.0 * red,
+            -FROM_16 - 128.0 * (green[0] + green[1]),
+            -FROM_16 - 128.0 * blue,
+        ],
+    }
+};
+
+/// The same of pixels whose first and last channel are swapped.
+fn reversed<const N: usize>(mix: Mix<f64, N>) -> Mix<f64, N> {
+    Mix { matrix: mix.matrix.map(|[a, b, c]| [c, b, a]), offset: mix.offset }
+}
