@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock};
 use super::kernel::{Entry, Work};
 use super::{
     cast, coordinates, elementwise, fill, generic, geometry, join, lookup, probe, random, reduce,
-    regions, sequence, shape,
+    regions, resize, sequence, shape,
 };
 
 const TABLES: &[&[Entry]] = &[
@@ -21,6 +21,7 @@ const TABLES: &[&[Entry]] = &[
     random::TABLE,
     reduce::TABLE,
     regions::TABLE,
+    resize::TABLE,
     sequence::TABLE,
     shape::TABLE,
 ];
