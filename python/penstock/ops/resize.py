@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from penstock import _errors
 from penstock._argument import REQUIRED, Floats, Ints
 from penstock._axes import chosen_axes
@@ -15,7 +17,7 @@ _RATIO: Floats = (0.75, 4 / 3)  # type: ignore[assignment]
 _LAYOUTS = "HWC FHWC CHW FCHW CFHW DHWC FDHWC CDHW FCDHW CFDHW"
 
 
-def _resized(input: Data, dtype: DType | None, **kernel: object) -> Like:
+def _resized(input: Data, dtype: DType | None, **kernel: Any) -> Like:
     return Like(input, dtype=dtype, to=None if dtype is None else dtype._code, **kernel)
 
 
@@ -94,8 +96,7 @@ def resize(
     resized = _resized(input, dtype)
     if not save_attrs:
         return resized
-    layout = input._value.layout
-    return resized, Result(int32, 1, "" if layout is None else None)
+    return resized, Result(int32, 1)
 
 
 @operator(layouts=_LAYOUTS)

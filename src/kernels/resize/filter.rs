@@ -66,7 +66,8 @@ fn sampled(table: &OnceLock<Vec<f64>>, radius: usize, filter: fn(f64) -> f64, x:
     let below = place.floor();
     match (values.get(below as usize), values.get(below as usize + 1)) {
         (Some(a), Some(b)) => a + (b - a) * (place - below),
-        (Some(a), None) if place == below => *a,
+        // Past its end, the table is 0.
+        (Some(a), None) => a * (1.0 - (place - below)),
         _ => 0.0,
     }
 }
@@ -83,8 +84,13 @@ fn cubic(x: f64) -> f64 {
 }
 
 fn lanczos3(x: f64) -> f64 {
-    let sinc = |x: f64| if x == 0.0 { 1.0 } else { (PI * x).sin() / (PI * x) };
-    if x < 3.0 { sinc(x) * sinc(x / 3.0) } else { 0.0 }
+    let sinc = |x: f64| (PI * x).sin() / (PI * x);
+    match x {
+        0.0 => 1.0,
+        // Where the sine of a rounded number is not quite 0.
+        _ if x.fract() == 0.0 || x > 3.0 => 0.0,
+        _ => sinc(x) * sinc(x / 3.0),
+    }
 }
 
 /// The filters of a call: for axes that become smaller, and for others.
@@ -229,7 +235,9 @@ fn nearest(map: &Map, i: usize) -> usize {
 fn gather(map: &Map, i: usize, filter: Filter, stretch: f64, row: &mut Vec<f64>) -> usize {
     let centre = map.origin + i as f64 * map.step;
     let radius = filter.radius() * stretch;
-    let (low, high) = ((centre - radius).ceil(), (centre + radius).ceil());
+    // As many for each, as in the reference: a filter may end above 0, and then it matters.
+    let low = (centre - radius).ceil();
+    let high = low + (2.0 * radius).ceil();
     let last = (map.input - 1) as f64;
     let (start, end) = (low.clamp(0.0, last), (high - 1.0).clamp(0.0, last));
     row.clear();

@@ -500,10 +500,7 @@ fn resample(input: &Sample, out: &mut Space, maps: &[Map], filters: &Filters) ->
     if out.desc.elements() == 0 {
         return Ok(());
     }
-    let resized = |map: &Map| {
-        let taps = taps(map, filters);
-        (!(map.is_identity() && taps.picks)).then_some(taps)
-    };
+    let resized = |map: &Map| (!map.is_identity()).then(|| taps(map, filters));
     let mut axes: SmallVec<[_; 6]> = maps.iter().map(resized).collect();
     let last = axes.iter().rposition(Option::is_some);
     let same_type = input.desc.dtype == out.desc.dtype;

@@ -103,8 +103,11 @@ impl Real for f64 {
 #[inline]
 fn turn_avx2(tile: &[[f32; 8]; 8]) -> [[f32; 8]; 8] {
     use std::arch::x86_64::*;
-    // SAFETY: each row has eight floats.
-    let rows: [__m256; 8] = std::array::from_fn(|i| unsafe { _mm256_loadu_ps(tile[i].as_ptr()) });
+    let mut rows = [_mm256_setzero_ps(); 8];
+    for (row, from) in rows.iter_mut().zip(tile) {
+        // SAFETY: each row has eight floats.
+        *row = unsafe { _mm256_loadu_ps(from.as_ptr()) };
+    }
     let mut pairs = rows;
     for i in 0..4 {
         pairs[2 * i] = _mm256_unpacklo_ps(rows[2 * i], rows[2 * i + 1]);
