@@ -204,8 +204,8 @@ def random_resized_crop(
         mag_filter: As in `resize`.
         min_filter: As in `resize`.
         minibatch_size: Without effect.
-        num_attempts: How often to try for a window that fits in. After that, it is the largest one
-            with a fitting ratio, at the centre.
+        num_attempts: How often to try for a window that fits in. After that, it is one of the
+            largest with a fitting ratio.
         random_area: The range of the window's area, as a part of the image's.
         random_aspect_ratio: The range of its width by its height.
         size: Height and width of the result, or one number for both.

@@ -215,7 +215,7 @@ mod vectors {
 
     use super::{Column, LANES};
 
-    /// Sums up rows of bytes as far as whole vectors go, and says how far that is.
+    /// Sums up rows of bytes where they fill a vector, and says up to where it did.
     ///
     /// # Safety
     /// The rows are as long as the result.
@@ -225,8 +225,12 @@ mod vectors {
         const WIDE: usize = 64;
         let zero = _mm256_setzero_si256();
         let lost = _mm256_set1_epi16(lost as i16);
-        let whole = out.len() / WIDE * WIDE;
-        for x in (0..whole).step_by(WIDE) {
+        if out.len() < WIDE {
+            return 0;
+        }
+        // The last vectors overlap those before.
+        let last = out.len() - WIDE;
+        for x in (0..last).step_by(WIDE).chain([last]) {
             let mut sums = [lost; 4];
             for (row, &weight) in rows.iter().zip(weights) {
                 let weight = _mm256_set1_epi16(weight as i16);
@@ -252,7 +256,7 @@ mod vectors {
                 }
             }
         }
-        whole
+        out.len()
     }
 
     #[target_feature(enable = "avx2")]

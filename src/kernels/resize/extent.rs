@@ -152,14 +152,14 @@ pub fn maps(wanted: &Wanted<'_>, sizes: &[f64], inputs: &[usize]) -> Result<PerA
             let centre = (start + end) / 2.0;
             (start, end) = (centre - half, centre + half);
         }
+        if size < 0.0 {
+            (start, end) = (end, start);
+        }
         if wanted.subpixel && size.abs() != whole && size != 0.0 {
             let span = (end - start) * (whole / size.abs());
             let span = span.clamp(-LARGEST_REGION, LARGEST_REGION);
             start += (end - start - span) * wanted.alignment[axis];
             end = start + span;
-        }
-        if size < 0.0 {
-            (start, end) = (end, start);
         }
         let step = (end - start) / whole;
         let origin = start + 0.5 * step - 0.5;

@@ -384,6 +384,9 @@ impl TensorResizeArgs {
         let region =
             region(self.roi_start.as_deref(), self.roi_end.as_deref(), self.roi_relative, &inputs)?;
         let (name, sizes) = match (&self.sizes, &self.scales) {
+            (Some(sizes), None) if axes.is_empty() && !sizes.is_empty() => {
+                return Err(argument("sizes", "must be empty where there are no axes to resize"));
+            }
             (Some(sizes), None) => ("sizes", spread("sizes", sizes, axes.len())?),
             (None, Some(scales)) => {
                 if matches!(mode, Mode::NotLarger | Mode::NotSmaller) {

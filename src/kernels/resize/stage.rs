@@ -258,25 +258,27 @@ fn run_with<R: Real, const FUSED: bool>(
 #[inline(always)]
 fn sum_rows<R: Real, const FUSED: bool>(rows: &[&[R]], weights: &[R], out: &mut [R]) {
     const WIDE: usize = 32;
-    let (chunks, rest) = out.as_chunks_mut::<WIDE>();
-    let start = chunks.len() * WIDE;
-    for (index, out) in chunks.iter_mut().enumerate() {
+    if out.len() < WIDE {
+        for (x, out) in out.iter_mut().enumerate() {
+            *out = rows
+                .iter()
+                .zip(weights)
+                .fold(R::default(), |sum, (row, &weight)| row[x].accumulate::<FUSED>(weight, sum));
+        }
+        return;
+    }
+    // The last vectors overlap those before.
+    let last = out.len() - WIDE;
+    for x in (0..last).step_by(WIDE).chain([last]) {
         let mut sum = [R::default(); WIDE];
         for (row, &weight) in rows.iter().zip(weights) {
-            if let Some(row) = row[index * WIDE..].first_chunk::<WIDE>() {
+            if let Some(row) = row[x..].first_chunk::<WIDE>() {
                 for (sum, x) in sum.iter_mut().zip(row) {
                     *sum = x.accumulate::<FUSED>(weight, *sum);
                 }
             }
         }
-        *out = sum;
-    }
-    for (x, out) in (start..).zip(rest) {
-        let mut sum = R::default();
-        for (row, &weight) in rows.iter().zip(weights) {
-            sum = row[x].accumulate::<FUSED>(weight, sum);
-        }
-        *out = sum;
+        out[x..x + WIDE].copy_from_slice(&sum);
     }
 }
 

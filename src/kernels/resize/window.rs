@@ -40,12 +40,17 @@ impl Choice {
         })
     }
 
-    /// Tries until a window fits in; else takes the largest that has a fitting ratio, at the
-    /// centre of its axis.
+    /// Tries until a window fits in; else takes one of the largest that have a fitting ratio.
     pub fn draw(&self, rng: &Stream, height: usize, width: usize) -> Window {
         if height == 0 || width == 0 {
             return Window { y: 0, x: 0, height, width };
         }
+        let placed = |high: f64, wide: f64, [a, b, c, d]: [u32; 4]| {
+            let (high, wide) = (high as usize, wide as usize);
+            let y = below(a, b, (height - high) as u64 + 1) as usize;
+            let x = below(c, d, (width - wide) as u64 + 1) as usize;
+            Window { y, x, height: high, width: wide }
+        };
         let mut source = rng.source(0);
         let (h, w) = (height as f64, width as f64);
         for _ in 0..self.attempts {
@@ -58,10 +63,7 @@ impl Choice {
             let wide = (area * ratio).sqrt().round();
             let high = (area / ratio).sqrt().round();
             if wide >= 1.0 && wide <= w && high >= 1.0 && high <= h {
-                let (wide, high) = (wide as usize, high as usize);
-                let y = below(e, f, (height - high) as u64 + 1) as usize;
-                let x = below(g, i, (width - wide) as u64 + 1) as usize;
-                return Window { y, x, height: high, width: wide };
+                return placed(high, wide, [e, f, g, i]);
             }
         }
         let whole = w / h;
@@ -73,8 +75,7 @@ impl Choice {
         } else {
             (h, w)
         };
-        let (high, wide) = (high as usize, wide as usize);
-        Window { y: (height - high) / 2, x: (width - wide) / 2, height: high, width: wide }
+        placed(high, wide, source.next())
     }
 }
 
