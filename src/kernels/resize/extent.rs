@@ -143,7 +143,7 @@ pub fn maps(wanted: &Wanted<'_>, sizes: &[f64], inputs: &[usize]) -> Result<PerA
             Rounding::Ceil => size.abs().ceil(),
         };
         let whole = whole.max(1.0);
-        if !(whole <= LARGEST_EXTENT) {
+        if whole.is_nan() || whole > LARGEST_EXTENT {
             return Err(argument(wanted.name, format!("asks for an extent of {whole}")));
         }
         let (mut start, mut end) = (starts[axis], ends[axis]);

@@ -96,8 +96,8 @@ struct Sizes<'a> {
 }
 
 impl Sizes<'_> {
-    fn maps(&self, desc: &Desc) -> Result<(&'static str, SmallVec<[usize; 3]>, PerAxis<Map>)> {
-        let axes = spatial(&desc.layout);
+    /// The maps of the spatial axes, and the argument that has the sizes.
+    fn maps(&self, desc: &Desc, axes: &[usize]) -> Result<(&'static str, PerAxis<Map>)> {
         let inputs: PerAxis<usize> = axes.iter().map(|&axis| desc.shape[axis]).collect();
         let mut mode = mode(self.mode)?;
         let separate = self.xyz.iter().any(Option::is_some);
@@ -140,8 +140,7 @@ impl Sizes<'_> {
             subpixel: self.subpixel,
             alignment: SmallVec::from_elem(0.5, axes.len()),
         };
-        let maps = maps(&wanted, &sizes, &inputs)?;
-        Ok((name, axes, maps))
+        Ok((name, maps(&wanted, &sizes, &inputs)?))
     }
 }
 
@@ -183,7 +182,8 @@ impl ResizeArgs {
             roi_relative: self.roi_relative,
             subpixel: self.subpixel_scale,
         };
-        let (name, axes, maps) = sizes.maps(desc)?;
+        let axes = spatial(&desc.layout);
+        let (name, maps) = sizes.maps(desc, &axes)?;
         Ok((name, all_axes(desc, &axes, &maps)))
     }
 }
@@ -294,7 +294,8 @@ impl ResizeCropMirrorArgs {
                 return Err(argument("rounding", problem));
             }
         };
-        let (mut name, axes, mut maps) = sizes.maps(desc)?;
+        let axes = spatial(&desc.layout);
+        let (mut name, mut maps) = sizes.maps(desc, &axes)?;
         let crop = self.crop(axes.len())?;
         let places = [self.crop_pos_z, self.crop_pos_y, self.crop_pos_x];
         let names = ["crop_pos_z", "crop_pos_y", "crop_pos_x"];
