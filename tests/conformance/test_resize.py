@@ -232,7 +232,7 @@ def test_samples_have_their_own_arguments(given):
         "ndd.resize([x, x], size=[3, 4])",
         "ndd.resize(ndd.tensor(x), size=3, batch_size=2)",
         "ndd.resize(ndd.batch([x, x[:3]]), size=3, save_attrs=True)",
-        "ndd.resize(x, size=[1e9, 1e9])",
+        "ndd.resize(x, size=[1e9, 1e8])",
         "ndd.resize(x[:0], size=3), ndd.resize(x[:, :0], size=3), ndd.resize(x[:, :, :0], size=3)",
         "ndd.resize(x[:, :0], resize_x=3)",
         "ndd.resize(ndd.tensor(x), size=3, device='cpu')",
