@@ -2,7 +2,8 @@
 //!
 //! Numbers have 16 bits, eight of them behind the point; weights are parts of 65536. Products are
 //! cut off, and what that loses on average is added beforehand. Results are those of floats, but
-//! for less than one in a hundred that lie near a half.
+//! for some that lie near a half, which are one off: 2 to 5 of 1000 of a photograph made smaller,
+//! up to 20 of one enlarged.
 
 use smallvec::SmallVec;
 
