@@ -11,10 +11,17 @@ import sys
 from pathlib import Path
 
 import penstock
-from benchmarks import calls, color, large, operators, report, start_up
+from benchmarks import calls, color, large, operators, report, resize, start_up
 from benchmarks.harness import Contender, Pair, run
 
-FAMILIES = (calls.FAMILY, color.FAMILY, large.FAMILY, operators.FAMILY, start_up.FAMILY)
+FAMILIES = (
+    calls.FAMILY,
+    color.FAMILY,
+    large.FAMILY,
+    operators.FAMILY,
+    resize.FAMILY,
+    start_up.FAMILY,
+)
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 

@@ -95,6 +95,10 @@ if TYPE_CHECKING:
     from penstock.ops.random import batch_permutation as batch_permutation
     from penstock.ops.regions import pad as pad
     from penstock.ops.regions import slice as slice
+    from penstock.ops.resize import random_resized_crop as random_resized_crop
+    from penstock.ops.resize import resize as resize
+    from penstock.ops.resize import resize_crop_mirror as resize_crop_mirror
+    from penstock.ops.resize import tensor_resize as tensor_resize
     from penstock.ops.sequence import element_extract as element_extract
     from penstock.ops.sequence import per_frame as per_frame
     from penstock.ops.sequence import sequence_rearrange as sequence_rearrange
@@ -146,6 +150,12 @@ _LAZY = {
         "ops.normalize": ("normalize",),
         "ops.random": ("batch_permutation",),
         "ops.regions": ("pad", "slice"),
+        "ops.resize": (
+            "random_resized_crop",
+            "resize",
+            "resize_crop_mirror",
+            "tensor_resize",
+        ),
         "ops.sequence": ("element_extract", "per_frame", "sequence_rearrange"),
         "ops.shape": (
             "cat",

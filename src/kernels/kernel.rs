@@ -34,6 +34,7 @@ pub trait ManyKernel: Send + Sync + 'static {
     type Args: FromArgs;
     const CHEAP: bool = true;
     const SHAPED_BY_ARGS: bool = true;
+    const EVENS_OUT: bool = false;
     fn outputs(args: &Self::Args, inputs: &[&Desc]) -> Result<SmallVec<[Desc; 2]>>;
     fn run(args: &Self::Args, inputs: &[Sample], outs: &mut [Space]) -> Result<()>;
 }
@@ -333,6 +334,10 @@ impl<K: ManyKernel> SampleKernel for Many<K> {
     fn result_bytes(&self, args: &ArgReader<'_>, inputs: &[Sample]) -> usize {
         let outputs = K::Args::from_args(args).and_then(|args| K::outputs(&args, &descs(inputs)));
         outputs.map_or(0, |descs| descs.iter().map(Desc::bytes).sum())
+    }
+
+    fn evens_out(&self) -> bool {
+        K::EVENS_OUT
     }
 }
 

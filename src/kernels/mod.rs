@@ -24,6 +24,7 @@ mod random;
 mod reduce;
 mod regions;
 mod registry;
+mod resize;
 mod sequence;
 mod shape;
 

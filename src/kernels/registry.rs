@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock};
 use super::kernel::{Entry, Work};
 use super::{
     blur, cast, color, coordinates, decode, elementwise, fill, generic, geometry, join, lookup,
-    noise, probe, random, reduce, regions, sequence, shape,
+    noise, probe, random, reduce, regions, resize, sequence, shape,
 };
 
 const TABLES: &[&[Entry]] = &[
@@ -25,6 +25,7 @@ const TABLES: &[&[Entry]] = &[
     random::TABLE,
     reduce::TABLE,
     regions::TABLE,
+    resize::TABLE,
     sequence::TABLE,
     shape::TABLE,
 ];

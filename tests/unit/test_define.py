@@ -33,6 +33,7 @@ NOT_FOR_IMAGES = {
     "pad": "looks at the whole batch",
     "per_frame": "takes sequences",
     "permute_batch": "knows batches only",
+    "random_resized_crop": "draws for each sample",
     "sequence_rearrange": "takes sequences",
     "peek_image_shape": "takes encoded images",
     **{name: "takes encoded images" for name in OPERATORS if name.startswith("decoders.")},
@@ -155,7 +156,13 @@ def test_signatures_tell_what_can_be_given_and_nothing_else(name):
 # What holds for every operator, asked of the registry
 
 
-REQUIRED_ARGUMENTS = {"cast": {"dtype": ndd.float32}}
+REQUIRED_ARGUMENTS = {
+    "cast": {"dtype": ndd.float32},
+    "resize": {"size": 2},
+    "resize_crop_mirror": {"size": 2},
+    "random_resized_crop": {"size": 2},
+    "tensor_resize": {"sizes": 2},
+}
 
 
 def call(name, data, **more):

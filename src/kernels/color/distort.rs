@@ -1,6 +1,6 @@
 //! What JPEG does to images.
 
-use crate::codecs::jpeg::{self, Target};
+use crate::codecs::jpeg::{Jpeg, Target};
 use crate::codecs::{Window, jpeg_encode};
 use crate::kernels::{Kernel, Result, Space, args};
 use crate::value::{Cause, DType, Desc, Sample};
@@ -48,9 +48,9 @@ impl Kernel for JpegCompressionDistortion {
         let (src, dst) = (inputs[0].elements::<u8>(), out.elements::<u8>());
         for (src, dst) in src.chunks_exact(frame).zip(dst.chunks_exact_mut(frame)) {
             jpeg_encode::encode(src, [height, width], quality, &mut file)?;
-            let header = jpeg::header(&file)?;
+            let mut jpeg = Jpeg::open(&file)?;
             let window = Window { y: 0, x: 0, height, width };
-            jpeg::decode(&file, &header, window, Target::Rgb, false, dst)?;
+            jpeg.decode(window, Target::Rgb, false, dst)?;
         }
         Ok(())
     }

@@ -1,0 +1,314 @@
+//! Filters, and which elements of an axis make up each element of the result.
+
+use std::cell::RefCell;
+use std::f64::consts::PI;
+use std::rc::Rc;
+use std::sync::OnceLock;
+
+use super::extent::Map;
+use crate::kernels::Result;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filter {
+    Nearest,
+    Linear,
+    Cubic,
+    Lanczos3,
+    Triangular,
+    Gaussian,
+}
+
+impl Filter {
+    /// By the number of the API's enumeration.
+    pub fn from_code(name: &'static str, code: i64) -> Result<Filter> {
+        use Filter::*;
+        let known = [Nearest, Linear, Cubic, Lanczos3, Triangular, Gaussian];
+        usize::try_from(code).ok().and_then(|code| known.get(code).copied()).ok_or_else(|| {
+            super::extent::argument(name, format!("is not an interpolation type: {code}"))
+        })
+    }
+
+    /// How far it reaches where it is not stretched.
+    fn radius(self) -> f64 {
+        match self {
+            Filter::Nearest => 0.5,
+            Filter::Linear | Filter::Triangular | Filter::Gaussian => 1.0,
+            Filter::Cubic => 2.0,
+            Filter::Lanczos3 => 3.0,
+        }
+    }
+
+    fn at(self, x: f64) -> f64 {
+        match self {
+            Filter::Nearest => 1.0,
+            Filter::Linear | Filter::Triangular => (1.0 - x.abs()).max(0.0),
+            Filter::Cubic => sampled(&CUBIC, 2, cubic, x),
+            Filter::Lanczos3 => sampled(&LANCZOS3, 3, lanczos3, x),
+            Filter::Gaussian => sampled(&GAUSSIAN, 1, |x| (-4.0 * x * x).exp(), x),
+        }
+    }
+}
+
+/// Smooth filters are tables of so many values per unit, with straight lines between: the
+/// reference's results show it.
+const PER_UNIT: usize = 32;
+
+static CUBIC: OnceLock<Vec<f64>> = OnceLock::new();
+static LANCZOS3: OnceLock<Vec<f64>> = OnceLock::new();
+static GAUSSIAN: OnceLock<Vec<f64>> = OnceLock::new();
+
+/// A filter that is the same on both sides, by its table.
+fn sampled(table: &OnceLock<Vec<f64>>, radius: usize, filter: fn(f64) -> f64, x: f64) -> f64 {
+    let last = radius * PER_UNIT;
+    let values = table
+        .get_or_init(|| (0..=last).map(|i| filter(i as f64 / PER_UNIT as f64)).collect::<Vec<_>>());
+    let place = x.abs() * PER_UNIT as f64;
+    let below = place.floor();
+    match (values.get(below as usize), values.get(below as usize + 1)) {
+        (Some(a), Some(b)) => a + (b - a) * (place - below),
+        // Past its end, the table is 0.
+        (Some(a), None) => a * (1.0 - (place - below)),
+        _ => 0.0,
+    }
+}
+
+/// Catmull and Rom's.
+fn cubic(x: f64) -> f64 {
+    if x < 1.0 {
+        (1.5 * x - 2.5) * x * x + 1.0
+    } else if x < 2.0 {
+        ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
+    } else {
+        0.0
+    }
+}
+
+fn lanczos3(x: f64) -> f64 {
+    let sinc = |x: f64| (PI * x).sin() / (PI * x);
+    match x {
+        0.0 => 1.0,
+        // Where the sine of a rounded number is not quite 0.
+        _ if x.fract() == 0.0 || x > 3.0 => 0.0,
+        _ => sinc(x) * sinc(x / 3.0),
+    }
+}
+
+/// The filters of a call: for axes that become smaller, and for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Filters {
+    pub shrink: Filter,
+    pub enlarge: Filter,
+    pub antialias: bool,
+}
+
+impl Filters {
+    /// The filter for an axis, and how far it is stretched.
+    fn of(&self, map: &Map) -> (Filter, f64) {
+        let scale = map.step.abs();
+        let filter = if scale > 1.0 { self.shrink } else { self.enlarge };
+        let stretched = self.antialias && filter != Filter::Nearest;
+        (filter, if stretched { scale.max(1.0) } else { 1.0 })
+    }
+}
+
+/// The elements that make up one of the result: `len` from `start` on, and their weights from
+/// `at` on.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    pub start: usize,
+    pub len: usize,
+    at: usize,
+}
+
+/// What each element of a result's axis is made of.
+pub struct Taps {
+    pub spans: Vec<Span>,
+    weights: Vec<f32>,
+    exact: Vec<f64>,
+    /// As parts of 65536 which add up to that; without those that can't be: negative ones, or
+    /// too many at once.
+    fixed: Vec<u16>,
+    /// What cutting off products loses on average, in their last place, by span: for elements
+    /// that are multiples of 256, and for any.
+    pub losses: Vec<[u16; 2]>,
+    /// The lowest element that is used, and the one past the highest.
+    pub reach: (usize, usize),
+    pub longest: usize,
+    /// Whether every element of the result is one of the input, which makes `spans` all.
+    pub picks: bool,
+}
+
+/// With more elements in a span, fixed-point products lose too much.
+const LONGEST_FIXED: usize = 64;
+
+impl Taps {
+    pub fn weights(&self, span: &Span) -> &[f32] {
+        &self.weights[span.at..span.at + span.len]
+    }
+
+    pub fn exact(&self, span: &Span) -> &[f64] {
+        &self.exact[span.at..span.at + span.len]
+    }
+
+    pub fn fixed(&self, span: &Span) -> &[u16] {
+        &self.fixed[span.at..span.at + span.len]
+    }
+
+    pub fn has_fixed(&self) -> bool {
+        !self.fixed.is_empty()
+    }
+
+    pub fn new(map: &Map, filters: &Filters) -> Taps {
+        let (filter, stretch) = filters.of(map);
+        let mut taps = Taps {
+            spans: Vec::with_capacity(map.output),
+            weights: Vec::new(),
+            exact: Vec::new(),
+            fixed: Vec::new(),
+            losses: Vec::new(),
+            reach: (map.input, 0),
+            longest: 0,
+            picks: true,
+        };
+        let mut row = Vec::new();
+        for i in 0..map.output {
+            let start = if filter == Filter::Nearest {
+                row.clear();
+                row.push(1.0);
+                nearest(map, i)
+            } else {
+                gather(map, i, filter, stretch, &mut row)
+            };
+            taps.push(start, &row);
+        }
+        taps.quantize();
+        taps
+    }
+
+    /// Adds an element of the result, without weights of nothing.
+    fn push(&mut self, start: usize, row: &[f64]) {
+        let first = row.iter().position(|&w| w != 0.0).unwrap_or(0);
+        let last = row.iter().rposition(|&w| w != 0.0).unwrap_or(0);
+        let span = Span { start: start + first, len: last - first + 1, at: self.exact.len() };
+        self.exact.extend_from_slice(&row[first..=last]);
+        self.weights.extend(row[first..=last].iter().map(|&w| w as f32));
+        self.reach.0 = self.reach.0.min(span.start);
+        self.reach.1 = self.reach.1.max(span.start + span.len);
+        self.longest = self.longest.max(span.len);
+        self.picks &= span.len == 1;
+        self.spans.push(span);
+    }
+
+    fn quantize(&mut self) {
+        if self.longest > LONGEST_FIXED || self.exact.iter().any(|&w| !(0.0..=1.001).contains(&w)) {
+            return;
+        }
+        self.fixed.reserve_exact(self.exact.len());
+        for span in &self.spans {
+            let (mut sum, mut given) = (0.0, 0);
+            let mut losses = [0.0; 2];
+            for &w in &self.exact[span.at..span.at + span.len] {
+                // What rounding took from one weight goes to the next.
+                sum += w * 65536.0;
+                let fixed = (sum.round() as i64 - given).clamp(0, 65535);
+                given += fixed;
+                self.fixed.push(fixed as u16);
+                let zeros = (fixed as u32 | 1 << 16).trailing_zeros();
+                for (loss, bits) in losses.iter_mut().zip([8_u32, 16]) {
+                    *loss += 0.5 - 0.5 / f64::from(1_u32 << bits.saturating_sub(zeros));
+                }
+            }
+            self.losses.push(losses.map(|loss| f64::round(loss) as u16));
+        }
+    }
+}
+
+/// The element that is nearest. In 32 bits, as the reference: it decides what lies between two.
+fn nearest(map: &Map, i: usize) -> usize {
+    let step = map.step as f32;
+    let at = (map.origin - 0.5 * map.step + 0.5) as f32 + (i as f32 + 0.5) * step;
+    (at.floor().max(0.0) as usize).min(map.input - 1)
+}
+
+/// The weights of an element of the result, and the first element they are for. Beyond its ends
+/// the input goes on as it ends.
+fn gather(map: &Map, i: usize, filter: Filter, stretch: f64, row: &mut Vec<f64>) -> usize {
+    let centre = map.origin + i as f64 * map.step;
+    let radius = filter.radius() * stretch;
+    // As many for each, as in the reference: a filter may end above 0, and then it matters.
+    let low = (centre - radius).ceil();
+    let high = low + (2.0 * radius).ceil();
+    let last = (map.input - 1) as f64;
+    let (start, end) = (low.clamp(0.0, last), (high - 1.0).clamp(0.0, last));
+    row.clear();
+    row.resize((end - start) as usize + 1, 0.0);
+    let mut sum = 0.0;
+    for k in 0..(high - low).max(0.0) as usize {
+        let x = low + k as f64;
+        let weight = filter.at((x - centre) / stretch);
+        sum += weight;
+        row[(x.clamp(start, end) - start) as usize] += weight;
+    }
+    if sum == 0.0 {
+        row.truncate(1);
+        row[0] = 1.0;
+        return (centre.clamp(0.0, last)).round() as usize;
+    }
+    row.iter_mut().for_each(|w| *w /= sum);
+    start as usize
+}
+
+/// Batches resize alike many times over: a thread remembers the last few.
+pub fn taps(map: &Map, filters: &Filters) -> Rc<Taps> {
+    type Known = Vec<(Map, Filters, Rc<Taps>)>;
+    const REMEMBERED: usize = 16;
+    const LARGEST_REMEMBERED: usize = 1 << 16;
+    thread_local! {
+        static KNOWN: RefCell<Known> = const { RefCell::new(Vec::new()) };
+    }
+    KNOWN.with_borrow_mut(|known| {
+        if let Some(place) = known.iter().position(|(m, f, _)| m == map && f == filters) {
+            known[..=place].rotate_right(1);
+            return known[0].2.clone();
+        }
+        let made = Rc::new(Taps::new(map, filters));
+        if made.exact.len() <= LARGEST_REMEMBERED {
+            known.truncate(REMEMBERED - 1);
+            known.insert(0, (*map, *filters, made.clone()));
+        }
+        made
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn linear(input: usize, output: usize) -> Taps {
+        let step = input as f64 / output as f64;
+        let map = Map { input, output, origin: 0.5 * step - 0.5, step };
+        let filters = Filters { shrink: Filter::Linear, enlarge: Filter::Linear, antialias: true };
+        Taps::new(&map, &filters)
+    }
+
+    #[test]
+    fn weights_add_up_to_one() {
+        for (input, output) in [(1, 1), (1, 9), (500, 224), (375, 224), (7, 3), (3, 7), (50, 1)] {
+            let taps = linear(input, output);
+            for span in &taps.spans {
+                assert!(span.start + span.len <= input);
+                assert!((taps.exact(span).iter().sum::<f64>() - 1.0).abs() < 1e-9);
+                let fixed: u32 = taps.fixed(span).iter().map(|&w| u32::from(w)).sum();
+                assert!((65535..=65536).contains(&fixed));
+            }
+        }
+    }
+
+    #[test]
+    fn halving_takes_four_elements() {
+        let taps = linear(16, 8);
+        assert_eq!(taps.exact(&taps.spans[4]), [0.125, 0.375, 0.375, 0.125]);
+        assert_eq!(taps.spans[4].start, 7);
+        assert_eq!(taps.exact(&taps.spans[0]), [0.5, 0.375, 0.125]);
+    }
+}

@@ -1,0 +1,363 @@
+//! Resampling of rows of pixels, along columns and rows at once.
+//!
+//! A band of rows is made at a time, so that it stays in the cache: first each row as a sum of
+//! rows of the input, then the band is turned, so that a vector has the same column of all of its
+//! rows, and columns are summed up in the same way. The code has loops over arrays of the length
+//! of a vector; it is compiled for each instruction set.
+
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+
+use super::filter::{Span, Taps};
+use crate::kernels::isa::Isa;
+
+/// What is resampled: `planes` images of `height` rows, which have `width` pixels of `channels`.
+pub struct Stage {
+    pub planes: usize,
+    pub height: usize,
+    pub width: usize,
+    pub channels: usize,
+    /// What rows are made of; each is its own where there are none.
+    pub vertical: Option<Rc<Taps>>,
+    /// What the pixels of a row are made of.
+    pub horizontal: Option<Rc<Taps>>,
+}
+
+impl Stage {
+    pub fn rows(&self) -> usize {
+        self.vertical.as_ref().map_or(self.height, |taps| taps.spans.len())
+    }
+
+    pub fn columns(&self) -> usize {
+        self.horizontal.as_ref().map_or(self.width, |taps| taps.spans.len())
+    }
+
+    /// The first pixel of a row that is used, and the one past the last.
+    pub fn reach(&self) -> (usize, usize) {
+        self.horizontal.as_ref().map_or((0, self.width), |taps| taps.reach)
+    }
+
+    /// Elements of the result.
+    pub fn elements(&self) -> usize {
+        self.planes * self.rows() * self.columns() * self.channels
+    }
+}
+
+/// Rows of a band: the lanes of a vector.
+const LANES: usize = 8;
+
+/// A number to compute with.
+pub trait Real: Copy + Default + Send + Sync + 'static {
+    fn weights<'a>(taps: &'a Taps, span: &Span) -> &'a [Self];
+    /// `self * weight + sum`, in one step where `FUSED`.
+    fn accumulate<const FUSED: bool>(self, weight: Self, sum: Self) -> Self;
+    /// Rows to columns; `VECTORS` says that there is AVX2.
+    fn turn<const VECTORS: bool>(tile: &[[Self; LANES]; LANES]) -> [[Self; LANES]; LANES];
+}
+
+#[inline(always)]
+fn turned<T: Copy, const N: usize>(tile: &[[T; N]; N]) -> [[T; N]; N] {
+    std::array::from_fn(|x| std::array::from_fn(|y| tile[y][x]))
+}
+
+impl Real for f32 {
+    fn weights<'a>(taps: &'a Taps, span: &Span) -> &'a [f32] {
+        taps.weights(span)
+    }
+
+    #[inline(always)]
+    fn accumulate<const FUSED: bool>(self, weight: f32, sum: f32) -> f32 {
+        if FUSED { self.mul_add(weight, sum) } else { self * weight + sum }
+    }
+
+    #[inline(always)]
+    fn turn<const VECTORS: bool>(tile: &[[f32; 8]; 8]) -> [[f32; 8]; 8] {
+        #[cfg(target_arch = "x86_64")]
+        if VECTORS {
+            // SAFETY: `VECTORS` is only said where AVX2 was detected.
+            return unsafe { turn_avx2(tile) };
+        }
+        turned(tile)
+    }
+}
+
+impl Real for f64 {
+    fn weights<'a>(taps: &'a Taps, span: &Span) -> &'a [f64] {
+        taps.exact(span)
+    }
+
+    #[inline(always)]
+    fn accumulate<const FUSED: bool>(self, weight: f64, sum: f64) -> f64 {
+        if FUSED { self.mul_add(weight, sum) } else { self * weight + sum }
+    }
+
+    #[inline(always)]
+    fn turn<const VECTORS: bool>(tile: &[[f64; 8]; 8]) -> [[f64; 8]; 8] {
+        turned(tile)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+fn turn_avx2(tile: &[[f32; 8]; 8]) -> [[f32; 8]; 8] {
+    use std::arch::x86_64::*;
+    let mut rows = [_mm256_setzero_ps(); 8];
+    for (row, from) in rows.iter_mut().zip(tile) {
+        // SAFETY: each row has eight floats.
+        *row = unsafe { _mm256_loadu_ps(from.as_ptr()) };
+    }
+    let mut pairs = rows;
+    for i in 0..4 {
+        pairs[2 * i] = _mm256_unpacklo_ps(rows[2 * i], rows[2 * i + 1]);
+        pairs[2 * i + 1] = _mm256_unpackhi_ps(rows[2 * i], rows[2 * i + 1]);
+    }
+    let mut fours = pairs;
+    for half in 0..2 {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|i| pairs[4 * half + i]);
+        fours[4 * half] = _mm256_shuffle_ps::<0b01_00_01_00>(a, c);
+        fours[4 * half + 1] = _mm256_shuffle_ps::<0b11_10_11_10>(a, c);
+        fours[4 * half + 2] = _mm256_shuffle_ps::<0b01_00_01_00>(b, d);
+        fours[4 * half + 3] = _mm256_shuffle_ps::<0b11_10_11_10>(b, d);
+    }
+    let mut out = [[0.0; 8]; 8];
+    for i in 0..4 {
+        let low = _mm256_permute2f128_ps::<0x20>(fours[i], fours[4 + i]);
+        let high = _mm256_permute2f128_ps::<0x31>(fours[i], fours[4 + i]);
+        // SAFETY: each row has eight floats.
+        unsafe {
+            _mm256_storeu_ps(out[i].as_mut_ptr(), low);
+            _mm256_storeu_ps(out[4 + i].as_mut_ptr(), high);
+        }
+    }
+    out
+}
+
+/// Memory of a thread, kept from one stage to the next.
+#[derive(Default)]
+pub struct Scratch<R> {
+    /// Rows of the input as numbers, by their remainder.
+    ring: Vec<R>,
+    /// Which row each place of the ring has.
+    held: Vec<usize>,
+    band: Vec<R>,
+    columns: Vec<[R; LANES]>,
+    results: Vec<[R; LANES]>,
+}
+
+/// Makes room without touching what is there.
+pub fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
+    if memory.len() < len {
+        memory.resize(len, T::default());
+    }
+    &mut memory[..len]
+}
+
+/// Where rows come from: a function that puts elements from a place on into a slice, or elements
+/// that are what is computed with already.
+pub struct Source<'a, R> {
+    pub load: &'a dyn Fn(usize, &mut [R]),
+    pub direct: Option<&'a [R]>,
+}
+
+/// Runs a stage; `store` is handed each row of the result and the place of its first element.
+pub fn run<R: Real>(
+    isa: Isa,
+    stage: &Stage,
+    source: &Source<'_, R>,
+    store: &mut dyn FnMut(usize, &[R]),
+    scratch: &mut Scratch<R>,
+) {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: an `Isa::Avx2` is only made where AVX2 and FMA were detected.
+        Isa::Avx2 => unsafe { run_avx2(stage, source, store, scratch) },
+        _ => run_with::<R, false>(stage, source, store, scratch),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn run_avx2<R: Real>(
+    stage: &Stage,
+    source: &Source<'_, R>,
+    store: &mut dyn FnMut(usize, &[R]),
+    scratch: &mut Scratch<R>,
+) {
+    run_with::<R, true>(stage, source, store, scratch);
+}
+
+#[inline(always)]
+fn run_with<R: Real, const FUSED: bool>(
+    stage: &Stage,
+    source: &Source<'_, R>,
+    store: &mut dyn FnMut(usize, &[R]),
+    scratch: &mut Scratch<R>,
+) {
+    let channels = stage.channels;
+    let (left, right) = stage.reach();
+    let used = (right - left) * channels;
+    let rows = stage.rows();
+    let made = stage.columns() * channels;
+    let longest = stage.vertical.as_ref().map_or(0, |taps| taps.longest);
+    let ring = grow(&mut scratch.ring, if source.direct.is_none() { longest * used } else { 0 });
+    let held = grow(&mut scratch.held, longest);
+    let band = grow(&mut scratch.band, LANES * used.max(made));
+    let columns = grow(&mut scratch.columns, used);
+    let results = grow(&mut scratch.results, made);
+    for plane in 0..stage.planes {
+        let place = |row: usize| ((plane * stage.height + row) * stage.width + left) * channels;
+        held.fill(usize::MAX);
+        for first in (0..rows).step_by(LANES) {
+            let count = LANES.min(rows - first);
+            for (row, out) in (first..first + count).zip(band.chunks_exact_mut(used.max(1))) {
+                let Some(taps) = &stage.vertical else {
+                    (source.load)(place(row), out);
+                    continue;
+                };
+                let span = &taps.spans[row];
+                let wanted = span.start..span.start + span.len;
+                let parts: SmallVec<[&[R]; 8]> = if let Some(all) = source.direct {
+                    wanted.map(|row| &all[place(row)..][..used]).collect()
+                } else {
+                    for row in wanted.clone() {
+                        let slot = row % longest;
+                        if held[slot] != row {
+                            held[slot] = row;
+                            (source.load)(place(row), &mut ring[slot * used..][..used]);
+                        }
+                    }
+                    wanted.map(|row| &ring[row % longest * used..][..used]).collect()
+                };
+                sum_rows::<R, FUSED>(&parts, R::weights(taps, span), out);
+            }
+            let at = |row: usize| (plane * rows + first + row) * made;
+            let Some(taps) = &stage.horizontal else {
+                for (row, out) in band.chunks_exact(used.max(1)).take(count).enumerate() {
+                    store(at(row), out);
+                }
+                continue;
+            };
+            turn_in::<R, FUSED>(band, used, columns);
+            match channels {
+                1 => sum_columns::<R, 1, FUSED>(taps, left, columns, results),
+                2 => sum_columns::<R, 2, FUSED>(taps, left, columns, results),
+                3 => sum_columns::<R, 3, FUSED>(taps, left, columns, results),
+                4 => sum_columns::<R, 4, FUSED>(taps, left, columns, results),
+                _ => sum_any_columns::<R, FUSED>(taps, left, channels, columns, results),
+            }
+            turn_out::<R, FUSED>(results, band, made);
+            for (row, out) in band.chunks_exact(made.max(1)).take(count).enumerate() {
+                store(at(row), out);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn sum_rows<R: Real, const FUSED: bool>(rows: &[&[R]], weights: &[R], out: &mut [R]) {
+    const WIDE: usize = 32;
+    if out.len() < WIDE {
+        for (x, out) in out.iter_mut().enumerate() {
+            *out = rows
+                .iter()
+                .zip(weights)
+                .fold(R::default(), |sum, (row, &weight)| row[x].accumulate::<FUSED>(weight, sum));
+        }
+        return;
+    }
+    // The last vectors overlap those before.
+    let last = out.len() - WIDE;
+    for x in (0..last).step_by(WIDE).chain([last]) {
+        let mut sum = [R::default(); WIDE];
+        for (row, &weight) in rows.iter().zip(weights) {
+            if let Some(row) = row[x..].first_chunk::<WIDE>() {
+                for (sum, x) in sum.iter_mut().zip(row) {
+                    *sum = x.accumulate::<FUSED>(weight, *sum);
+                }
+            }
+        }
+        out[x..x + WIDE].copy_from_slice(&sum);
+    }
+}
+
+/// A band of rows of `len` elements as columns.
+#[inline(always)]
+fn turn_in<R: Real, const VECTORS: bool>(band: &[R], len: usize, columns: &mut [[R; LANES]]) {
+    let (tiles, rest) = columns.as_chunks_mut::<LANES>();
+    let start = tiles.len() * LANES;
+    for (index, out) in tiles.iter_mut().enumerate() {
+        let mut tile = [[R::default(); LANES]; LANES];
+        for (row, tile) in tile.iter_mut().enumerate() {
+            if let Some(part) = band[row * len + index * LANES..].first_chunk() {
+                *tile = *part;
+            }
+        }
+        *out = R::turn::<VECTORS>(&tile);
+    }
+    for (x, column) in (start..).zip(rest) {
+        *column = std::array::from_fn(|row| band[row * len + x]);
+    }
+}
+
+/// Columns as a band of rows of `len` elements.
+#[inline(always)]
+fn turn_out<R: Real, const VECTORS: bool>(columns: &[[R; LANES]], band: &mut [R], len: usize) {
+    let (tiles, rest) = columns.as_chunks::<LANES>();
+    let start = tiles.len() * LANES;
+    for (index, tile) in tiles.iter().enumerate() {
+        for (row, tile) in R::turn::<VECTORS>(tile).iter().enumerate() {
+            band[row * len + index * LANES..][..LANES].copy_from_slice(tile);
+        }
+    }
+    for (x, column) in (start..).zip(rest) {
+        for (row, &value) in column.iter().enumerate() {
+            band[row * len + x] = value;
+        }
+    }
+}
+
+#[inline(always)]
+fn sum_columns<R: Real, const C: usize, const FUSED: bool>(
+    taps: &Taps,
+    left: usize,
+    columns: &[[R; LANES]],
+    results: &mut [[R; LANES]],
+) {
+    let pixels = columns.as_chunks::<C>().0;
+    for (span, out) in taps.spans.iter().zip(results.as_chunks_mut::<C>().0) {
+        let mut sums = [[R::default(); LANES]; C];
+        let parts = &pixels[span.start - left..][..span.len];
+        for (pixel, &weight) in parts.iter().zip(R::weights(taps, span)) {
+            for (sums, column) in sums.iter_mut().zip(pixel) {
+                for (sum, x) in sums.iter_mut().zip(column) {
+                    *sum = x.accumulate::<FUSED>(weight, *sum);
+                }
+            }
+        }
+        *out = sums;
+    }
+}
+
+#[inline(always)]
+fn sum_any_columns<R: Real, const FUSED: bool>(
+    taps: &Taps,
+    left: usize,
+    channels: usize,
+    columns: &[[R; LANES]],
+    results: &mut [[R; LANES]],
+) {
+    for (span, out) in taps.spans.iter().zip(results.chunks_exact_mut(channels)) {
+        for (channel, out) in out.iter_mut().enumerate() {
+            let mut sums = [R::default(); LANES];
+            for (k, &weight) in R::weights(taps, span).iter().enumerate() {
+                let column = &columns[(span.start - left + k) * channels + channel];
+                for (sum, x) in sums.iter_mut().zip(column) {
+                    *sum = x.accumulate::<FUSED>(weight, *sum);
+                }
+            }
+            *out = sums;
+        }
+    }
+}
