@@ -60,6 +60,9 @@ if TYPE_CHECKING:
     from penstock._tensor import tensor as tensor
     from penstock.ops.coordinates import coord_flip as coord_flip
     from penstock.ops.coordinates import coord_transform as coord_transform
+    from penstock.ops.crop import crop as crop
+    from penstock.ops.crop import crop_mirror_normalize as crop_mirror_normalize
+    from penstock.ops.crop import random_crop_generator as random_crop_generator
     from penstock.ops.fill import full as full
     from penstock.ops.fill import full_like as full_like
     from penstock.ops.fill import ones as ones
@@ -75,6 +78,9 @@ if TYPE_CHECKING:
     from penstock.ops.generic import permute_batch as permute_batch
     from penstock.ops.geometry import flip as flip
     from penstock.ops.normalize import normalize as normalize
+    from penstock.ops.patches import erase as erase
+    from penstock.ops.patches import grid_mask as grid_mask
+    from penstock.ops.patches import paste as paste
     from penstock.ops.random import batch_permutation as batch_permutation
     from penstock.ops.regions import pad as pad
     from penstock.ops.regions import slice as slice
@@ -88,6 +94,8 @@ if TYPE_CHECKING:
     from penstock.ops.shape import squeeze as squeeze
     from penstock.ops.shape import stack as stack
     from penstock.ops.shape import transpose as transpose
+    from penstock.ops.warp import rotate as rotate
+    from penstock.ops.warp import warp_affine as warp_affine
 
 __version__ = "0.1.0"
 
@@ -101,6 +109,7 @@ _LAZY = {
         "_batch": ("Batch", "as_batch", "batch"),
         "_tensor": ("Tensor", "as_tensor", "tensor"),
         "ops.coordinates": ("coord_flip", "coord_transform"),
+        "ops.crop": ("crop", "crop_mirror_normalize", "random_crop_generator"),
         "ops.fill": ("full", "full_like", "ones", "ones_like", "zeros", "zeros_like"),
         "ops.generic": (
             "cast",
@@ -113,6 +122,7 @@ _LAZY = {
         ),
         "ops.geometry": ("flip",),
         "ops.normalize": ("normalize",),
+        "ops.patches": ("erase", "grid_mask", "paste"),
         "ops.random": ("batch_permutation",),
         "ops.regions": ("pad", "slice"),
         "ops.sequence": ("element_extract", "per_frame", "sequence_rearrange"),
@@ -125,6 +135,7 @@ _LAZY = {
             "stack",
             "transpose",
         ),
+        "ops.warp": ("rotate", "warp_affine"),
     }.items()
     for name in names
 }

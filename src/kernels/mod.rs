@@ -3,6 +3,8 @@
 mod args;
 mod cast;
 mod coordinates;
+mod crop;
+mod crop_mirror_normalize;
 mod elementwise;
 mod fill;
 mod generic;
@@ -11,6 +13,7 @@ mod isa;
 mod join;
 mod kernel;
 mod lookup;
+mod patches;
 mod philox;
 mod portable;
 mod probe;
@@ -20,6 +23,7 @@ mod regions;
 mod registry;
 mod sequence;
 mod shape;
+mod warp;
 
 pub(crate) use args::args;
 pub use args::{Arg, ArgReader, FromArg, FromArgs};

@@ -4,25 +4,29 @@ use std::sync::{PoisonError, RwLock};
 
 use super::kernel::{Entry, Work};
 use super::{
-    cast, coordinates, elementwise, fill, generic, geometry, join, lookup, probe, random, reduce,
-    regions, sequence, shape,
+    cast, coordinates, crop, crop_mirror_normalize, elementwise, fill, generic, geometry, join,
+    lookup, patches, probe, random, reduce, regions, sequence, shape, warp,
 };
 
 const TABLES: &[&[Entry]] = &[
     cast::TABLE,
     coordinates::TABLE,
+    crop::TABLE,
+    crop_mirror_normalize::TABLE,
     elementwise::TABLE,
     fill::TABLE,
     generic::TABLE,
     geometry::TABLE,
     join::TABLE,
     lookup::TABLE,
+    patches::TABLE,
     probe::TABLE,
     random::TABLE,
     reduce::TABLE,
     regions::TABLE,
     sequence::TABLE,
     shape::TABLE,
+    warp::TABLE,
 ];
 
 /// A kernel under the name that users know.
