@@ -95,7 +95,9 @@ impl Window<'_> {
         for ((letter, position_name), (wanted, position)) in
             AXES.into_iter().zip(wanted.into_iter().zip(self.position))
         {
-            let Some(axis) = desc.layout.find(letter) else { continue };
+            // The depth of images in a sequence is how many there are, as in the reference.
+            let frames = || if letter == b'D' { desc.layout.find(b'F') } else { None };
+            let Some(axis) = desc.layout.find(letter).or_else(frames) else { continue };
             let Some(wanted) = wanted else { continue };
             if !(0.0..=1.0).contains(&position) {
                 let problem = format!("must be between 0 and 1, got {position}");
@@ -296,13 +298,9 @@ impl Draws<'_> {
         } else {
             [h, w]
         };
-        let [height, width] = match attempts {
-            // Nothing was asked for but the image itself.
-            ..=0 => [h, w],
-            _ if area[1] * whole < height as f64 * width as f64 => {
-                let scale = (area[1].max(0.0) * whole / (height as f64 * width as f64)).sqrt();
-                [height, width].map(|n| ((n as f64 * scale) as i64).max(1))
-            }
+        let share = area[1].max(0.0) * whole / (height as f64 * width as f64);
+        let [height, width] = match share {
+            ..1.0 => [height, width].map(|n| ((n as f64 * share.sqrt()) as i64).max(1)),
             _ => [height, width],
         };
         let [a, b, c, d] = self.source.next();

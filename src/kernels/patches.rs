@@ -307,23 +307,22 @@ impl Kernel for GridMask {
     }
 }
 
-/// Squares on a regular grid, turned about the first pixel and then shifted.
+/// Squares on a regular grid, turned about the first pixel and then shifted; all in tiles.
 struct Grid {
     cosine: f32,
     sine: f32,
     shift: [f32; 2],
-    tile: f32,
     ratio: f32,
 }
 
 impl Grid {
     fn new(args: &GridMaskArgs) -> Grid {
         let (sine, cosine) = f64::from(args.angle as f32).sin_cos();
+        let tile = args.tile as f32;
         Grid {
-            cosine: cosine as f32,
-            sine: sine as f32,
-            shift: [args.shift_x as f32, args.shift_y as f32],
-            tile: args.tile as f32,
+            cosine: cosine as f32 / tile,
+            sine: sine as f32 / tile,
+            shift: [args.shift_x as f32 / tile, args.shift_y as f32 / tile],
             ratio: args.ratio as f32,
         }
     }
@@ -350,8 +349,8 @@ impl Grid {
         for (index, masked) in mask.iter_mut().enumerate() {
             let index = index as u32 as f32;
             let (x, y) = if is_column { (place, index) } else { (index, place) };
-            let u = (x * self.cosine - y * self.sine - self.shift[0]) / self.tile;
-            let v = (x * self.sine + y * self.cosine - self.shift[1]) / self.tile;
+            let u = x * self.cosine - y * self.sine - self.shift[0];
+            let v = x * self.sine + y * self.cosine - self.shift[1];
             *masked = (u - u.floor() < self.ratio) & (v - v.floor() < self.ratio);
         }
     }

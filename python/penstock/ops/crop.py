@@ -32,9 +32,10 @@ def crop(
 
     Args:
         input: The images.
-        crop: The height and the width of the window, or a depth before them. Fractions are cut
+        crop: The height and the width of the window, or before them
+            a depth (for sequences, a number of frames). Fractions are cut
             off; what is below one stands for the whole extent.
-        crop_d: The depth, in place of `crop`; needs `crop_h` and `crop_w`.
+        crop_d: The depth, or the number of frames, in place of `crop`; needs `crop_h` and `crop_w`.
         crop_h: The height, in place of `crop`.
         crop_pos_x: Where the window is from left to right: 0 at the left border, 1 at the right.
         crop_pos_y: Where it is from top to bottom.
@@ -92,9 +93,10 @@ def crop_mirror_normalize(
 
     Args:
         input: The images, volumes or sequences of them.
-        crop: The height and the width of the window, or a depth before them. Fractions are cut
+        crop: The height and the width of the window, or before them
+            a depth (for sequences, a number of frames). Fractions are cut
             off; what is below one stands for the whole extent. By default the image is the window.
-        crop_d: The depth, in place of `crop`; needs `crop_h` and `crop_w`.
+        crop_d: The depth, or the number of frames, in place of `crop`; needs `crop_h` and `crop_w`.
         crop_h: The height, in place of `crop`.
         crop_pos_x: Where the window is from left to right: 0 at the left border, 1 at the right.
         crop_pos_y: Where it is from top to bottom.

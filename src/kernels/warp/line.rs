@@ -36,10 +36,10 @@ impl Line {
             sx >= 0.0 && sx < limits[0] && sy >= 0.0 && sy < limits[1]
         };
         let (mut first, mut last) = (0.0, n as f64);
-        for axis in 0..2 {
+        for (axis, limit) in limits.into_iter().enumerate() {
             let (start, step) = (f64::from(self.start[axis]), f64::from(self.step[axis]));
             if step != 0.0 {
-                let (a, b) = (-start / step, (f64::from(limits[axis]) - start) / step);
+                let (a, b) = (-start / step, (f64::from(limit) - start) / step);
                 // One more on each side, for what rounding does to a place.
                 first = f64::max(first, a.min(b).floor() - 1.0);
                 last = f64::min(last, a.max(b).ceil() + 1.0);
@@ -65,9 +65,13 @@ impl Line {
 /// axis of `n` pixels is brought nearer, where it makes no difference.
 #[inline]
 pub fn split(place: f32, n: usize) -> (i64, f32) {
-    let floor = place.floor();
-    let part = if floor.is_finite() { place - floor } else { 0.0 };
-    (floor.clamp(-2.0, n as f32 + 2.0) as i64, part)
+    let place = place.clamp(-2.0, n as f32 + 2.0);
+    // Not `floor`, which is a call into the maths library on older processors.
+    let cut = place as i64 as f32;
+    let floor = if cut > place { cut - 1.0 } else { cut };
+    let part = place - floor;
+    // What is not a number has no part either.
+    (floor as i64, if part > 0.0 { part } else { 0.0 })
 }
 
 /// The nearest pixel of `n` on an axis; `None` when there is none.

@@ -305,14 +305,14 @@ impl RotateArgs {
 /// by half a pixel.
 fn canvas(turn: &[[f64; 3]; 3], own: &Extents, angle: f64) -> Result<Extents> {
     let mut made = *own;
-    // Which of two sides of the same weight counts is a matter of the last bit: decide it in the
-    // precision that the reference computes in.
+    // Which of two sides of the same weight counts is a matter of the last bit: that of an angle of
+    // single precision, as in the reference.
     let flat = {
         let radians = f64::from((angle as f32) * (std::f32::consts::PI / 180.0));
-        (radians.sin().abs() as f32, radians.cos().abs() as f32)
+        (radians.sin().abs(), radians.cos().abs())
     };
-    for axis in 0..own.dimensions() {
-        let weights = turn[axis].map(f64::abs);
+    for (axis, row) in turn.iter().enumerate().take(own.dimensions()) {
+        let weights = row.map(f64::abs);
         let length: f64 = weights.iter().zip(own.sides).map(|(&w, n)| w * n as f64).sum();
         let main = if !own.volumetric {
             if flat.0 >= flat.1 { 1 - axis } else { axis }
