@@ -28,6 +28,7 @@ NOT_FOR_IMAGES = {
     "pad": "looks at the whole batch",
     "per_frame": "takes sequences",
     "permute_batch": "knows batches only",
+    "random_crop_generator": "takes shapes of images",
     "sequence_rearrange": "takes sequences",
     **{name: "takes a matrix" for name in OPERATORS if name.startswith("transforms.")},
 }
@@ -147,7 +148,12 @@ def test_signatures_tell_what_can_be_given_and_nothing_else(name):
 # What holds for every operator, asked of the registry
 
 
-REQUIRED_ARGUMENTS = {"cast": {"dtype": ndd.float32}}
+REQUIRED_ARGUMENTS = {
+    "cast": {"dtype": ndd.float32},
+    "erase": {"axes": [0, 1]},
+    "paste": {"fill_value": 0, "ratio": 2},
+    "rotate": {"angle": 30, "fill_value": 0},
+}
 
 
 def call(name, data, **more):
