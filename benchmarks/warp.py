@@ -55,7 +55,8 @@ def cases() -> Iterator[Case]:
 
 def unequal(prepare: Prepare) -> Prepare:
     """Without the comparison of results: the last bit is the contenders' own. (Conformance tests
-    say how far apart they may be.)"""
+    say how far apart they may be.)
+    """
     return lambda side: ready_only(prepare, side)
 
 
