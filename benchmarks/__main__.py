@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import penstock
-from benchmarks import calls, color, large, operators, report, resize, start_up
+from benchmarks import calls, color, large, operators, report, resize, start_up, warp
 from benchmarks.harness import Contender, Pair, run
 
 FAMILIES = (
@@ -21,6 +21,7 @@ FAMILIES = (
     operators.FAMILY,
     resize.FAMILY,
     start_up.FAMILY,
+    warp.FAMILY,
 )
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 

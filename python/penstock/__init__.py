@@ -74,6 +74,9 @@ if TYPE_CHECKING:
     from penstock.ops.coordinates import coord_flip as coord_flip
     from penstock.ops.coordinates import coord_transform as coord_transform
     from penstock.ops.decoders import peek_image_shape as peek_image_shape
+    from penstock.ops.crop import crop as crop
+    from penstock.ops.crop import crop_mirror_normalize as crop_mirror_normalize
+    from penstock.ops.crop import random_crop_generator as random_crop_generator
     from penstock.ops.fill import full as full
     from penstock.ops.fill import full_like as full_like
     from penstock.ops.fill import ones as ones
@@ -92,6 +95,9 @@ if TYPE_CHECKING:
     from penstock.ops.generic import permute_batch as permute_batch
     from penstock.ops.geometry import flip as flip
     from penstock.ops.normalize import normalize as normalize
+    from penstock.ops.patches import erase as erase
+    from penstock.ops.patches import grid_mask as grid_mask
+    from penstock.ops.patches import paste as paste
     from penstock.ops.random import batch_permutation as batch_permutation
     from penstock.ops.regions import pad as pad
     from penstock.ops.regions import slice as slice
@@ -109,6 +115,8 @@ if TYPE_CHECKING:
     from penstock.ops.shape import squeeze as squeeze
     from penstock.ops.shape import stack as stack
     from penstock.ops.shape import transpose as transpose
+    from penstock.ops.warp import rotate as rotate
+    from penstock.ops.warp import warp_affine as warp_affine
 
 __version__ = "0.1.0"
 
@@ -135,6 +143,7 @@ _LAZY = {
         ),
         "ops.coordinates": ("coord_flip", "coord_transform"),
         "ops.decoders": ("peek_image_shape",),
+        "ops.crop": ("crop", "crop_mirror_normalize", "random_crop_generator"),
         "ops.fill": ("full", "full_like", "ones", "ones_like", "zeros", "zeros_like"),
         "ops.filters": ("filter", "gaussian_blur", "laplacian"),
         "ops.generic": (
@@ -148,6 +157,7 @@ _LAZY = {
         ),
         "ops.geometry": ("flip",),
         "ops.normalize": ("normalize",),
+        "ops.patches": ("erase", "grid_mask", "paste"),
         "ops.random": ("batch_permutation",),
         "ops.regions": ("pad", "slice"),
         "ops.resize": (
@@ -166,6 +176,7 @@ _LAZY = {
             "stack",
             "transpose",
         ),
+        "ops.warp": ("rotate", "warp_affine"),
     }.items()
     for name in names
 }

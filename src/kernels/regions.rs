@@ -267,7 +267,7 @@ impl<'a> Cutter<'a> {
 }
 
 /// Fills `dst` with a pattern, again and again.
-fn repeat(pattern: &[u8], dst: &mut [u8]) {
+pub fn repeat(pattern: &[u8], dst: &mut [u8]) {
     if pattern.iter().all(|&byte| byte == pattern[0]) {
         return dst.fill(pattern[0]);
     }
@@ -282,7 +282,7 @@ fn repeat(pattern: &[u8], dst: &mut [u8]) {
 
 /// A fill value as an element. As in the reference it is cut off and wraps around, the way that
 /// the processor converts it.
-fn fill_bytes(value: f32, dtype: DType) -> SmallVec<[u8; 8]> {
+pub fn fill_bytes(value: f32, dtype: DType) -> SmallVec<[u8; 8]> {
     let int32 = || {
         if (-2_147_483_648.0..2_147_483_648.0).contains(&value) { value as i32 } else { i32::MIN }
     };
@@ -372,7 +372,7 @@ fn value_of<T: Copy>(values: &[T], index: usize, count: usize, name: &'static st
 }
 
 /// Extents are up to the sizes of 32 bits, as in the reference.
-const LONGEST: f64 = i32::MAX as f64;
+pub const LONGEST: f64 = i32::MAX as f64;
 
 struct Slice;
 
@@ -396,11 +396,35 @@ args! {
 }
 
 /// What to do with a window that goes beyond its array.
-#[derive(Clone, Copy)]
-enum Policy {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
     Refuse,
     Trim,
     Border(Border),
+}
+
+impl Policy {
+    /// Where the window begins and ends on an axis, once the policy has been applied.
+    pub fn place(self, desc: &Desc, axis: usize, (start, end): (i64, i64)) -> Result<(i64, i64)> {
+        let n = desc.shape[axis] as i64;
+        match self {
+            Policy::Trim => Ok((start.clamp(0, n), end.clamp(0, n))),
+            Policy::Refuse if start < 0 || end > n => {
+                let problem = format!(
+                    "the window from {start} to {end} goes beyond axis {axis} of the shape {:?}; \
+                     `out_of_bounds_policy` says what to do then",
+                    &desc.shape[..]
+                );
+                Err(Cause::Input { index: 0, problem })
+            }
+            Policy::Refuse | Policy::Border(_) => Ok((start, end)),
+        }
+    }
+
+    /// What to take for what is outside, where windows may go there.
+    pub fn border(self) -> Option<Border> {
+        if let Policy::Border(border) = self { Some(border) } else { None }
+    }
 }
 
 impl FromArg for Policy {
@@ -457,24 +481,12 @@ impl SampleKernel for Slice {
         let args = SliceArgs::from_args(args)?;
         let sample = &inputs[0];
         let (region, border) = args.region(&sample.desc, inputs)?;
-        let is_filled = border == Some(Border::Constant);
-        let border = border.unwrap_or(Border::Constant);
         let dtype = args.to.unwrap_or(sample.desc.dtype);
-        let fill = args.fill(&sample.desc, &region, is_filled, dtype)?;
+        let fill = fill_of(&args.fill_values, &sample.desc, &region, border, dtype)?;
+        let border = border.unwrap_or(Border::Constant);
         let mut out =
             allocate(0, Desc { dtype, shape: region.shape.clone(), layout: sample.desc.layout })?;
-        if dtype == sample.desc.dtype {
-            cut(sample, &region, border, &fill, out.bytes())?;
-        } else if region.is_inside(&sample.desc.shape) {
-            let shape = region.shape.clone();
-            let mut part = scratch(Desc { shape, ..sample.desc.clone() })?;
-            cut(sample, &region, border, &fill, part.bytes())?;
-            convert(&part.into_sample()?, &mut out)?;
-        } else {
-            let mut whole = scratch(Desc { dtype, ..sample.desc.clone() })?;
-            convert(&sample.compact()?, &mut whole)?;
-            cut(&whole.into_sample()?, &region, border, &fill, out.bytes())?;
-        }
+        cut_as(sample, &region, border, &fill, &mut out)?;
         Ok(smallvec![out.into_sample()?])
     }
 }
@@ -494,18 +506,7 @@ impl SliceArgs {
         for (index, &axis) in axes.iter().enumerate() {
             let n = desc.shape[axis];
             let (start, end) = bounds.of(index, n)?;
-            let (start, end) = match policy {
-                Policy::Trim => (start.clamp(0, n as i64), end.clamp(0, n as i64)),
-                Policy::Refuse if start < 0 || end > n as i64 => {
-                    let problem = format!(
-                        "the window from {start} to {end} goes beyond axis {axis} of the shape \
-                         {:?}; `out_of_bounds_policy` says what to do then",
-                        &desc.shape[..]
-                    );
-                    return Err(Cause::Input { index: 0, problem });
-                }
-                Policy::Refuse | Policy::Border(_) => (start, end),
-            };
+            let (start, end) = policy.place(desc, axis, (start, end))?;
             let length = (end - start) as usize;
             if length as f64 > LONGEST {
                 return Err(too_large(bounds.extent_name()));
@@ -516,8 +517,7 @@ impl SliceArgs {
         if extent(&region.shape).is_none() {
             return Err(too_large(bounds.extent_name()));
         }
-        let border = if let Policy::Border(border) = policy { Some(border) } else { None };
-        Ok((region, border))
+        Ok((region, policy.border()))
     }
 
     /// What says where the window begins and ends.
@@ -585,31 +585,60 @@ impl SliceArgs {
             }),
         }
     }
+}
 
-    fn fill(&self, desc: &Desc, region: &Region, used: bool, dtype: DType) -> Result<Fill> {
-        let refuse = |problem| Err(Cause::Argument { name: "fill_values", problem });
-        let values: SmallVec<[f32; 4]> =
-            self.fill_values.iter().map(|&value| value as f32).collect();
-        if values.len() <= 1 || !used {
-            return Ok(Fill::new(&[values.first().copied().unwrap_or(0.0)], dtype, None));
-        }
-        match implied_layout(desc).find(b'C') {
-            None => refuse(format!(
-                "has {} values, but the layout {:?} has no channels",
-                values.len(),
-                desc.layout
-            )),
-            Some(axis) if region.shape[axis] != values.len() => refuse(format!(
-                "needs one value, or one for each of {} channels, got {}",
-                region.shape[axis],
-                values.len()
-            )),
-            Some(axis) => Ok(Fill::new(&values, dtype, Some(axis))),
-        }
+/// What `fill_values` say, a number or one for each channel, where `border` takes them.
+pub fn fill_of(
+    values: &[f64],
+    desc: &Desc,
+    region: &Region,
+    border: Option<Border>,
+    dtype: DType,
+) -> Result<Fill> {
+    let refuse = |problem| Err(Cause::Argument { name: "fill_values", problem });
+    let values: SmallVec<[f32; 4]> = values.iter().map(|&value| value as f32).collect();
+    if values.len() <= 1 || border != Some(Border::Constant) {
+        return Ok(Fill::new(&[values.first().copied().unwrap_or(0.0)], dtype, None));
+    }
+    match implied_layout(desc).find(b'C') {
+        None => refuse(format!(
+            "has {} values, but the layout {:?} has no channels",
+            values.len(),
+            desc.layout
+        )),
+        Some(axis) if region.shape[axis] != values.len() => refuse(format!(
+            "needs one value, or one for each of {} channels, got {}",
+            region.shape[axis],
+            values.len()
+        )),
+        Some(axis) => Ok(Fill::new(&values, dtype, Some(axis))),
     }
 }
 
-fn too_large(name: &'static str) -> Cause {
+/// Copies the window of `sample` to `out`, which may have another element type.
+pub fn cut_as(
+    sample: &Sample,
+    region: &Region,
+    border: Border,
+    fill: &Fill,
+    out: &mut Space,
+) -> Result<()> {
+    let dtype = out.desc.dtype;
+    if dtype == sample.desc.dtype {
+        cut(sample, region, border, fill, out.bytes())
+    } else if region.is_inside(&sample.desc.shape) {
+        let shape = region.shape.clone();
+        let mut part = scratch(Desc { shape, ..sample.desc.clone() })?;
+        cut(sample, region, border, fill, part.bytes())?;
+        convert(&part.into_sample()?, out)
+    } else {
+        let mut whole = scratch(Desc { dtype, ..sample.desc.clone() })?;
+        convert(&sample.compact()?, &mut whole)?;
+        cut(&whole.into_sample()?, region, border, fill, out.bytes())
+    }
+}
+
+pub fn too_large(name: &'static str) -> Cause {
     Cause::Argument { name, problem: "asks for more elements than an array can have".into() }
 }
 

@@ -4,8 +4,9 @@ use std::sync::{PoisonError, RwLock};
 
 use super::kernel::{Entry, Work};
 use super::{
-    blur, cast, color, coordinates, decode, elementwise, fill, generic, geometry, join, lookup,
-    noise, probe, random, reduce, regions, resize, sequence, shape,
+    blur, cast, color, coordinates, crop, crop_mirror_normalize, decode, elementwise, fill,
+    generic, geometry, join, lookup, noise, patches, probe, random, reduce, regions, resize,
+    sequence, shape, warp,
 };
 
 const TABLES: &[&[Entry]] = &[
@@ -14,6 +15,8 @@ const TABLES: &[&[Entry]] = &[
     color::TABLE,
     coordinates::TABLE,
     decode::TABLE,
+    crop::TABLE,
+    crop_mirror_normalize::TABLE,
     elementwise::TABLE,
     fill::TABLE,
     generic::TABLE,
@@ -21,6 +24,7 @@ const TABLES: &[&[Entry]] = &[
     join::TABLE,
     lookup::TABLE,
     noise::TABLE,
+    patches::TABLE,
     probe::TABLE,
     random::TABLE,
     reduce::TABLE,
@@ -28,6 +32,7 @@ const TABLES: &[&[Entry]] = &[
     resize::TABLE,
     sequence::TABLE,
     shape::TABLE,
+    warp::TABLE,
 ];
 
 /// A kernel under the name that users know.

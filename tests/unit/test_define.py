@@ -34,6 +34,7 @@ NOT_FOR_IMAGES = {
     "per_frame": "takes sequences",
     "permute_batch": "knows batches only",
     "random_resized_crop": "draws for each sample",
+    "random_crop_generator": "takes shapes of images",
     "sequence_rearrange": "takes sequences",
     "peek_image_shape": "takes encoded images",
     **{name: "takes encoded images" for name in OPERATORS if name.startswith("decoders.")},
@@ -162,6 +163,9 @@ REQUIRED_ARGUMENTS = {
     "resize_crop_mirror": {"size": 2},
     "random_resized_crop": {"size": 2},
     "tensor_resize": {"sizes": 2},
+    "erase": {"axes": [0, 1]},
+    "paste": {"fill_value": 0, "ratio": 2},
+    "rotate": {"angle": 30, "fill_value": 0},
 }
 
 

@@ -1,0 +1,105 @@
+//! Rows of a result as lines across an image.
+
+use std::ops::Range;
+
+use super::Map;
+
+/// Where the pixels of a row come from: pixel `x` from `start + x * step`, along x and y. Numbers
+/// are of single precision in a fixed order of operations, so that all ways to compute them agree.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    pub start: [f32; 2],
+    pub step: [f32; 2],
+}
+
+impl Line {
+    /// The line of row `y`, its places moved by `offset`.
+    pub fn new(map: &Map, y: usize, offset: f64) -> Line {
+        let [sx, sy, _] = map.apply([0.5, y as f64 + 0.5, 0.5]);
+        Line {
+            start: [(sx + offset) as f32, (sy + offset) as f32],
+            step: [map.0[0][0] as f32, map.0[1][0] as f32],
+        }
+    }
+
+    #[inline(always)]
+    pub fn at(&self, x: usize) -> [f32; 2] {
+        let x = x as u32 as f32;
+        [x * self.step[0] + self.start[0], x * self.step[1] + self.start[1]]
+    }
+
+    /// The pixels, of `n`, that come from places from zero up to, but not including, `limits`.
+    pub fn inside(&self, n: usize, limits: [usize; 2]) -> Range<usize> {
+        let limits = limits.map(|limit| limit as f32);
+        let is_inside = |x: usize| {
+            let [sx, sy] = self.at(x);
+            sx >= 0.0 && sx < limits[0] && sy >= 0.0 && sy < limits[1]
+        };
+        let (mut first, mut last) = (0.0, n as f64);
+        for (axis, limit) in limits.into_iter().enumerate() {
+            let (start, step) = (f64::from(self.start[axis]), f64::from(self.step[axis]));
+            if step != 0.0 {
+                let (a, b) = (-start / step, (f64::from(limit) - start) / step);
+                // One more on each side, for what rounding does to a place.
+                first = f64::max(first, a.min(b).floor() - 1.0);
+                last = f64::min(last, a.max(b).ceil() + 1.0);
+            }
+        }
+        if last.is_nan() || first.is_nan() || last <= first {
+            return 0..0;
+        }
+        // Places go one way along the row, also when rounded: what is between two that are inside
+        // is inside.
+        let (mut first, mut last) = (first as usize, last as usize);
+        while first < last && !is_inside(first) {
+            first += 1;
+        }
+        while first < last && !is_inside(last - 1) {
+            last -= 1;
+        }
+        first..last
+    }
+}
+
+/// The pixel at or before a place, and how far on to the next one it is. What is far outside of an
+/// axis of `n` pixels is brought nearer, where it makes no difference.
+#[inline]
+pub fn split(place: f32, n: usize) -> (i64, f32) {
+    let place = place.clamp(-2.0, n as f32 + 2.0);
+    // Not `floor`, which is a call into the maths library on older processors.
+    let cut = place as i64 as f32;
+    let floor = if cut > place { cut - 1.0 } else { cut };
+    let part = place - floor;
+    // What is not a number has no part either.
+    (floor as i64, if part > 0.0 { part } else { 0.0 })
+}
+
+/// The nearest pixel of `n` on an axis; `None` when there is none.
+#[inline]
+pub fn nearest(at: i64, n: usize) -> Option<usize> {
+    n.checked_sub(1).map(|last| at.clamp(0, last as i64) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inside_is_exactly_what_is_between_the_limits() {
+        let steps = [0.0, 1.0, -1.0, 0.37, -2.9, 1e-3, 1e20, f32::INFINITY];
+        for (dx, dy) in steps.into_iter().flat_map(|dx| steps.map(|dy| (dx, dy))) {
+            for (x0, y0) in [(0.0, 0.0), (-3.5, 2.25), (17.0, 9.999), (1e20, 0.0)] {
+                let line = Line { start: [x0, y0], step: [dx, dy] };
+                for limits in [[0, 5], [1, 1], [20, 12]] {
+                    let range = line.inside(40, limits);
+                    for x in 0..40 {
+                        let [sx, sy] = line.at(x);
+                        let inside = (0.0..limits[0] as f32).contains(&sx)
+                            && (0.0..limits[1] as f32).contains(&sy);
+                        assert_eq!(range.contains(&x), inside, "{line:?} {limits:?} {x}");
+                    }
+                }
+            }
+        }
+    }
+}

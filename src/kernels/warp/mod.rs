@@ -1,0 +1,400 @@
+//! Images and volumes under affine maps: warp_affine, rotate.
+//!
+//! Coordinates are those of the plane: the first pixel lies between 0 and 1, its centre at one half.
+
+mod bytes;
+mod line;
+mod numbers;
+
+use smallvec::SmallVec;
+
+use super::portable::sin_cos_of_turn;
+use super::regions::{LONGEST, too_large};
+use super::{Arg, Entry, FromArg, Kernel, Result, Space, args};
+use crate::value::{Cause, DType, Desc, Sample, extent};
+
+pub const TABLE: &[Entry] =
+    &[Entry::one::<WarpAffine>("warp_affine"), Entry::one::<Rotate>("rotate")];
+
+type Floats = SmallVec<[f64; 6]>;
+
+fn argument<T>(name: &'static str, problem: String) -> Result<T> {
+    Err(Cause::Argument { name, problem })
+}
+
+/// How values between the pixels are found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Interpolation {
+    Nearest,
+    Linear,
+}
+
+impl FromArg for Interpolation {
+    fn from_constant(arg: &Arg) -> std::result::Result<Interpolation, String> {
+        match arg {
+            Arg::Int(0) => Ok(Interpolation::Nearest),
+            Arg::Int(1) => Ok(Interpolation::Linear),
+            _ => Err("must be INTERP_NN or INTERP_LINEAR".into()),
+        }
+    }
+
+    fn from_sample(_: &Sample) -> std::result::Result<Interpolation, String> {
+        Err("can't differ from sample to sample".into())
+    }
+}
+
+/// The depth, height and width of images; of depth one without an axis for it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Extents {
+    volumetric: bool,
+    /// Along x, y and z.
+    sides: [usize; 3],
+}
+
+impl Extents {
+    fn of(desc: &Desc) -> Extents {
+        let side = |letter| desc.layout.find(letter).map_or(1, |axis| desc.shape[axis]);
+        Extents {
+            volumetric: desc.layout.find(b'D').is_some(),
+            sides: [side(b'W'), side(b'H'), side(b'D')],
+        }
+    }
+
+    fn dimensions(&self) -> usize {
+        if self.volumetric { 3 } else { 2 }
+    }
+
+    /// What `size` asks for: extents in the order of the layout.
+    fn asked(&self, size: &[f64]) -> Result<Extents> {
+        let count = self.dimensions();
+        if size.len() != count {
+            return argument("size", format!("needs {count} extents, got {size:?}"));
+        }
+        let mut made = *self;
+        for (side, &wanted) in made.sides.iter_mut().zip(size.iter().rev()) {
+            if !(wanted > -1.0 && wanted <= LONGEST) {
+                return argument("size", format!("must not be negative or huge, got {size:?}"));
+            }
+            *side = wanted as usize;
+        }
+        Ok(made)
+    }
+
+    /// The description of images like these with other sides.
+    fn describe(&self, like: &Desc, dtype: Option<DType>) -> Result<Desc> {
+        let mut desc = Desc { dtype: dtype.unwrap_or(like.dtype), ..like.clone() };
+        for (letter, side) in [b'W', b'H', b'D'].into_iter().zip(self.sides) {
+            if let Some(axis) = desc.layout.find(letter) {
+                desc.shape[axis] = side;
+            }
+        }
+        if extent(&desc.shape).is_none() {
+            return Err(too_large("size"));
+        }
+        Ok(desc)
+    }
+}
+
+/// From places of the result to places of the image: rows for x, y and z, of factors of x, y and z
+/// and an offset.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Map([[f64; 4]; 3]);
+
+impl Map {
+    /// The numbers of a matrix of two rows, or of three for volumes.
+    fn new(numbers: &[f64], volumetric: bool) -> Option<Map> {
+        match (volumetric, numbers) {
+            (false, &[a, b, c, d, e, f]) => {
+                Some(Map([[a, b, 0.0, c], [d, e, 0.0, f], [0.0, 0.0, 1.0, 0.0]]))
+            }
+            (true, &[a, b, c, d, e, f, g, h, i, j, k, l]) => {
+                Some(Map([[a, b, c, d], [e, f, g, h], [i, j, k, l]]))
+            }
+            _ => None,
+        }
+    }
+
+    fn is_finite(&self) -> bool {
+        self.0.as_flattened().iter().all(|x| x.is_finite())
+    }
+
+    fn inverse(&self) -> Option<Map> {
+        let m = &self.0;
+        let minor = |r: [usize; 2], c: [usize; 2]| {
+            m[r[0]][c[0]] * m[r[1]][c[1]] - m[r[0]][c[1]] * m[r[1]][c[0]]
+        };
+        const OTHERS: [[usize; 2]; 3] = [[1, 2], [2, 0], [0, 1]];
+        let determinant: f64 = (0..3).map(|c| m[0][c] * minor(OTHERS[0], OTHERS[c])).sum();
+        if determinant == 0.0 || !determinant.is_finite() {
+            return None;
+        }
+        let mut inverse = [[0.0; 4]; 3];
+        for (i, row) in inverse.iter_mut().enumerate() {
+            for j in 0..3 {
+                row[j] = minor(OTHERS[j], OTHERS[i]) / determinant;
+            }
+            row[3] = -(0..3).map(|j| row[j] * m[j][3]).sum::<f64>();
+        }
+        let inverse = Map(inverse);
+        inverse.is_finite().then_some(inverse)
+    }
+
+    /// Turns about the centres: the result's centre comes from the image's.
+    fn about_centres(turn: [[f64; 3]; 3], from: &Extents, to: &Extents) -> Map {
+        let centre = |extents: &Extents| extents.sides.map(|n| n as f64 / 2.0);
+        let (from, to) = (centre(from), centre(to));
+        let mut map = [[0.0; 4]; 3];
+        for (i, row) in map.iter_mut().enumerate() {
+            row[..3].copy_from_slice(&turn[i]);
+            row[3] = from[i] - (0..3).map(|j| turn[i][j] * to[j]).sum::<f64>();
+        }
+        Map(map)
+    }
+
+    /// Where the place comes from.
+    fn apply(&self, [x, y, z]: [f64; 3]) -> [f64; 3] {
+        self.0.map(|[a, b, c, d]| a * x + b * y + c * z + d)
+    }
+}
+
+/// What a call asks for beside the map.
+struct Sampling {
+    interpolation: Interpolation,
+    /// What is outside of the image; without it, the nearest pixel.
+    fill: Option<f64>,
+}
+
+fn warp(sampling: &Sampling, map: &Map, image: &Sample, out: &mut Space) -> Result<()> {
+    if out.desc.elements() == 0 {
+        return Ok(());
+    }
+    if image.desc.elements() == 0 && sampling.fill.is_none() {
+        let problem = "an image without pixels has none to repeat; `fill_value` does without";
+        return Err(Cause::Input { index: 0, problem: problem.into() });
+    }
+    let plain = image.desc.dtype == DType::U8 && out.desc.dtype == DType::U8;
+    if plain && sampling.interpolation == Interpolation::Linear {
+        let (from, to) = (Extents::of(&image.desc), Extents::of(&out.desc));
+        if !from.volumetric {
+            bytes::warp(sampling.fill, map, image.elements(), &from, out, &to);
+            return Ok(());
+        }
+    }
+    numbers::warp(sampling, map, image, out)
+}
+
+pub struct WarpAffine;
+
+args! {
+    pub struct WarpAffineArgs {
+        dtype: Option<DType>,
+        fill_value: Option<f64>,
+        interp_type: Interpolation,
+        inverse_map: bool,
+        matrix: Option<Floats>,
+        size: Option<Floats>,
+    }
+}
+
+impl Kernel for WarpAffine {
+    type Args = WarpAffineArgs;
+    const CHEAP: bool = false;
+    const EVENS_OUT: bool = true;
+
+    fn output(args: &WarpAffineArgs, inputs: &[&Desc]) -> Result<Desc> {
+        let own = Extents::of(inputs[0]);
+        let extents = match args.size.as_deref() {
+            None | Some([]) => own,
+            Some(size) => own.asked(size)?,
+        };
+        extents.describe(inputs[0], args.dtype)
+    }
+
+    fn run(args: &WarpAffineArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let volumetric = Extents::of(&out.desc).volumetric;
+        let wanted = if volumetric { "3x4" } else { "2x3" };
+        let numbers: Option<Floats> = match inputs.get(1) {
+            Some(matrix) => {
+                let numbers = Floats::from_sample(matrix).ok();
+                let shape = if volumetric { [3, 4] } else { [2, 3] };
+                if matrix.desc.shape[..] != shape {
+                    let shape = &matrix.desc.shape[..];
+                    let problem = format!("the matrix must be {wanted}, got the shape {shape:?}");
+                    return Err(Cause::Input { index: 1, problem });
+                }
+                numbers
+            }
+            None => args.matrix.clone().filter(|matrix| !matrix.is_empty()),
+        };
+        let Some(numbers) = numbers else {
+            return argument("matrix", "must be given, as an argument or an input".into());
+        };
+        let Some(map) = Map::new(&numbers, volumetric) else {
+            let count = numbers.len();
+            return argument("matrix", format!("must be {wanted}, got {count} numbers"));
+        };
+        if !map.is_finite() {
+            return argument("matrix", format!("must have finite numbers, got {numbers:?}"));
+        }
+        let map = match args.inverse_map {
+            true => map,
+            false => map.inverse().ok_or_else(|| Cause::Value {
+                problem: format!("the matrix {:?} has no inverse", &numbers[..]),
+            })?,
+        };
+        let sampling = Sampling { interpolation: args.interp_type, fill: args.fill_value };
+        warp(&sampling, &map, &inputs[0], out)
+    }
+}
+
+pub struct Rotate;
+
+args! {
+    pub struct RotateArgs {
+        angle: f64,
+        axis: Option<Floats>,
+        dtype: Option<DType>,
+        fill_value: Option<f64>,
+        interp_type: Interpolation,
+        keep_size: bool,
+        size: Option<Floats>,
+    }
+}
+
+impl RotateArgs {
+    /// The turn from places of the image, about its centre, to places of the result.
+    fn turn(&self, volumetric: bool) -> Result<[[f64; 3]; 3]> {
+        if !self.angle.is_finite() {
+            return argument("angle", format!("must be a finite number, got {}", self.angle));
+        }
+        let (s, c) = sin_cos_of_turn((self.angle / 360.0).rem_euclid(1.0).min(1.0 - f64::EPSILON));
+        if !volumetric {
+            // Counter-clockwise for who looks at an image, whose y goes down.
+            return Ok([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]);
+        }
+        let Some(axis) = self.axis.as_deref().filter(|axis| !axis.is_empty()) else {
+            return argument("axis", "must be given for volumes".into());
+        };
+        let &[x, y, z] = axis else {
+            return argument("axis", format!("needs x, y and z, got {axis:?}"));
+        };
+        let length = (x * x + y * y + z * z).sqrt();
+        if !(length > 0.0 && length.is_finite()) {
+            return argument("axis", format!("must have a direction, got {axis:?}"));
+        }
+        let [x, y, z] = [x / length, y / length, z / length];
+        let d = 1.0 - c;
+        Ok([
+            [c + x * x * d, x * y * d - z * s, x * z * d + y * s],
+            [y * x * d + z * s, c + y * y * d, y * z * d - x * s],
+            [z * x * d - y * s, z * y * d + x * s, c + z * z * d],
+        ])
+    }
+
+    fn extents(&self, own: &Extents) -> Result<Extents> {
+        match self.size.as_deref() {
+            Some(size) if !size.is_empty() => own.asked(size),
+            _ if self.keep_size => Ok(*own),
+            _ => canvas(&self.turn(own.volumetric)?, own, self.angle),
+        }
+    }
+}
+
+/// The sides of a result that holds all of the turned image. As in the reference, a side is as odd
+/// or even as that of the image which it mostly comes from, so that centres of pixels don't move
+/// by half a pixel.
+fn canvas(turn: &[[f64; 3]; 3], own: &Extents, angle: f64) -> Result<Extents> {
+    let mut made = *own;
+    // Which of two sides of the same weight counts is a matter of the last bit: that of an angle of
+    // single precision, as in the reference.
+    let flat = {
+        let radians = f64::from((angle as f32) * (std::f32::consts::PI / 180.0));
+        (radians.sin().abs(), radians.cos().abs())
+    };
+    for (axis, row) in turn.iter().enumerate().take(own.dimensions()) {
+        let weights = row.map(f64::abs);
+        let length: f64 = weights.iter().zip(own.sides).map(|(&w, n)| w * n as f64).sum();
+        let main = if !own.volumetric {
+            if flat.0 >= flat.1 { 1 - axis } else { axis }
+        } else {
+            (0..3).fold(
+                axis,
+                |main, other| {
+                    if weights[other] > weights[main] + 1e-6 { other } else { main }
+                },
+            )
+        };
+        // A hundredth of a pixel that sticks out is not worth another one.
+        let mut side = (length - 0.01).ceil().max(0.0);
+        if side > LONGEST {
+            return Err(too_large("angle"));
+        }
+        if (side as usize + own.sides[main]) % 2 == 1 {
+            side += 1.0;
+        }
+        made.sides[axis] = side as usize;
+    }
+    Ok(made)
+}
+
+impl Kernel for Rotate {
+    type Args = RotateArgs;
+    const CHEAP: bool = false;
+
+    fn output(args: &RotateArgs, inputs: &[&Desc]) -> Result<Desc> {
+        let own = Extents::of(inputs[0]);
+        args.extents(&own)?.describe(inputs[0], args.dtype)
+    }
+
+    fn run(args: &RotateArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let (from, to) = (Extents::of(&inputs[0].desc), Extents::of(&out.desc));
+        let turn = args.turn(from.volumetric)?;
+        // The way back of a turn is its transpose.
+        let back = [0, 1, 2].map(|i| [turn[0][i], turn[1][i], turn[2][i]]);
+        let map = Map::about_centres(back, &from, &to);
+        let sampling = Sampling { interpolation: args.interp_type, fill: args.fill_value };
+        warp(&sampling, &map, &inputs[0], out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_and_its_inverse_cancel() {
+        let numbers = [1.5, 0.25, -1.0, 3.0, 0.5, -2.0, 0.125, 7.0, 0.0, 0.75, 1.0, -4.0];
+        let map = Map::new(&numbers, true).unwrap();
+        let back = map.inverse().unwrap();
+        let place = [3.0, -5.0, 11.0];
+        for (a, b) in back.apply(map.apply(place)).into_iter().zip(place) {
+            assert!((a - b).abs() < 1e-12, "{a} {b}");
+        }
+        assert_eq!(Map::new(&[1.0, 2.0, 0.0, 2.0, 4.0, 0.0], false).unwrap().inverse(), None);
+    }
+
+    #[test]
+    fn canvases_keep_the_parity_of_the_side_they_come_from() {
+        let sides = |h, w, angle| {
+            let own = Extents { volumetric: false, sides: [w, h, 1] };
+            let args = RotateArgs {
+                angle,
+                axis: None,
+                dtype: None,
+                fill_value: None,
+                interp_type: Interpolation::Linear,
+                keep_size: false,
+                size: None,
+            };
+            let made = args.extents(&own).unwrap().sides;
+            (made[1], made[0])
+        };
+        // Seen with the reference.
+        assert_eq!(sides(10, 20, 1.0), (12, 22));
+        assert_eq!(sides(10, 20, 30.0), (20, 24));
+        assert_eq!(sides(10, 20, 45.0), (22, 22));
+        assert_eq!(sides(10, 20, 90.0), (20, 10));
+        assert_eq!(sides(11, 21, 10.0), (15, 23));
+        assert_eq!(sides(11, 20, 45.0), (22, 23));
+    }
+}
