@@ -103,6 +103,7 @@ class Definition(NamedTuple):
     devices: tuple[str, ...]
     random: bool = False
     crosses: bool = False
+    makes_frames: bool = False
 
 
 def operator(
@@ -113,6 +114,7 @@ def operator(
     devices: str = "cpu gpu",
     random: bool = False,
     crosses: bool = False,
+    makes_frames: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a definition into an operator.
 
@@ -125,12 +127,19 @@ def operator(
         random: Whether it draws random numbers. Then it takes an `rng`, and its kernel gets what
             to draw from under that name.
         crosses: Whether `device` may say another place than where the input is.
+        makes_frames: Whether an argument for each frame (see `per_frame`) makes a sequence of what
+            is none. Its kernel says the same.
     """
 
     def define(function: Callable[..., Any]) -> Callable[..., Any]:
         name = f"{namespace}.{function.__name__}" if namespace else function.__name__
         said = Definition(
-            tuple(layouts.split()), kernel or name, tuple(devices.split()), random, crosses
+            tuple(layouts.split()),
+            kernel or name,
+            tuple(devices.split()),
+            random,
+            crosses,
+            makes_frames,
         )
         made = OPERATORS[name] = Operator(name, function, said)
         return made.function
@@ -220,13 +229,16 @@ class Operator:
                 values.append(item._value)
         if self._told:
             args = {**args, **self._tell(results[0], samples, batch_size, rng)}
+        promises = [result.promise(layout) for result in results]
+        if self.said.makes_frames and any(map(_is_sequence, values)):
+            promises = list(map(_in_frames, promises))
         made = invoke(
             self.number,
             values,
             data_inputs,
             tuple([derived[key] if key in derived else args[key] for key in self.kernel_arguments]),
             samples,
-            [result.promise(layout) for result in results],
+            promises,
             place,
             layout,
         )
@@ -373,6 +385,18 @@ def {self.definition.__name__}({parameters}, **unknown):
         # What `help` and editors show, which find it by this attribute.
         function.__wrapped__ = scope["signature"]  # type: ignore[attr-defined]
         return function
+
+
+def _is_sequence(value: Value) -> bool:
+    return (value.layout or "").startswith("F")
+
+
+def _in_frames(promise: Promise) -> Promise:
+    """What is promised of a frame, for a sequence of them."""
+    dtype, ndim, layout = promise
+    if layout is not None and layout.startswith("F"):
+        return promise
+    return dtype, None if ndim is None else ndim + 1, None if layout is None else f"F{layout}"
 
 
 def _argument(name: str, hint: Any, default: Any) -> Argument:

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use smallvec::SmallVec;
 
 use super::cast::{Convert, Number};
-use super::{Arg, Entry, FromArg, FromArgs, Kernel, Result, Space, args};
+use super::{Arg, Entry, Frames, FromArg, FromArgs, Kernel, Result, Space, args};
 use crate::value::{Cause, DType, Desc, Sample, Shape, extent, with_element};
 
 pub const TABLE: &[Entry] = &[
@@ -167,6 +167,7 @@ const WIDEST: usize = 1 << 12;
 
 impl Kernel for CoordTransform {
     type Args = CoordTransformArgs;
+    const FRAMES: Frames = Frames::Made;
 
     fn output(args: &CoordTransformArgs, inputs: &[&Desc]) -> Result<Desc> {
         let columns = width_of(inputs[0])?;
@@ -502,6 +503,7 @@ args! {
 
 impl Kernel for Combine {
     type Args = CombineArgs;
+    const FRAMES: Frames = Frames::Made;
     const SHAPED_BY_ARGS: bool = false;
 
     fn output(_: &CombineArgs, inputs: &[&Desc]) -> Result<Desc> {
@@ -559,6 +561,7 @@ pub struct Composed<T>(PhantomData<T>);
 
 impl<T: Describe> Kernel for Composed<T> {
     type Args = T::Args;
+    const FRAMES: Frames = Frames::Made;
 
     fn output(args: &T::Args, inputs: &[&Desc]) -> Result<Desc> {
         let axes = inputs.first().map(|desc| axes_of(desc, 0)).transpose()?;

@@ -5,6 +5,7 @@ mod cast;
 mod coordinates;
 mod elementwise;
 mod fill;
+mod frames;
 mod generic;
 mod geometry;
 mod isa;
@@ -23,6 +24,7 @@ mod shape;
 
 pub(crate) use args::args;
 pub use args::{Arg, ArgReader, FromArg, FromArgs};
+pub use frames::Frames;
 pub use kernel::{Allocate, BatchKernel, Entry, Kernel, ManyKernel, SampleKernel, Space, Work};
 pub use philox::Position;
 pub use registry::{Operator, find, intern, names, operator, register};
