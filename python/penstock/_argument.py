@@ -56,6 +56,8 @@ class Argument(NamedTuple):
             if self.per_sample and not isinstance(item, str):
                 return self._array(owner, item)
             raise _errors.wrong_argument(owner, self.name, item, self.wanted) from None
+        except ValueError as error:
+            raise _errors.told_by(owner, error, self.name) from None
 
     def _array(self, owner: str, item: Any) -> Any:
         """An array of another library: one value for all samples."""
@@ -63,6 +65,8 @@ class Argument(NamedTuple):
             return wrap(single(item))
         except TypeError:
             raise _errors.wrong_argument(owner, self.name, item, self.wanted) from None
+        except ValueError as error:
+            raise _errors.told_by(owner, error, self.name) from None
 
 
 _PLAIN = (bool, int, float, str)
@@ -80,7 +84,7 @@ def _integer(item: Any) -> int:
 
 
 def _real(item: Any) -> float:
-    if isinstance(item, str):
+    if isinstance(item, str | bytes | bytearray):
         raise TypeError
     return float(item)
 

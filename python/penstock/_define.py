@@ -267,10 +267,13 @@ class Operator:
         return len(self.inputs) - self.optional <= position < len(self.inputs)
 
     def _input(self, position: int, data: Any) -> Array:
+        name = self.inputs[position] if position < len(self.inputs) else self.variadic
         if data is None:
-            name = self.inputs[position] if position < len(self.inputs) else self.variadic
             raise _errors.missing_input(self.name, name or "")
-        made: Array = wrap(single(data))
+        try:
+            made: Array = wrap(single(data))
+        except (TypeError, ValueError) as error:
+            raise _errors.told_by(self.name, error, name) from None
         return made
 
     def _check_layout(self, value: Value) -> str | None:
@@ -299,7 +302,10 @@ class Operator:
     def _check_device(self, device: Any, place: int) -> int:
         """Where to run: where it was asked for, else on a gpu if an input is there."""
         if device is not None:
-            asked = to_device(device)
+            try:
+                asked = to_device(device)
+            except (TypeError, ValueError) as error:
+                raise _errors.told_by(self.name, error, "device") from None
             assert asked is not None
             if asked._code < 0 <= place and not self.said.crosses:
                 raise _errors.gpu_input_on_cpu(self.name)

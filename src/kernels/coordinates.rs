@@ -669,8 +669,11 @@ impl Describe for Rotation {
             }
             Some(axis) => {
                 let axis = axis.spread(3, "axis")?;
-                let length = axis.iter().map(|a| a * a).sum::<f32>().sqrt();
-                let (x, y, z) = (axis[0] / length, axis[1] / length, axis[2] / length);
+                // In double precision, for squares that are too large or too small.
+                let square = |&a: &f32| f64::from(a) * f64::from(a);
+                let length = axis.iter().map(square).sum::<f64>().sqrt();
+                let part = |i: usize| (f64::from(axis[i]) / length) as f32;
+                let (x, y, z) = (part(0), part(1), part(2));
                 let rest = 1.0 - cos;
                 let turn = [
                     [x * x * rest + cos, x * y * rest - z * sin, x * z * rest + y * sin],

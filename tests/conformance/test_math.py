@@ -117,6 +117,7 @@ SAME = [
     "ndd.math.clamp(value=1, lo=2, hi=3), ndd.math.clamp(1, lo=2, hi=3)",
     "ndd.math.clamp(ndd.tensor([1, 2, 3]), ndd.tensor([[1], [2]]), 3)",
     "ndd.math.clamp(ndd.batch([[1, 9], [2]]), 2, ndd.batch([5, 1]))",
+    "ndd.math.clamp(6, 3, ndd.tensor([80, 5, 4, 2]))",
     "w, hw = ndd.tensor([1.0], layout='W'), ndd.tensor([[1.0]], layout='HW')\n"
     "ndd.math.clamp(w, ndd.tensor([[1.0]]), hw)",
     "ndd.math.clamp(ndd.tensor([1.0], layout='W'), ndd.tensor([1.0]), ndd.tensor([[1.0]]))",

@@ -15,7 +15,8 @@ AGREE = [
     # Sequences: each frame has its own.
     'ndd.coord_transform(T(points, layout="FNX"), MT=frames(matrices))',
     'ndd.coord_transform(T(points, layout="FNX"), MT=frames(matrices[:1]))',
-    'ndd.coord_transform(T(points, layout="FNX"), M=np.float32([[1, 2], [3, 4]]), T=frames(points[:, 0].copy()))',
+    'ndd.coord_transform(T(points, layout="FNX"), M=np.float32([[1, 2], [3, 4]]),'
+    " T=frames(points[:, 0].copy()))",
     'ndd.coord_transform(T(points, layout="FNX"), T=frames([1, 2, 3]), M=frames([0.5, 1.5, 2]))',
     'ndd.coord_transform(B([points, points[:2]], layout="F**"),'
     " MT=frames(B([matrices, matrices[1:]])))",
