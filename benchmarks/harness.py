@@ -75,12 +75,15 @@ class Case:
         prepare: Sets a contender up. The results of both must be equal before anything is timed.
         rounds: Turns per contender.
         target: What we want to reach.
+        tolerance: How far floats may be apart, relative to their size and by themselves. Where
+            more than the last bits may differ, the case says so.
     """
 
     name: str
     prepare: Prepare
     rounds: int = 21
     target: Target = Target()
+    tolerance: float = 1e-5
 
 
 def _nothing(_: Pair) -> Iterable[str]:
@@ -150,7 +153,7 @@ def run(case: Case, pair: Pair, *, quick: bool) -> Outcome:
     run counts, whatever it gave.
     """
     ours, original = (case.prepare(side) for side in pair)
-    _assert_equal(case.name, ours.results, original.results)
+    _assert_equal(case, ours.results, original.results)
     for ready in (ours, original) * 2:  # threads start, memory is touched, caches fill
         ready.turn()
     outcome = _take_turns(case, ours, original, min(case.rounds, 5) if quick else case.rounds)
@@ -238,7 +241,8 @@ def _no_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _assert_equal(name: str, ours: Sequence[np.ndarray], original: Sequence[np.ndarray]) -> None:
+def _assert_equal(case: Case, ours: Sequence[np.ndarray], original: Sequence[np.ndarray]) -> None:
+    name = case.name
     if len(ours) != len(original):
         raise AssertionError(f"{name}: {len(ours)} samples, the original has {len(original)}")
     for index, (a, b) in enumerate(zip(ours, original, strict=True)):
@@ -246,6 +250,6 @@ def _assert_equal(name: str, ours: Sequence[np.ndarray], original: Sequence[np.n
             raise AssertionError(
                 f"{name}: sample {index} is {a.dtype}{a.shape}, the original's {b.dtype}{b.shape}"
             )
-        # Sums may be taken in another order.
-        if not np.allclose(a, b, *((1e-3, 1e-3) if a.dtype.kind == "f" else (0, 0))):
+        tolerance = case.tolerance if a.dtype.kind == "f" else 0
+        if not np.allclose(a, b, tolerance, tolerance):
             raise AssertionError(f"{name}: sample {index} differs from the original's")

@@ -1,6 +1,7 @@
 //! What operators do to samples. One file per family; each has its table of kernels.
 
 mod args;
+mod beta;
 mod cast;
 mod coordinates;
 mod elementwise;
