@@ -76,6 +76,8 @@ class Case:
         rounds: Turns per contender.
         target: What we want to reach.
         rounding: How far apart integers may be, where they are rounded from sums.
+        tolerance: How far floats may be apart, relative to their size and by themselves. Where
+            more than the last bits may differ, the case says so.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Case:
     rounds: int = 21
     target: Target = Target()
     rounding: int = 0
+    tolerance: float = 1e-5
 
 
 def _nothing(_: Pair) -> Iterable[str]:
@@ -249,6 +252,6 @@ def _assert_equal(case: Case, ours: Sequence[np.ndarray], original: Sequence[np.
             raise AssertionError(
                 f"{name}: sample {index} is {a.dtype}{a.shape}, the original's {b.dtype}{b.shape}"
             )
-        # Sums may be taken in another order.
-        if not np.allclose(a, b, *((1e-3, 1e-3) if a.dtype.kind == "f" else (0, case.rounding))):
+        tolerance = case.tolerance if a.dtype.kind == "f" else 0
+        if not np.allclose(a, b, tolerance, tolerance or case.rounding):
             raise AssertionError(f"{name}: sample {index} differs from the original's")

@@ -42,6 +42,10 @@ BOTH: dict[str, Operator] = {
     "normalize, per channel": lambda ndd, x: ndd.normalize(x, axes=[0, 1]),
     "coord_transform": lambda ndd, x: ndd.coord_transform(x, M=[1, 2, 3, 4, 5, 6, 7, 8, 9]),
 }
+TINY: dict[str, Operator] = {
+    # To twice the size, as it is about for the others.
+    "pad": lambda ndd, x: ndd.pad(x, axis_names="HW", align=[8, 8]),
+}
 UINT8: dict[str, Operator] = {
     "cast": lambda ndd, x: ndd.cast(x, dtype=ndd.float32),
     "&": lambda ndd, x: x & 15,
@@ -54,6 +58,10 @@ FLOAT32: dict[str, Operator] = {
 RANDOM: dict[str, Callable[[Library], Any]] = {
     "random.uniform": lambda ndd: ndd.random.uniform(batch_size=64, shape=[375, 500, 3]),
     "random.normal": lambda ndd: ndd.random.normal(batch_size=64, shape=[375, 500, 3]),
+    "random.beta": lambda ndd: ndd.random.beta(
+        alpha=2.0, beta=5.0, batch_size=64, shape=[375, 500, 3]
+    ),
+    "random.beta, flat": lambda ndd: ndd.random.beta(batch_size=64, shape=[375, 500, 3]),
     "random.coin_flip": lambda ndd: ndd.random.coin_flip(batch_size=64, shape=[375, 500, 3]),
     "random.uniform, scalars": lambda ndd: ndd.random.uniform(batch_size=64),
     "batch_permutation": lambda ndd: ndd.batch_permutation(batch_size=64),
@@ -65,7 +73,7 @@ def cases() -> Iterator[Case]:
         yield Case(f"operators/uint8/{name}", row(operator, images("uint8"), calls=2), 7)
     for name, operator in (BOTH | FLOAT32).items():
         yield Case(f"operators/float32/{name}", row(operator, images("float32"), calls=2), 7)
-    for name, operator in (BOTH | UINT8).items():
+    for name, operator in (BOTH | UINT8 | TINY).items():
         yield Case(f"operators/tiny/{name}", row(operator, batch_of(64), calls=50), 7)
     for name, draw in RANDOM.items():
         yield Case(f"operators/random/{name}", drawn(draw), 7)

@@ -14,6 +14,7 @@ from penstock._array import Array, wrap
 from penstock._convert import single
 from penstock._dtype import DType
 from penstock._dtype import dtype as to_dtype
+from penstock._invoke import settle
 
 Ints = NewType("Ints", tuple[int, ...])
 """Integers: one, or a list of them."""
@@ -56,6 +57,8 @@ class Argument(NamedTuple):
             if self.per_sample and not isinstance(item, str):
                 return self._array(owner, item)
             raise _errors.wrong_argument(owner, self.name, item, self.wanted) from None
+        except ValueError as error:
+            raise _errors.told_by(owner, error, self.name) from None
 
     def _array(self, owner: str, item: Any) -> Any:
         """An array of another library: one value for all samples."""
@@ -63,6 +66,8 @@ class Argument(NamedTuple):
             return wrap(single(item))
         except TypeError:
             raise _errors.wrong_argument(owner, self.name, item, self.wanted) from None
+        except ValueError as error:
+            raise _errors.told_by(owner, error, self.name) from None
 
 
 _PLAIN = (bool, int, float, str)
@@ -80,7 +85,7 @@ def _integer(item: Any) -> int:
 
 
 def _real(item: Any) -> float:
-    if isinstance(item, str):
+    if isinstance(item, str | bytes | bytearray):
         raise TypeError
     return float(item)
 
@@ -142,3 +147,23 @@ CONVERSIONS: dict[Any, tuple[Callable[[Any], Any], str]] = {
     Matrix: (_real, "a number or a matrix"),
 }
 """How an argument of each kind is converted, and what it is called in errors."""
+
+
+def entries(numbers: tuple[float, ...] | Array) -> int:
+    """How many numbers an argument has for a sample. Waits for one that is still in the making."""
+    if isinstance(numbers, tuple):
+        return len(numbers)
+    value = numbers._value
+    settle(value)
+    return math.prod(value.shape(0)) if len(value) else 1
+
+
+def same_for_all(operator: str, name: str, numbers: tuple[int, ...] | Array) -> tuple[int, ...]:
+    """The integers of an argument that may come as an array but can't differ between samples."""
+    if isinstance(numbers, tuple):
+        return numbers
+    samples = list(numbers) if numbers._value.batch else [numbers]  # type: ignore[call-overload]
+    found = {tuple(np.rint(np.asarray(sample)).astype(int).flat) for sample in samples}
+    if len(found) != 1:
+        raise _errors.bad_argument(operator, name, "must be the same for all samples")
+    return tuple(map(int, found.pop()))

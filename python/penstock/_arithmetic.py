@@ -38,7 +38,7 @@ class Operation:
 
     def unary(self, data: Any) -> Any:
         """The result for one operand."""
-        value = _operand(data)
+        value = _operand(data, self.name)
         found = self.types[value.dtype]
         if found is None:
             raise self._refuse((value,))
@@ -50,7 +50,7 @@ class Operation:
 
     def binary(self, left: Any, right: Any) -> Any:
         """The result for two operands, broadcast against each other."""
-        a, b = values = (_operand(left), _operand(right))
+        a, b = values = (_operand(left, self.name), _operand(right, self.name))
         device = a.device
         if b.device != device:
             device = self._place((left, right), values)
@@ -73,7 +73,7 @@ class Operation:
     def ternary(self, first: Any, second: Any, third: Any) -> Any:
         """The result for three operands, broadcast against each other."""
         given = (first, second, third)
-        values = tuple(map(_operand, given))
+        values = tuple([_operand(data, self.name) for data in given])
         samples = None
         for value in values:
             if value.batch:
@@ -140,14 +140,17 @@ def _is_number(data: Any) -> bool:
     return type(data) in (bool, int, float)
 
 
-def _operand(data: Any) -> Value:
+def _operand(data: Any, owner: str) -> Value:
     if isinstance(data, Array):
         return data._value
     if _is_number(data):
         if isinstance(data, int) and not -(2**31) <= data < 2**31:
             raise _errors.integer_overflow(data, signed=True)
         return _core.scalar(data)
-    return single(data)
+    try:
+        return single(data)
+    except (TypeError, ValueError) as error:
+        raise _errors.told_by(owner, error) from None
 
 
 _ADD = Operation("+", "add", NUMBERS)

@@ -103,6 +103,7 @@ class Definition(NamedTuple):
     devices: tuple[str, ...]
     random: bool = False
     crosses: bool = False
+    makes_frames: bool = False
 
 
 def operator(
@@ -113,6 +114,7 @@ def operator(
     devices: str = "cpu gpu",
     random: bool = False,
     crosses: bool = False,
+    makes_frames: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a definition into an operator.
 
@@ -125,12 +127,19 @@ def operator(
         random: Whether it draws random numbers. Then it takes an `rng`, and its kernel gets what
             to draw from under that name.
         crosses: Whether `device` may say another place than where the input is.
+        makes_frames: Whether an argument for each frame (see `per_frame`) makes a sequence of what
+            is none. Its kernel says the same.
     """
 
     def define(function: Callable[..., Any]) -> Callable[..., Any]:
         name = f"{namespace}.{function.__name__}" if namespace else function.__name__
         said = Definition(
-            tuple(layouts.split()), kernel or name, tuple(devices.split()), random, crosses
+            tuple(layouts.split()),
+            kernel or name,
+            tuple(devices.split()),
+            random,
+            crosses,
+            makes_frames,
         )
         made = OPERATORS[name] = Operator(name, function, said)
         return made.function
@@ -220,13 +229,16 @@ class Operator:
                 values.append(item._value)
         if self._told:
             args = {**args, **self._tell(results[0], samples, batch_size, rng)}
+        promises = [result.promise(layout) for result in results]
+        if self.said.makes_frames and any(map(_is_sequence, values)):
+            promises = list(map(_in_frames, promises))
         made = invoke(
             self.number,
             values,
             data_inputs,
             tuple([derived[key] if key in derived else args[key] for key in self.kernel_arguments]),
             samples,
-            [result.promise(layout) for result in results],
+            promises,
             place,
             layout,
         )
@@ -255,10 +267,13 @@ class Operator:
         return len(self.inputs) - self.optional <= position < len(self.inputs)
 
     def _input(self, position: int, data: Any) -> Array:
+        name = self.inputs[position] if position < len(self.inputs) else self.variadic
         if data is None:
-            name = self.inputs[position] if position < len(self.inputs) else self.variadic
             raise _errors.missing_input(self.name, name or "")
-        made: Array = wrap(single(data))
+        try:
+            made: Array = wrap(single(data))
+        except (TypeError, ValueError) as error:
+            raise _errors.told_by(self.name, error, name) from None
         return made
 
     def _check_layout(self, value: Value) -> str | None:
@@ -287,7 +302,10 @@ class Operator:
     def _check_device(self, device: Any, place: int) -> int:
         """Where to run: where it was asked for, else on a gpu if an input is there."""
         if device is not None:
-            asked = to_device(device)
+            try:
+                asked = to_device(device)
+            except (TypeError, ValueError) as error:
+                raise _errors.told_by(self.name, error, "device") from None
             assert asked is not None
             if asked._code < 0 <= place and not self.said.crosses:
                 raise _errors.gpu_input_on_cpu(self.name)
@@ -373,6 +391,18 @@ def {self.definition.__name__}({parameters}, **unknown):
         # What `help` and editors show, which find it by this attribute.
         function.__wrapped__ = scope["signature"]  # type: ignore[attr-defined]
         return function
+
+
+def _is_sequence(value: Value) -> bool:
+    return (value.layout or "").startswith("F")
+
+
+def _in_frames(promise: Promise) -> Promise:
+    """What is promised of a frame, for a sequence of them."""
+    dtype, ndim, layout = promise
+    if layout is not None and layout.startswith("F"):
+        return promise
+    return dtype, None if ndim is None else ndim + 1, None if layout is None else f"F{layout}"
 
 
 def _argument(name: str, hint: Any, default: Any) -> Argument:

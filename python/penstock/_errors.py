@@ -77,6 +77,14 @@ def argument_overflow(operator: str, name: str, value: object, wanted: str) -> E
     return kind(f"{operator}: `{name}` must be {wanted} of up to 64 bits, got {describe(value)}.")
 
 
+def told_by(operator: str, error: Exception, name: str | None = None) -> Exception:
+    """What was said of data or of an argument, by the operator that was called with it."""
+    if type(error) not in (TypeError, ValueError):
+        return error
+    which = "" if name is None else f"`{name}`: "
+    return type(error)(f"{operator}: {which}{error}")
+
+
 def bad_argument(operator: str, name: str, problem: str) -> ArgumentError:
     """An argument whose value can't be used."""
     return ArgumentError(f"{operator}: `{name}` {problem}.")

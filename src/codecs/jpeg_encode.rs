@@ -94,7 +94,7 @@ pub fn encode(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codecs::jpeg;
+    use crate::codecs::jpeg::Jpeg;
 
     #[test]
     fn what_is_written_can_be_read() {
@@ -103,7 +103,7 @@ mod tests {
             let rgb: Vec<u8> = (0..3 * height * width).map(|i| (i * i % 251) as u8).collect();
             for quality in [1, 50, 100] {
                 encode(&rgb, [height, width], quality, &mut file).unwrap();
-                let header = jpeg::header(&file).unwrap();
+                let header = Jpeg::open(&file).unwrap().header;
                 assert_eq!((header.height, header.width), (height, width));
             }
         }

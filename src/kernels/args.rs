@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 
-use super::Result;
 use super::philox::{Position, Stream};
+use super::{Result, frames};
 use crate::value::{Cause, DType, Layout, Sample, with_element};
 
 /// One argument as the call gave it.
@@ -21,18 +21,25 @@ pub enum Arg {
     Draw(Position),
 }
 
-/// The arguments of one sample.
+/// The arguments of one sample, or of one of its frames.
+#[derive(Clone)]
 pub struct ArgReader<'a> {
-    args: &'a [Arg],
+    pub(super) args: &'a [Arg],
     /// All inputs of the node for this sample, those behind [`Arg::Input`] among them.
-    inputs: &'a [Sample],
+    pub(super) inputs: &'a [Sample],
     /// The sample's number.
     sample: usize,
+    /// Arguments that have a value for each frame are read for this one.
+    frame: Option<usize>,
 }
 
 impl<'a> ArgReader<'a> {
     pub fn new(args: &'a [Arg], inputs: &'a [Sample], sample: usize) -> ArgReader<'a> {
-        ArgReader { args, inputs, sample }
+        ArgReader { args, inputs, sample, frame: None }
+    }
+
+    pub fn of_frame(&self, frame: usize) -> ArgReader<'a> {
+        ArgReader { frame: Some(frame), ..self.clone() }
     }
 
     /// The arguments behind the first `count`.
@@ -56,12 +63,21 @@ impl<'a> ArgReader<'a> {
                 .inputs
                 .get(*index)
                 .ok_or_else(|| "has no value".to_string())
-                .and_then(|sample| sample.compact().map_err(|cause| format!("{cause:?}")))
+                .and_then(|sample| self.own(sample).map_err(|cause| format!("{cause:?}")))
                 .and_then(|sample| T::from_sample(&sample)),
             Arg::Draw(position) => T::from_draw(position.stream(self.sample)),
             constant => T::from_constant(constant),
         };
         made.map_err(|problem| Cause::Argument { name, problem })
+    }
+
+    /// What of an argument's value is meant, in row-major order.
+    fn own(&self, sample: &Sample) -> Result<Sample> {
+        match (self.frame, frames::count(&sample.desc)) {
+            (Some(_), Some(1)) => sample.row(0)?.compact(),
+            (Some(frame), Some(_)) => sample.row(frame)?.compact(),
+            _ => sample.compact(),
+        }
     }
 }
 

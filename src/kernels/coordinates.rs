@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use smallvec::SmallVec;
 
 use super::cast::{Convert, Number};
-use super::{Arg, Entry, FromArg, FromArgs, Kernel, Result, Space, args};
+use super::{Arg, Entry, Frames, FromArg, FromArgs, Kernel, Result, Space, args};
 use crate::value::{Cause, DType, Desc, Sample, Shape, extent, with_element};
 
 pub const TABLE: &[Entry] = &[
@@ -167,6 +167,7 @@ const WIDEST: usize = 1 << 12;
 
 impl Kernel for CoordTransform {
     type Args = CoordTransformArgs;
+    const FRAMES: Frames = Frames::Made;
 
     fn output(args: &CoordTransformArgs, inputs: &[&Desc]) -> Result<Desc> {
         let columns = width_of(inputs[0])?;
@@ -502,6 +503,7 @@ args! {
 
 impl Kernel for Combine {
     type Args = CombineArgs;
+    const FRAMES: Frames = Frames::Made;
     const SHAPED_BY_ARGS: bool = false;
 
     fn output(_: &CombineArgs, inputs: &[&Desc]) -> Result<Desc> {
@@ -559,6 +561,7 @@ pub struct Composed<T>(PhantomData<T>);
 
 impl<T: Describe> Kernel for Composed<T> {
     type Args = T::Args;
+    const FRAMES: Frames = Frames::Made;
 
     fn output(args: &T::Args, inputs: &[&Desc]) -> Result<Desc> {
         let axes = inputs.first().map(|desc| axes_of(desc, 0)).transpose()?;
@@ -666,8 +669,11 @@ impl Describe for Rotation {
             }
             Some(axis) => {
                 let axis = axis.spread(3, "axis")?;
-                let length = axis.iter().map(|a| a * a).sum::<f32>().sqrt();
-                let (x, y, z) = (axis[0] / length, axis[1] / length, axis[2] / length);
+                // In double precision, for squares that are too large or too small.
+                let square = |&a: &f32| f64::from(a) * f64::from(a);
+                let length = axis.iter().map(square).sum::<f64>().sqrt();
+                let part = |i: usize| (f64::from(axis[i]) / length) as f32;
+                let (x, y, z) = (part(0), part(1), part(2));
                 let rest = 1.0 - cos;
                 let turn = [
                     [x * x * rest + cos, x * y * rest - z * sin, x * z * rest + y * sin],

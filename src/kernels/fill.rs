@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::cast::{Convert, Number};
-use super::{Entry, Kernel, Result, Space, args};
+use super::{Entry, Frames, Kernel, Result, Space, args};
 use crate::value::{
     Buffer, Cause, DType, Desc, Sample, Shape, Strides, contiguous_strides, copy_strided, extent,
     with_element,
@@ -90,6 +90,7 @@ args! {
 
 impl Kernel for Full {
     type Args = FullArgs;
+    const FRAMES: Frames = Frames::Whole;
 
     fn output(args: &FullArgs, inputs: &[&Desc]) -> Result<Desc> {
         Ok(Desc::new(inputs[0].dtype, &shape(args.shape.as_deref(), args.rank)?))
@@ -105,6 +106,7 @@ struct FullLike;
 
 impl Kernel for FullLike {
     type Args = ();
+    const FRAMES: Frames = Frames::Whole;
 
     fn output(_: &(), inputs: &[&Desc]) -> Result<Desc> {
         Ok(inputs[0].clone())

@@ -9,7 +9,8 @@ use smallvec::{SmallVec, smallvec};
 use super::Result;
 use super::alike::{Alike, Lie};
 use super::args::{Arg, ArgReader, FromArgs};
-use crate::value::{Buffer, Desc, Element, Sample, fits};
+use super::frames::{self, Frames, Sequence};
+use crate::value::{Buffer, Desc, Element, Layout, Sample, fits};
 
 /// One operator on one sample. Pure: no Python, no globals, no threads of its own.
 pub trait Kernel: Send + Sync + 'static {
@@ -23,10 +24,17 @@ pub trait Kernel: Send + Sync + 'static {
     const EVENS_OUT: bool = false;
     /// On samples stacked along a new first axis, `run` makes the stack of the results.
     const STACKS: bool = false;
+    /// What a frame axis of its arguments means.
+    const FRAMES: Frames = Frames::Arguments;
     /// What `run` will write. The engine allocates from it, so it must be exact.
     fn output(args: &Self::Args, inputs: &[&Desc]) -> Result<Desc>;
     /// Writes all of `out`. Inputs are contiguous.
     fn run(args: &Self::Args, inputs: &[Sample], out: &mut Space) -> Result<()>;
+    /// What all frames of a sequence become, if by their own arguments they would become these
+    /// (at least one). `run` then gets a space of that.
+    fn fit(frames: &[Desc]) -> Result<Desc> {
+        frames::alike(frames)
+    }
 }
 
 /// A kernel with several outputs.
@@ -35,6 +43,7 @@ pub trait ManyKernel: Send + Sync + 'static {
     const CHEAP: bool = true;
     const SHAPED_BY_ARGS: bool = true;
     const EVENS_OUT: bool = false;
+    const FRAMES: Frames = Frames::Arguments;
     fn outputs(args: &Self::Args, inputs: &[&Desc]) -> Result<SmallVec<[Desc; 2]>>;
     fn run(args: &Self::Args, inputs: &[Sample], outs: &mut [Space]) -> Result<()>;
 }
@@ -80,6 +89,14 @@ impl Space {
             let start = self.buffer.as_ptr().add(self.offset);
             std::slice::from_raw_parts_mut(start.cast(), self.desc.elements())
         }
+    }
+
+    /// One of the equal parts that the first axis counts, which then is not this space's any more.
+    pub fn part(&mut self, index: usize, layout: Layout) -> Space {
+        let desc = Desc { layout, ..Desc::new(self.desc.dtype, &self.desc.shape[1..]) };
+        assert!(index < self.desc.shape[0]);
+        let offset = self.offset + index * desc.bytes();
+        Space::new(desc, self.buffer.clone(), offset)
     }
 
     /// The finished result.
@@ -251,15 +268,24 @@ impl<K: Kernel> SampleKernel for One<K> {
         inputs: &[Sample],
         allocate: &Allocate<'_>,
     ) -> Result<SmallVec<[Sample; 1]>> {
-        let args = K::Args::from_args(args)?;
         let inputs = compact(inputs)?;
+        if let Some(sequence) = Sequence::of(K::FRAMES, K::Args::NAMES, args, &inputs)? {
+            let outputs = sequence.outputs(single::<K>, K::fit)?;
+            return sequence.run(outputs, allocate, |args, inputs, outs: &mut [Space]| {
+                K::run(args, inputs, &mut outs[0])
+            });
+        }
+        let args = K::Args::from_args(args)?;
         let mut out = allocate(0, K::output(&args, &descs(&inputs))?)?;
         K::run(&args, &inputs, &mut out)?;
         Ok(smallvec![out.into_sample()?])
     }
 
     fn run_alike(&self, alike: &mut Alike<'_>) -> Option<Sample> {
-        let mut args = K::Args::from_args(&alike.reader(0)).ok()?;
+        let reader = alike.reader(0);
+        let framed = Sequence::of(K::FRAMES, K::Args::NAMES, &reader, alike.data()).ok()?;
+        framed.is_none().then_some(())?;
+        let mut args = K::Args::from_args(&reader).ok()?;
         let desc = K::output(&args, &descs(alike.data())).ok()?;
         let mut out = (alike.allocate)(0, desc.clone()).ok()?;
         let bytes = desc.bytes();
@@ -298,6 +324,9 @@ impl<K: Kernel> SampleKernel for One<K> {
     }
 
     fn result_bytes(&self, args: &ArgReader<'_>, inputs: &[Sample]) -> usize {
+        if let Ok(Some(sequence)) = Sequence::of(K::FRAMES, K::Args::NAMES, args, inputs) {
+            return bytes(&sequence.outputs(single::<K>, K::fit));
+        }
         let output = K::Args::from_args(args).and_then(|args| K::output(&args, &descs(inputs)));
         output.map_or(0, |desc| desc.bytes())
     }
@@ -314,8 +343,11 @@ impl<K: ManyKernel> SampleKernel for Many<K> {
         inputs: &[Sample],
         allocate: &Allocate<'_>,
     ) -> Result<SmallVec<[Sample; 1]>> {
-        let args = K::Args::from_args(args)?;
         let inputs = compact(inputs)?;
+        if let Some(sequence) = Sequence::of(K::FRAMES, K::Args::NAMES, args, &inputs)? {
+            return sequence.run(sequence.outputs(K::outputs, frames::alike)?, allocate, K::run);
+        }
+        let args = K::Args::from_args(args)?;
         let outputs = K::outputs(&args, &descs(&inputs))?;
         let spaces = outputs.into_iter().enumerate().map(|(index, desc)| allocate(index, desc));
         let mut outs: SmallVec<[Space; 2]> = spaces.collect::<Result<_>>()?;
@@ -332,13 +364,24 @@ impl<K: ManyKernel> SampleKernel for Many<K> {
     }
 
     fn result_bytes(&self, args: &ArgReader<'_>, inputs: &[Sample]) -> usize {
-        let outputs = K::Args::from_args(args).and_then(|args| K::outputs(&args, &descs(inputs)));
-        outputs.map_or(0, |descs| descs.iter().map(Desc::bytes).sum())
+        if let Ok(Some(sequence)) = Sequence::of(K::FRAMES, K::Args::NAMES, args, inputs) {
+            return bytes(&sequence.outputs(K::outputs, frames::alike));
+        }
+        let args = K::Args::from_args(args);
+        bytes(&args.and_then(|args| K::outputs(&args, &descs(inputs))))
     }
 
     fn evens_out(&self) -> bool {
         K::EVENS_OUT
     }
+}
+
+fn single<K: Kernel>(args: &K::Args, inputs: &[&Desc]) -> Result<SmallVec<[Desc; 2]>> {
+    Ok(smallvec![K::output(args, inputs)?])
+}
+
+fn bytes(outputs: &Result<SmallVec<[Desc; 2]>>) -> usize {
+    outputs.as_ref().map_or(0, |descs| descs.iter().map(Desc::bytes).sum())
 }
 
 /// Inputs that others own may be strided; kernels need not know.

@@ -1,7 +1,7 @@
 //! From numbers that name something to values: tables, and classes as vectors.
 
 use super::cast::Convert;
-use super::{Entry, Kernel, Result, Space, args};
+use super::{Entry, Frames, Kernel, Result, Space, args};
 use crate::value::{Cause, DType, Desc, Element, Sample, Shape, extent, with_element};
 
 pub const TABLE: &[Entry] =
@@ -86,6 +86,7 @@ args! {
 
 impl Kernel for OneHot {
     type Args = OneHotArgs;
+    const FRAMES: Frames = Frames::Whole;
     const SHAPED_BY_ARGS: bool = false;
 
     fn output(args: &OneHotArgs, inputs: &[&Desc]) -> Result<Desc> {

@@ -2,6 +2,7 @@
 
 mod alike;
 mod args;
+mod beta;
 mod blur;
 mod cast;
 mod color;
@@ -12,6 +13,7 @@ mod decode;
 mod elementwise;
 mod fill;
 mod floats;
+mod frames;
 mod generic;
 mod geometry;
 mod isa;
@@ -35,6 +37,7 @@ mod warp;
 pub use alike::{Alike, Lie};
 pub(crate) use args::args;
 pub use args::{Arg, ArgReader, FromArg, FromArgs};
+pub use frames::Frames;
 pub use kernel::{Allocate, BatchKernel, Entry, Kernel, ManyKernel, SampleKernel, Space, Work};
 pub use philox::Position;
 pub use registry::{Operator, find, intern, names, operator, register};

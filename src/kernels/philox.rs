@@ -4,18 +4,20 @@
 //! Nothing here has a state that work changes. A call is numbered when it is made; its words
 //! depend on that number, on the sample and on the element, so that threads don't matter.
 
+use super::portable::of_word;
+
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 /// Added to the key after each round: the golden ratio, and the square root of three less one.
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
 
 /// Blocks that are worked out side by side, for the compiler to make vectors of.
-const LANES: usize = 8;
+pub const LANES: usize = 8;
 /// Words of a group of blocks.
 pub const GROUP: usize = 4 * LANES;
 
 /// `N` counters at once; `words[i][lane]` is word `i` of a block.
-#[inline]
+#[inline(always)]
 fn rounds<const N: usize>(mut key: [u32; 2], mut words: [[u32; N]; 4]) -> [[u32; N]; 4] {
     for _ in 0..ROUNDS {
         let [a, b, c, d] = words;
@@ -102,7 +104,7 @@ impl Stream {
 
     /// The words of a group of blocks: word `i` of block `lane` is at `LANES * i + lane`. When
     /// only `wanted` lanes are asked for, the others are left out.
-    #[inline]
+    #[inline(always)]
     pub fn group(&self, index: u64, wanted: usize) -> [u32; GROUP] {
         let first = index.wrapping_mul(LANES as u64);
         let mut words = [0; GROUP];
@@ -133,6 +135,19 @@ impl Stream {
     pub fn source(&self, element: usize) -> Source<'_> {
         Source { stream: self, element: element as u64, used: 0 }
     }
+
+    /// One of the blocks of several such elements, word by word.
+    #[inline(always)]
+    pub fn attempt(&self, attempt: u64, elements: &[u64; LANES]) -> [[u32; LANES]; 4] {
+        let mut counters = [[0; LANES]; 4];
+        for lane in 0..LANES {
+            let counter = self.counter(numbered(attempt, elements[lane]));
+            for (row, word) in counters.iter_mut().zip(counter) {
+                row[lane] = word;
+            }
+        }
+        rounds(self.key, counters)
+    }
 }
 
 /// The blocks of one element, one after another.
@@ -143,18 +158,23 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// No sample has 2^48 elements, so that those of different elements never meet.
     pub fn next(&mut self) -> [u32; 4] {
         self.used += 1;
-        self.stream.block((self.used - 1) << 48 | self.element)
+        self.stream.block(numbered(self.used - 1, self.element))
     }
 }
 
+/// Which block is the one of this number of an element. No sample has 2^48 elements, so that those
+/// of different elements never meet.
+fn numbered(number: u64, element: u64) -> u64 {
+    number << 48 | element
+}
+
 /// A number in [0, 1), with all the bits a float of 64 has room for.
-#[inline]
+#[inline(always)]
 pub fn fraction(low: u32, high: u32) -> f64 {
     const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
-    ((u64::from(high) << 32 | u64::from(low)) >> 11) as f64 * UNIT
+    (of_word(high) * (1_u32 << 21) as f64 + of_word(low >> 11)) * UNIT
 }
 
 /// A number in [0, 1) with the bits of one word.

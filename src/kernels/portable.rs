@@ -3,27 +3,40 @@
 
 use std::f64::consts::{FRAC_PI_2, LN_2, LOG2_E, SQRT_2};
 
-/// The natural logarithm of a positive number; -inf for zero and below.
-#[inline]
-pub fn ln(x: f64) -> f64 {
-    if x < f64::MIN_POSITIVE {
-        // 2^54 brings the smallest numbers into the range of the others.
-        let lifted = x * (1_u64 << 54) as f64;
-        return if lifted > 0.0 { ln(lifted) - 54.0 * LN_2 } else { f64::NEG_INFINITY };
-    }
-    ln_of_normal(x)
+// Loops over these become vectors: none has a branch or a conversion that vectors lack, and all are
+// inlined, to be compiled for the instruction set of their caller.
+
+/// Added to a number that is not too large, it makes that a whole one: the lowest bits hold it.
+const ROUNDING: f64 = (3_u64 << 51) as f64;
+
+/// The same as `f64::from`.
+#[inline(always)]
+pub fn of_word(word: u32) -> f64 {
+    /// The bits of 2^52, whose last bit counts ones.
+    const ONES: u64 = 0x4330_0000_0000_0000;
+    f64::from_bits(ONES | u64::from(word)) - f64::from_bits(ONES)
 }
 
-/// The same for numbers that are neither zero nor below the normal ones; without branches, so that
-/// loops over it become vectors.
-#[inline]
+/// The natural logarithm of a positive number; -inf for zero and below.
+#[inline(always)]
+pub fn ln(x: f64) -> f64 {
+    // 2^54 brings the smallest numbers into the range of the others.
+    const LIFT: f64 = (1_u64 << 54) as f64;
+    let small = x < f64::MIN_POSITIVE;
+    let made = ln_of_normal(if small { x * LIFT } else { x });
+    let made = made - if small { 54.0 * LN_2 } else { 0.0 };
+    if x > 0.0 { made } else { f64::NEG_INFINITY }
+}
+
+/// The natural logarithm of a positive number that is not below the normal ones.
+#[inline(always)]
 pub fn ln_of_normal(x: f64) -> f64 {
     let bits = x.to_bits();
     let mantissa = f64::from_bits(bits & 0x000f_ffff_ffff_ffff | 0x3ff0_0000_0000_0000);
     // The mantissa between sqrt(1/2) and sqrt(2), where the series is short.
     let large = mantissa > SQRT_2;
     let mantissa = if large { 0.5 * mantissa } else { mantissa };
-    let exponent = f64::from((bits >> 52) as i32 - 1023 + i32::from(large));
+    let exponent = of_word((bits >> 52) as u32) - if large { 1022.0 } else { 1023.0 };
     // ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 + ...), every other term at a time: the processor
     // works on both sums at once.
     let s = (mantissa - 1.0) / (mantissa + 1.0);
@@ -48,19 +61,16 @@ const INVERSE_FACTORIALS: [f64; 14] = {
 };
 
 /// e to the power of `x`: zero far below, infinite far above.
-#[inline]
+#[inline(always)]
 pub fn exp(x: f64) -> f64 {
-    if x > 709.7 {
-        return f64::INFINITY;
-    }
-    if x < -708.0 {
-        return 0.0;
-    }
     /// ln 2 in two parts, of which the first has zeros at its end: its multiples are exact.
     const LN_2_HIGH: f64 = f64::from_bits(LN_2.to_bits() & !0xffff_ffff);
     const LN_2_LOW: f64 = 4.749_325_039_031_672_6e-7;
-    let power = (x * LOG2_E + 0.5).floor();
-    let rest = (x - power * LN_2_HIGH) - power * LN_2_LOW;
+    let inside = if x > -708.0 { x } else { -708.0 };
+    let inside = if inside < 709.7 { inside } else { 709.7 };
+    let shifted = inside * LOG2_E + ROUNDING;
+    let power = shifted - ROUNDING;
+    let rest = (inside - power * LN_2_HIGH) - power * LN_2_LOW;
     let square = rest * rest;
     let (mut even, mut odd) = (INVERSE_FACTORIALS[12], INVERSE_FACTORIALS[13]);
     for n in [10, 8, 6, 4, 2, 0] {
@@ -68,15 +78,18 @@ pub fn exp(x: f64) -> f64 {
         odd = odd * square + INVERSE_FACTORIALS[n + 1];
     }
     let sum = even + rest * odd;
-    sum * f64::from_bits(((power as i64 + 1023) as u64) << 52)
+    let made = sum * f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52);
+    let made = if x > 709.7 { f64::INFINITY } else { made };
+    if x < -708.0 { 0.0 } else { made }
 }
 
 /// Sine and cosine of a part of a full turn, `0 <= turn < 1`.
-#[inline]
+#[inline(always)]
 pub fn sin_cos_of_turn(turn: f64) -> (f64, f64) {
     // The nearest quarter, and what is left of the angle: at most an eighth of a turn.
-    let quarters = (4.0 * turn + 0.5) as i32;
-    let angle = (4.0 * turn - f64::from(quarters)) * FRAC_PI_2;
+    let shifted = 4.0 * turn + ROUNDING;
+    let quarters = shifted.to_bits();
+    let angle = (4.0 * turn - (shifted - ROUNDING)) * FRAC_PI_2;
     let square = angle * angle;
     let mut sine = 1.0;
     for n in [14.0, 12.0, 10.0, 8.0, 6.0, 4.0, 2.0] {
@@ -87,8 +100,12 @@ pub fn sin_cos_of_turn(turn: f64) -> (f64, f64) {
     for n in [15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0, 1.0] {
         cosine = 1.0 - cosine * square * (1.0 / (n * (n + 1.0)));
     }
-    let (sine, cosine) = if quarters & 1 == 1 { (cosine, -sine) } else { (sine, cosine) };
-    if quarters & 2 == 2 { (-sine, -cosine) } else { (sine, cosine) }
+    let swapped = quarters & 1 == 1;
+    let (a, b) = if swapped { (cosine, sine) } else { (sine, cosine) };
+    // Bit 1 of the quarter says where the sine is negative, that of the next where the cosine is.
+    let sign = |quarters: u64| (quarters & 2) << 62;
+    let flipped = |x: f64, sign: u64| f64::from_bits(x.to_bits() ^ sign);
+    (flipped(a, sign(quarters)), flipped(b, sign(quarters.wrapping_add(1))))
 }
 
 #[cfg(test)]
@@ -105,13 +122,21 @@ mod tests {
             for part in [1.0, 1.1, SQRT_2 - 1e-9, SQRT_2, SQRT_2 + 1e-9, 1.999_999_9] {
                 let x = part * 2_f64.powi(power / 2) * 2_f64.powi(power - power / 2);
                 assert!(close(ln(x), x.ln()), "{x:e}: {:e}, {:e}", ln(x), x.ln());
+                assert!(x < f64::MIN_POSITIVE || ln_of_normal(x) == ln(x));
             }
         }
         assert_eq!(ln(1.0), 0.0);
-        assert_eq!(ln(0.0), f64::NEG_INFINITY);
+        assert_eq!((ln(0.0), ln(-1.0)), (f64::NEG_INFINITY, f64::NEG_INFINITY));
         // Near one the logarithm is small, and must be right relative to that.
         let x = 1.0 + 3.0 * f64::EPSILON;
-        assert!((ln(x) / (x - 1.0) - 1.0).abs() < 1e-14);
+        assert!((ln_of_normal(x) / (x - 1.0) - 1.0).abs() < 1e-14);
+    }
+
+    #[test]
+    fn words_are_converted_exactly() {
+        for word in [0, 1, 2, 1 << 31, u32::MAX - 1, u32::MAX] {
+            assert_eq!(of_word(word), f64::from(word));
+        }
     }
 
     #[test]

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use half::{bf16, f16};
 use smallvec::SmallVec;
 
+use super::beta::BetaShape;
 use super::cast::Convert;
-use super::philox::{GROUP, Source, Stream, below, fraction, short_fraction};
-use super::portable::{exp, ln, ln_of_normal, sin_cos_of_turn};
+use super::isa::Isa;
+use super::philox::{GROUP, LANES, Stream, below, fraction, short_fraction};
+use super::portable::{ln_of_normal, sin_cos_of_turn};
 use super::{Arg, BatchKernel, Entry, FromArg, Kernel, Result, Space, Work, args};
 use crate::value::{Bool, Cause, DType, Desc, Layout, Sample, Shape, extent, with_element};
 
@@ -206,27 +208,54 @@ impl Kernel for Normal {
     }
 }
 
+/// Numbers made at a time, which still are in the cache when they are converted.
+const CHUNK: usize = 512;
+
 /// Makes `count` numbers of the standard normal distribution, handed out a few at a time with the
 /// position of the first.
 #[inline]
-pub fn normals(stream: &Stream, count: usize, mut take: impl FnMut(usize, &[f64])) {
-    const PAIRS: usize = GROUP / 4;
-    for start in (0..count).step_by(2 * PAIRS) {
-        let wanted = (count - start).min(2 * PAIRS);
-        let words = stream.group((start / (2 * PAIRS)) as u64, wanted);
-        let mut normals = [0.0; 2 * PAIRS];
-        for lane in 0..PAIRS.min(wanted) {
-            let word = |i| words[PAIRS * i + lane];
-            let (a, b) = two_normals([word(0), word(1), word(2), word(3)]);
-            normals[lane] = a;
-            normals[PAIRS + lane] = b;
+pub fn normals(rng: &Stream, count: usize, mut take: impl FnMut(usize, &[f64])) {
+    let mut made = [0.0; CHUNK];
+    for start in (0..count).step_by(CHUNK) {
+        let made = &mut made[..CHUNK.min(count - start)];
+        normals_for(Isa::best(), rng, (start / (2 * LANES)) as u64, made);
+        take(start, made);
+    }
+}
+
+/// Numbers of the standard normal distribution, made of these groups of words.
+fn normals_for(isa: Isa, rng: &Stream, group: u64, out: &mut [f64]) {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => {
+            #[target_feature(enable = "avx2")]
+            unsafe fn run(rng: &Stream, group: u64, out: &mut [f64]) {
+                normals_of(rng, group, out);
+            }
+            // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+            unsafe { run(rng, group, out) }
         }
-        take(start, &normals[..wanted]);
+        _ => normals_of(rng, group, out),
+    }
+}
+
+#[inline(always)]
+fn normals_of(rng: &Stream, group: u64, out: &mut [f64]) {
+    for (index, out) in out.chunks_mut(2 * LANES).enumerate() {
+        let words = rng.group(group + index as u64, out.len());
+        let (mut first, mut second) = ([0.0; LANES], [0.0; LANES]);
+        for lane in 0..LANES {
+            let word = |i| words[LANES * i + lane];
+            (first[lane], second[lane]) = two_normals([word(0), word(1), word(2), word(3)]);
+        }
+        let (head, tail) = out.split_at_mut(LANES.min(out.len()));
+        head.copy_from_slice(&first[..head.len()]);
+        tail.copy_from_slice(&second[..tail.len()]);
     }
 }
 
 /// Two independent numbers of the standard normal distribution (Box and Muller).
-#[inline]
+#[inline(always)]
 fn two_normals([a, b, c, d]: [u32; 4]) -> (f64, f64) {
     // The radius is drawn from (0, 1], which has a logarithm.
     let radius = (-2.0 * ln_of_normal(1.0 - fraction(a, b))).sqrt();
@@ -400,107 +429,16 @@ impl Kernel for Beta {
         }
         let shape = BetaShape::new(args.alpha, args.beta);
         with_element!(args.dtype, |T| {
-            for (element, out) in out.elements::<T>().iter_mut().enumerate() {
-                *out = shape.draw(args.rng.source(element)).convert();
+            for (index, out) in out.elements::<T>().chunks_mut(CHUNK).enumerate() {
+                let made = &mut [0.0; CHUNK][..out.len()];
+                shape.fill(Isa::best(), &args.rng, (index * CHUNK) as u64, made);
+                for (o, &x) in out.iter_mut().zip(&*made) {
+                    *o = x.convert();
+                }
             }
         });
         Ok(())
     }
-}
-
-/// Beta variates by rejection from the log-logistic distribution (Cheng, "Generating beta variates
-/// with nonintegral shape parameters", 1978): his algorithms BB, when both parameters are above
-/// one, and BC.
-struct BetaShape {
-    least: f64,
-    most: f64,
-    /// Whether `least` is the first parameter.
-    ordered: bool,
-    kind: BetaKind,
-}
-
-enum BetaKind {
-    Above { lambda: f64, gamma: f64 },
-    Below { k1: f64, k2: f64 },
-}
-
-impl BetaShape {
-    /// Each attempt succeeds with a chance of a quarter at the very least.
-    const ATTEMPTS: usize = 1000;
-    const LN_4: f64 = 2.0 * std::f64::consts::LN_2;
-
-    fn new(alpha: f64, beta: f64) -> BetaShape {
-        let (least, most) = (alpha.min(beta), alpha.max(beta));
-        let kind = if least > 1.0 {
-            let sum = least + most;
-            let lambda = ((sum - 2.0) / (2.0 * least * most - sum)).sqrt();
-            BetaKind::Above { lambda, gamma: least + 1.0 / lambda }
-        } else {
-            let delta = 1.0 + most - least;
-            BetaKind::Below {
-                // Cheng's constants: 1/72, 1/24 and 7/9.
-                k1: delta * (1.0 / 72.0 + least / 24.0) / (most / least - 7.0 / 9.0),
-                k2: 0.25 + (0.5 + 0.25 / delta) * least,
-            }
-        };
-        BetaShape { least, most, ordered: alpha <= beta, kind }
-    }
-
-    fn draw(&self, mut source: Source<'_>) -> f64 {
-        let (mut ours, mut theirs) = (1.0, 1.0);
-        for _ in 0..Self::ATTEMPTS {
-            let [a, b, c, d] = source.next();
-            // Neither is zero or one, so that all logarithms exist.
-            let (u, other) = (inner_fraction(a, b), inner_fraction(c, d));
-            let (accepted, least, most) = match self.kind {
-                BetaKind::Above { lambda, gamma } => self.above(u, other, lambda, gamma),
-                BetaKind::Below { k1, k2 } => self.below(u, other, k1, k2),
-            };
-            (ours, theirs) = if self.ordered { (least, most) } else { (most, least) };
-            if accepted {
-                break;
-            }
-        }
-        ours / (ours + theirs)
-    }
-
-    /// Whether the attempt is good, and the shares of the smaller and the larger parameter.
-    #[inline]
-    fn above(&self, u: f64, other: f64, lambda: f64, gamma: f64) -> (bool, f64, f64) {
-        let v = lambda * ln_of_normal(u / (1.0 - u));
-        let w = self.least * exp(v).min(f64::MAX);
-        let z = u * u * other;
-        let r = gamma * v - Self::LN_4;
-        let s = self.least + r - w;
-        let sum = self.least + self.most;
-        // 1 + ln 5: a bound that saves most of the logarithms.
-        let accepted = s + 2.609_437_912_434_1 >= 5.0 * z || {
-            let t = ln(z);
-            s >= t || r + sum * ln(sum / (self.most + w)) >= t
-        };
-        (accepted, w, self.most)
-    }
-
-    #[inline]
-    fn below(&self, u: f64, other: f64, k1: f64, k2: f64) -> (bool, f64, f64) {
-        let y = u * other;
-        let z = u * y;
-        if u < 0.5 && 0.25 * other + z - y >= k1 || u >= 0.5 && z >= k2 {
-            return (false, 1.0, 1.0);
-        }
-        let v = ln_of_normal(u / (1.0 - u)) / self.least;
-        let w = self.most * exp(v).min(f64::MAX / self.most.max(1.0));
-        let sum = self.least + self.most;
-        let accepted =
-            u >= 0.5 && z <= 0.25 || sum * (ln(sum / (self.least + w)) + v) - Self::LN_4 >= ln(z);
-        (accepted, self.least, w)
-    }
-}
-
-/// A number in (0, 1), ends excluded.
-fn inner_fraction(low: u32, high: u32) -> f64 {
-    const HALF_UNIT: f64 = 0.5 / (1_u64 << 52) as f64;
-    (fraction(low, high) * (1.0 - f64::EPSILON)) + HALF_UNIT
 }
 
 /// Which sample goes where: one number for each sample of a batch.
@@ -525,7 +463,7 @@ impl BatchKernel for BatchPermutation {
             .ok_or_else(|| argument("batch_size", "must be a number of samples"))?;
         let stream = position.stream(0);
         let draw = |index: usize, bound: usize| {
-            let [low, high, ..] = stream.block(index as u64);
+            let [low, high, ..] = stream.source(index).next();
             below(low, high, bound as u64) as usize
         };
         let mut out = allocate(Desc::new(DType::I32, &[count]))?;
@@ -554,6 +492,7 @@ impl BatchKernel for BatchPermutation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::philox::Position;
 
     #[test]
     fn ranges_end_before_their_end() {
@@ -577,8 +516,17 @@ mod tests {
     }
 
     #[test]
-    fn inner_fractions_are_inside() {
-        assert!(inner_fraction(0, 0) > 0.0);
-        assert!(inner_fraction(u32::MAX, u32::MAX) < 1.0);
+    fn every_instruction_set_draws_the_same() {
+        let stream = Position { seed: 3, sequence: 1, offset: 4, phase: 1 }.stream(2);
+        for len in [1, 7, 8, 9, 16, 17, 511, 512] {
+            let draw = |isa| {
+                let mut made = vec![0.0; len];
+                normals_for(isa, &stream, 5, &mut made);
+                made.iter().map(|x: &f64| x.to_bits()).collect::<Vec<_>>()
+            };
+            for isa in Isa::available() {
+                assert!(draw(isa) == draw(Isa::Scalar), "{isa:?}, {len} numbers");
+            }
+        }
     }
 }

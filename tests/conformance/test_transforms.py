@@ -29,6 +29,7 @@ CALLS = [
     "rotation(angle=30, center=[1, 2])", "rotation(angle=30, center=1)",
     "rotation(angle=30, axis=[1, 0, 0])", "rotation(angle=30, axis=[1, 2, 3])",
     "rotation(angle=30, axis=[1, 2, 3], center=[1, 2, 3])", "rotation(angle=30, axis=[0, 0, 0])",
+    "rotation(angle=30, axis=[1e-30, 0, 0])",
     "rotation(angle=30, axis=1)", "rotation(angle=ndd.batch([30, 60]))",
     "rotation(angle=ndd.batch([30.0, 60]), center=ndd.batch([[1.0, 2], [3, 4]]))",
     "rotation(angle=ndd.batch([30.0, 60]), axis=ndd.batch([[1.0, 2, 3], [3, 4, 5]]))",

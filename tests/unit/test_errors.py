@@ -123,6 +123,11 @@ AT_CALL = {
         OverflowError,
         f"flip: `vertical` must be an integer.*{2**70}",
     ),
+    "told_by": (
+        lambda: ndd.flip("picture"),
+        TypeError,
+        "flip: `input`: Can't make a tensor of 'picture'",
+    ),
     "bad_argument": (
         lambda: ndd.transpose([1], perm=[1]),
         _errors.ArgumentError,

@@ -7,7 +7,7 @@ from penstock._define import Data, Like, PerSample, operator
 from penstock._dtype import DType, float32
 
 
-@operator()
+@operator(makes_frames=True)
 def coord_transform(
     input: Data,
     *,

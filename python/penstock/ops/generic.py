@@ -8,10 +8,10 @@ import warnings
 from penstock import _errors
 from penstock._argument import REQUIRED, Floats, Ints
 from penstock._array import Array
+from penstock._axes import axis_from_front, with_letter
 from penstock._define import Data, Like, PerSample, Result, operator
 from penstock._dtype import DType, float32, uint8
 from penstock._invoke import settle
-from penstock.ops._axes import axis_from_front, with_letter
 
 _NONE = Ints(())
 _NO_NUMBERS = Floats(())

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from penstock import _errors
-from penstock._argument import KEEP, REQUIRED, Floats, Ints
+from penstock._argument import KEEP, REQUIRED, Floats, Ints, entries, same_for_all
 from penstock._array import Array
-from penstock._define import Data, Like, PerSample, operator
-from penstock._dtype import DType
-from penstock.ops._axes import (
+from penstock._axes import (
     axes_from_front,
     axis_from_front,
     axis_of_letter,
-    entries,
     fitting,
-    same_for_all,
     with_letter,
 )
+from penstock._define import Data, Like, PerSample, operator
+from penstock._dtype import DType
 
 
 @operator()

@@ -18,7 +18,7 @@ def _transform() -> Result:
     return Result(float32, 2, "**")
 
 
-@operator(namespace="transforms", devices="cpu")
+@operator(namespace="transforms", devices="cpu", makes_frames=True)
 def combine(input_0: Data, input_1: Data, *inputs: Data, reverse_order: bool = False) -> Result:
     """Combine transforms into one that applies them all.
 
@@ -36,7 +36,7 @@ def combine(input_0: Data, input_1: Data, *inputs: Data, reverse_order: bool = F
     return _transform()
 
 
-@operator(namespace="transforms", devices="cpu")
+@operator(namespace="transforms", devices="cpu", makes_frames=True)
 def crop(
     input: Data = None,
     *,
@@ -67,7 +67,7 @@ def crop(
     return _transform()
 
 
-@operator(namespace="transforms", devices="cpu")
+@operator(namespace="transforms", devices="cpu", makes_frames=True)
 def rotation(
     input: Data = None,
     *,
@@ -94,7 +94,7 @@ def rotation(
     return _transform()
 
 
-@operator(namespace="transforms", devices="cpu")
+@operator(namespace="transforms", devices="cpu", makes_frames=True)
 def scale(
     input: Data = None,
     *,
@@ -119,7 +119,7 @@ def scale(
     return _transform()
 
 
-@operator(namespace="transforms", devices="cpu")
+@operator(namespace="transforms", devices="cpu", makes_frames=True)
 def shear(
     input: Data = None,
     *,
@@ -145,7 +145,7 @@ def shear(
     return _transform()
 
 
-@operator(namespace="transforms", devices="cpu")
+@operator(namespace="transforms", devices="cpu", makes_frames=True)
 def translation(
     input: Data = None, *, offset: PerSample[Floats] = REQUIRED, reverse_order: bool = False
 ) -> Result:

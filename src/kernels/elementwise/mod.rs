@@ -149,6 +149,12 @@ fn map<C: Copy, R>([a]: [&[C]; 1], out: &mut [R], op: impl Fn(C) -> R) -> bool {
 #[inline(always)]
 fn map2<C: Copy, R>([a, b]: [&[C]; 2], out: &mut [R], op: impl Fn(C, C) -> R) -> bool {
     match (a, b) {
+        // The third operand may be longer.
+        (&[a], &[b]) => {
+            for o in out {
+                *o = op(a, b);
+            }
+        }
         (a, &[b]) => {
             for (o, &a) in out.iter_mut().zip(a) {
                 *o = op(a, b);
