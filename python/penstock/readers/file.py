@@ -124,7 +124,7 @@ class File(Reader):
         except OverflowError:
             raise self._wrong("labels", "must be numbers of 32 bits") from None
         except TypeError:
-            odd = next(name for name in names if not isinstance(name, str | os.PathLike))
+            odd = next((x for x in names if not isinstance(x, str | os.PathLike)), names)
             raise _errors.wrong_argument(self._what, "files", odd, "a list of names") from None
 
     def _listed(self, path: str) -> _core.Files:
@@ -153,7 +153,7 @@ class File(Reader):
             files = _core.Files.listed(root, patterns, self._dir_filters, self._ignore_case)
         except OSError as error:
             raise self._wrong(
-                "file_root", f"can't be listed: {error.strerror}: {error.filename}"
+                "file_root", f"can't be listed: {os.strerror(error.errno or 0)}: {error.filename}"
             ) from error
         if not len(files):
             dirs = "" if self._dir_filters is None else f" that match {self._dir_filters}"
