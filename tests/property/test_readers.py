@@ -1,5 +1,8 @@
 """Laws of readers: nothing is lost, nothing comes twice, a restored reader goes on as if it had
-never stopped."""
+never stopped.
+"""
+
+import itertools
 
 import numpy as np
 import pytest
@@ -31,6 +34,10 @@ def numbers(outputs):
     return [int(np.asarray(label)[0]) for label in outputs[1]]
 
 
+def flat(rows):
+    return list(itertools.chain.from_iterable(rows))
+
+
 def take(reader, batch_size, steps):
     """So many batches, across the ends of epochs."""
     given, iterator = [], iter(())
@@ -57,7 +64,7 @@ def walk(reader, batch_size, epochs):
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("shuffle", SHUFFLES, ids=str)
-@pytest.mark.parametrize("shards, stick", [(1, False), (3, False), (3, True)])
+@pytest.mark.parametrize(("shards", "stick"), [(1, False), (3, False), (3, True)])
 def test_a_reader_restored_at_any_step_goes_on_as_if_it_had_not_stopped(
     policy, shuffle, shards, stick
 ):
@@ -71,7 +78,7 @@ def test_a_reader_restored_at_any_step_goes_on_as_if_it_had_not_stopped(
             rest = [numbers(outputs) for outputs in restored.next_epoch(batch_size=3)]
             end = next(end for end in ends if end > at)
             assert rest == flat[at:end], f"the rest of the epoch, from step {at}"
-            for first, last in zip(ends, ends[1:], strict=False):
+            for first, last in itertools.pairwise(ends):
                 if first >= end:
                     rest = [numbers(outputs) for outputs in restored.next_epoch(batch_size=3)]
                     assert rest == flat[first:last], f"an epoch after step {at}"
@@ -86,7 +93,7 @@ def test_the_state_of_another_shard_will_do(policy, shuffle, stick):
     walks = [walk(make(12, shard_id=shard, **arguments), 3, 3) for shard in range(3)]
     for step in range(len(walks[0][0]) - 1):
         for shard in range(3):
-            states, epochs = walks[shard]
+            _states, epochs = walks[shard]
             foreign = make(12, walks[0][0][step], shard_id=shard, **arguments)
             flat = [batch for epoch in epochs for batch in epoch]
             assert take(foreign, 3, len(flat) - step) == flat[step:]
@@ -102,9 +109,9 @@ def test_cut_streams_divide_what_was_left():
     left = []
     for shard in range(3):
         reader = make(10, states[0], num_shards=3, shard_id=shard, last_batch="partial")
-        left.append(sum((numbers(o) for o in reader.next_epoch(batch_size=2)), []))
-        assert len(sum((numbers(o) for o in reader.next_epoch(batch_size=2)), [])) in (3, 4)
-    assert sorted(sum(left, [])) == [3, 4, 8, 9]
+        left.append(flat(numbers(o) for o in reader.next_epoch(batch_size=2)))
+        assert len(flat(numbers(o) for o in reader.next_epoch(batch_size=2))) in (3, 4)
+    assert sorted(flat(left)) == [3, 4, 8, 9]
 
 
 CUTS = st.lists(
@@ -121,7 +128,7 @@ def give(readers, batch_size, epochs, steps, by_calls):
     if by_calls:
         for reader in readers:
             given += [numbers(reader(batch_size=batch_size)) for _ in range(epochs * 3 + steps)]
-        return sum(given, [])
+        return flat(given)
     for _ in range(epochs):
         for reader in readers:
             given += [numbers(outputs) for outputs in reader.next_epoch(batch_size=batch_size)]
@@ -130,7 +137,7 @@ def give(readers, batch_size, epochs, steps, by_calls):
     steps = min(steps, *(max(0, len(iterator) - 1) for iterator in iterators))
     for iterator in iterators:
         given += [numbers(next(iterator)) for _ in range(steps)]
-    return sum(given, [])
+    return flat(given)
 
 
 @given(
@@ -175,12 +182,12 @@ def test_the_rest_of_an_epoch_is_divided_among_other_shards(policy, shuffle):
     arguments = {"last_batch": policy, **shuffle}
     for before, after, steps in [(2, 3, 1), (3, 1, 1), (1, 4, 2), (4, 2, 1)]:
         readers = [make(20, num_shards=before, shard_id=s, **arguments) for s in range(before)]
-        given = sum((sum(take(reader, 2, steps), []) for reader in readers), [])
+        given = flat(flat(take(reader, 2, steps)) for reader in readers)
         state = readers[0].get_state()
         rest = []
         for shard in range(after):
             reader = make(20, state, num_shards=after, shard_id=shard, **arguments)
-            rest += sum((numbers(o) for o in reader.next_epoch(batch_size=1)), [])
+            rest += flat(numbers(o) for o in reader.next_epoch(batch_size=1))
         assert set(given) | set(rest) == set(range(20))
         if policy != "pad":
             assert len(given) + len(rest) == 20
@@ -191,7 +198,7 @@ def test_shards_cover_the_data_set(size, shards):
     parts = [bounds(shard, size, shards) for shard in range(shards)]
     assert parts[0][0] == 0
     assert parts[-1][1] == size
-    assert all(a[1] == b[0] for a, b in zip(parts, parts[1:], strict=False))
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(parts))
     assert max(b - a for a, b in parts) - min(b - a for a, b in parts) <= 1
 
 

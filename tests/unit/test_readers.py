@@ -1,6 +1,7 @@
 """Readers: the contract that they share, asked of `readers.File`."""
 
 import inspect
+import itertools
 import os
 import threading
 import time
@@ -30,6 +31,10 @@ def labels(outputs):
 
 def epoch(reader, batch_size=2):
     return [labels(outputs) for outputs in reader.next_epoch(batch_size=batch_size)]
+
+
+def flat(rows):
+    return list(itertools.chain.from_iterable(rows))
 
 
 # What is given
@@ -82,7 +87,7 @@ def test_every_argument_is_documented():
 
 
 @pytest.mark.parametrize(
-    "policy, expected",
+    ("policy", "expected"),
     [
         ("wrap", [[[0, 1], [2, 3], [4, 0]], [[1, 2], [3, 4], [0, 1]]]),
         ("pad", [[[0, 1], [2, 3], [4, 4]]] * 2),
@@ -162,7 +167,7 @@ def test_reset_starts_over_in_any_mode(files):
     reader.reset()
     assert len(list(reader.next_epoch())) == 5
     reader.reset()
-    assert labels(reader(batch_size=5)) == sum(first, [])[:5]
+    assert labels(reader(batch_size=5)) == flat(first)[:5]
 
 
 def test_calls_have_no_end(files):
@@ -216,19 +221,19 @@ def test_every_mode_reads_the_same(files, mode):
 def test_the_order_follows_from_the_seed(files, how):
     def run(**more):
         reader = File(files=files, seed=7, **how, **more)
-        return [sum(epoch(reader, 1), []) for _ in range(4)]
+        return [flat(epoch(reader, 1)) for _ in range(4)]
 
     orders = run()
     assert orders == run(prefetch_queue_depth=5)
     assert all(sorted(order) == list(range(13)) for order in orders)
     assert len({tuple(order) for order in orders}) == 4
     reader = File(files=files, seed=8, **how)
-    assert sum(epoch(reader, 1), []) != orders[0]
+    assert flat(epoch(reader, 1)) != orders[0]
 
 
 def test_a_reader_without_a_seed_takes_one_of_the_default_rng(files):
     def run():
-        return sum(epoch(File(files=files, random_shuffle=True)), [])
+        return flat(epoch(File(files=files, random_shuffle=True)))
 
     ndd.random.set_seed(3)
     first, second = run(), run()
@@ -244,7 +249,7 @@ def test_shards_share_the_data_set_whatever_their_seeds_are(files, how):
         for shard in range(3)
     ]
     for _ in range(4):
-        assert sorted(sum((sum(epoch(reader), []) for reader in readers), [])) == list(range(13))
+        assert sorted(flat(flat(epoch(reader)) for reader in readers)) == list(range(13))
 
 
 def test_ways_to_shuffle_exclude_each_other(files):
@@ -301,11 +306,11 @@ def test_what_is_no_state_is_refused(files):
 
 def test_a_changed_data_set_is_noticed(files):
     state = File(files=files[:5]).get_state()
-    with pytest.raises(ValueError, match="has changed.*had 5 samples, and has 6 now"):
+    with pytest.raises(ValueError, match=r"has changed.*had 5 samples, and has 6 now"):
         File(files=files[:6]).set_state(state)
-    with pytest.raises(ValueError, match="has changed.*other names"):
+    with pytest.raises(ValueError, match=r"has changed.*other names"):
         File(files=files[1:6]).set_state(state)
-    with pytest.raises(ValueError, match="has changed.*labels"):
+    with pytest.raises(ValueError, match=r"has changed.*labels"):
         File(files=files[:5], labels=[1] * 5).set_state(state)
 
 
@@ -422,7 +427,7 @@ def test_too_many_bad_samples_are_an_error(files):
     files[1].unlink()
     assert epoch(reader) == [[0], [2, 3], [4, 5]]
     files[4].unlink()
-    with pytest.raises(RuntimeError, match="2 samples of this epoch.*`max_errors` allows"):
+    with pytest.raises(RuntimeError, match=r"2 samples of this epoch.*`max_errors` allows"):
         epoch(reader)
     with pytest.raises(ValueError, match="'raise', 'skip', 'substitute', got 'ignore'"):
         File(files=files, on_error="ignore")

@@ -16,9 +16,7 @@ from penstock._sites import here
 
 
 @operator(namespace="io.file", kernel="read_file", devices="cpu")
-def read(
-    filepaths: Data, *, dont_use_mmap: bool = False, use_o_direct: bool = False
-) -> Result:
+def read(filepaths: Data, *, dont_use_mmap: bool = False, use_o_direct: bool = False) -> Result:
     """Read whole files.
 
     Args:
@@ -27,9 +25,9 @@ def read(
         use_o_direct: Without effect: files are read through the system's cache.
 
     Example:
-        >>> name = np.frombuffer(b"/dev/null/..", np.uint8)
-        >>> io.file.read(name[:0]).ndim
-        1
+        >>> name = tensor(list(b"/proc/version"), dtype=uint8)
+        >>> bytes(io.file.read(name).torch().tolist()[:5])
+        b'Linux'
     """
     return Result(uint8, 1)
 

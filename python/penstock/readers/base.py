@@ -167,6 +167,26 @@ class Reader:
         tensor_init_bytes: Without effect: memory is taken as it is needed.
     """
 
+    _way: str | None
+    """How it is used, which the first use decides: by "epochs" or "calls"."""
+    _batched: bool
+    _batch_size: int | None
+    _order: Order | None
+    _place: Place
+    _first_turn: int
+    """Where the reader began, or went on after a cut; what follows is counted from there."""
+    _given: int
+    _epoch: int
+    _begun: bool
+    _step: int
+    _left: int
+    _resumed: bool
+    _warned: bool
+    _restored: Snapshot | None
+    """A state that waits for the first use, which says the batch size."""
+    _ahead: deque[_Ahead]
+    _errors: list[SampleError]
+
     def __init__(
         self,
         max_batch_size: SupportsIndex | None = None,
@@ -470,24 +490,13 @@ class Reader:
     # State
 
     def _start_over(self) -> None:
-        # How it is used, which the first use decides: by "epochs" or "calls", for batches or not.
-        self._way: str | None = None
-        self._batched = False
-        self._batch_size: int | None = None
-        self._order: Order | None = None
-        self._place = Place(0, 0)
-        # Since the reader began, or went on after a cut: the turn, what was given, the epoch.
-        self._first_turn = 0
-        self._given = 0
-        self._epoch = 0
-        self._begun = False
-        self._step = 0
-        self._left = 0
-        self._resumed = False
-        self._warned = False
-        self._restored: Snapshot | None = None
-        self._ahead: deque[_Ahead] = deque()
-        self._errors: list[SampleError] = []
+        self._way, self._batched, self._batch_size = None, False, None
+        self._order, self._place, self._first_turn = None, Place(0, 0), 0
+        self._given = self._epoch = self._step = self._left = 0
+        self._begun = self._resumed = self._warned = False
+        self._restored = None
+        self._ahead = deque()
+        self._errors = []
 
     def _snapshot(self) -> Snapshot:
         if self._restored is not None:

@@ -36,12 +36,15 @@ class FileSource:
         return len(self._files)
 
     def fingerprint(self) -> int:
+        """A number that changes with the names, the labels and their order."""
         return self._files.fingerprint()
 
     def name(self, number: int) -> str:
+        """The name of a file, relative to the root."""
         return self._files.name(number)
 
     def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
+        """The bytes of files, when they have been read, and their labels."""
         files = self._files
         data = files.read(self._what, numbers, batch, here(), io_pool())
         return data, files.labels(numbers, batch)
@@ -68,7 +71,7 @@ class File(Reader):
         labels: A label for each of `files`; by default its number.
     """
 
-    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])  # type: ignore[operator]
+    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
 
     def __init__(
         self,

@@ -261,7 +261,9 @@ class Order:
             parts = []
             for reader, stop in enumerate(self._stops):
                 numbers = as_array(self._before._numbers(turn, reader))
-                given = stop.offset if turn == stop.turn else 0 if turn > stop.turn else len(numbers)
+                given = (
+                    stop.offset if turn == stop.turn else 0 if turn > stop.turn else len(numbers)
+                )
                 parts.append(numbers[given:])
             found = self._rests[turn] = np.concatenate(parts)
         return found
