@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from penstock._tensor import tensor as tensor
     from penstock.ops.coordinates import coord_flip as coord_flip
     from penstock.ops.coordinates import coord_transform as coord_transform
-    from penstock.ops.files import imread as imread
     from penstock.ops.fill import full as full
     from penstock.ops.fill import full_like as full_like
     from penstock.ops.fill import ones as ones
@@ -77,6 +76,7 @@ if TYPE_CHECKING:
     from penstock.ops.generic import one_hot as one_hot
     from penstock.ops.generic import permute_batch as permute_batch
     from penstock.ops.geometry import flip as flip
+    from penstock.ops.imread import imread as imread
     from penstock.ops.normalize import normalize as normalize
     from penstock.ops.random import batch_permutation as batch_permutation
     from penstock.ops.regions import pad as pad
@@ -104,7 +104,7 @@ _LAZY = {
         "_batch": ("Batch", "as_batch", "batch"),
         "_tensor": ("Tensor", "as_tensor", "tensor"),
         "ops.coordinates": ("coord_flip", "coord_transform"),
-        "ops.files": ("imread",),
+        "ops.imread": ("imread",),
         "ops.fill": ("full", "full_like", "ones", "ones_like", "zeros", "zeros_like"),
         "ops.generic": (
             "cast",

@@ -470,7 +470,7 @@ def test_threads_share_an_epoch(files):
 def test_imread_reads_what_decoders_get(files, monkeypatch):
     """Decoding has tests of its own."""
     fake = types.SimpleNamespace(image=lambda data, **more: (data, more))
-    monkeypatch.setattr("penstock.ops.files._decoders", lambda: fake)
+    monkeypatch.setattr("penstock.ops.imread._decoders", lambda: fake)
     name = str(files[1])
     row = np.frombuffer(name.encode(), np.uint8)
     for one in (name, files[1], name.encode(), row):
