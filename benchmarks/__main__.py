@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import penstock
-from benchmarks import calls, color, large, operators, report, resize, start_up, warp
+from benchmarks import calls, color, large, operators, reading, report, resize, start_up, warp
 from benchmarks.harness import Contender, Pair, run
 
 FAMILIES = (
@@ -19,6 +19,7 @@ FAMILIES = (
     color.FAMILY,
     large.FAMILY,
     operators.FAMILY,
+    reading.FAMILY,
     resize.FAMILY,
     start_up.FAMILY,
     warp.FAMILY,

@@ -53,8 +53,10 @@ from penstock._threads import set_num_threads as set_num_threads
 if TYPE_CHECKING:
     from penstock import decoders as decoders
     from penstock import experimental as experimental
+    from penstock import io as io
     from penstock import noise as noise
     from penstock import random as random
+    from penstock import readers as readers
     from penstock._batch import Batch as Batch
     from penstock._batch import as_batch as as_batch
     from penstock._batch import batch as batch
@@ -73,10 +75,10 @@ if TYPE_CHECKING:
     from penstock.ops.color import saturation as saturation
     from penstock.ops.coordinates import coord_flip as coord_flip
     from penstock.ops.coordinates import coord_transform as coord_transform
-    from penstock.ops.decoders import peek_image_shape as peek_image_shape
     from penstock.ops.crop import crop as crop
     from penstock.ops.crop import crop_mirror_normalize as crop_mirror_normalize
     from penstock.ops.crop import random_crop_generator as random_crop_generator
+    from penstock.ops.decoders import peek_image_shape as peek_image_shape
     from penstock.ops.fill import full as full
     from penstock.ops.fill import full_like as full_like
     from penstock.ops.fill import ones as ones
@@ -94,6 +96,7 @@ if TYPE_CHECKING:
     from penstock.ops.generic import one_hot as one_hot
     from penstock.ops.generic import permute_batch as permute_batch
     from penstock.ops.geometry import flip as flip
+    from penstock.ops.imread import imread as imread
     from penstock.ops.normalize import normalize as normalize
     from penstock.ops.patches import erase as erase
     from penstock.ops.patches import grid_mask as grid_mask
@@ -121,7 +124,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Modules of operators, such as `penstock.math`, which load on first use.
-_NAMESPACES = ("decoders", "experimental", "math", "noise", "random", "reductions", "transforms")
+_NAMESPACES = (
+    "decoders",
+    "experimental",
+    "io",
+    "math",
+    "noise",
+    "random",
+    "readers",
+    "reductions",
+    "transforms",
+)
 
 # Names that load on first use, by the module that has them.
 _LAZY = {
@@ -144,6 +157,7 @@ _LAZY = {
         "ops.coordinates": ("coord_flip", "coord_transform"),
         "ops.decoders": ("peek_image_shape",),
         "ops.crop": ("crop", "crop_mirror_normalize", "random_crop_generator"),
+        "ops.imread": ("imread",),
         "ops.fill": ("full", "full_like", "ones", "ones_like", "zeros", "zeros_like"),
         "ops.filters": ("filter", "gaussian_blur", "laplacian"),
         "ops.generic": (

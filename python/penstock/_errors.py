@@ -26,6 +26,10 @@ class DecodeError(RuntimeError):
     """Bytes that can't be decoded. The other samples of the batch can be read all the same."""
 
 
+class FileError(OSError, RuntimeError):
+    """A file can't be read: OSError in Python, RuntimeError in the reference."""
+
+
 class InternalError(RuntimeError):
     """A defect of penstock itself. Please report it, with the message."""
 
@@ -319,6 +323,16 @@ def _ragged(
     )
 
 
+def _file(fault: _core.Fault, problem: str) -> Exception:
+    return FileError(
+        _located(
+            fault,
+            f"the file can't be read: {problem}",
+            hint=None if fault.source is None else "the reader's `on_error` can leave it out.",
+        )
+    )
+
+
 def _memory(fault: _core.Fault, size: int) -> Exception:
     return MemoryError(_located(fault, f"no memory for a result of {size} bytes"))
 
@@ -361,6 +375,7 @@ _KINDS: dict[str, Any] = {
     "undecodable": _undecodable,
     "index": _index,
     "ragged": _ragged,
+    "file": _file,
     "memory": _memory,
     "forked": _forked,
     "stopped": _stopped,

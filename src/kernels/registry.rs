@@ -33,6 +33,7 @@ const TABLES: &[&[Entry]] = &[
     sequence::TABLE,
     shape::TABLE,
     warp::TABLE,
+    crate::readers::TABLE,
 ];
 
 /// A kernel under the name that users know.

@@ -222,6 +222,11 @@ FROM_THE_ENGINE = {
         _errors.DecodeError,
         "starts with 74 65(.|\n)*hint",
     ),
+    "file": (
+        lambda: ndd.io.file.read(np.frombuffer(b"/nope", np.uint8)).evaluate(),
+        OSError,
+        r"io\.file\.read: .*/nope: there is no such file",
+    ),
     "memory": (
         # 2**48 bytes are more than a process can address.
         lambda: (
