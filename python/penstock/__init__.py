@@ -52,7 +52,9 @@ from penstock._threads import set_num_threads as set_num_threads
 
 if TYPE_CHECKING:
     from penstock import checkpoint as checkpoint
+    from penstock import io as io
     from penstock import random as random
+    from penstock import readers as readers
     from penstock._batch import Batch as Batch
     from penstock._batch import as_batch as as_batch
     from penstock._batch import batch as batch
@@ -95,7 +97,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 # Modules of operators, such as `penstock.math`, which load on first use.
-_NAMESPACES = ("checkpoint", "math", "random", "reductions", "transforms")
+_NAMESPACES = ("checkpoint", "io", "math", "random", "readers", "reductions", "transforms")
 
 # Names that load on first use, by the module that has them.
 _LAZY = {

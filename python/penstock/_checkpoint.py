@@ -117,9 +117,6 @@ class Checkpoint:
                 f"Checkpoint: {key!r} is a {_kind(there)}; it can't be replaced by a {_kind(op)}. "
                 "Give the new object another name, or start over with clear()."
             )
-        enable = getattr(op, "_enable_checkpointing", None)
-        if callable(enable):
-            enable()
         entry = self._entries.get(key)
         if entry is not None and entry.pending:
             _check_type(key, entry, op)
@@ -242,10 +239,8 @@ class Checkpoint:
         files = [path for _, path in pattern.find() if not os.path.isdir(path)]
         if not files:
             raise FileNotFoundError(
-                f"There is no checkpoint named {pattern.text!r}, with a number for `{{seq}}`, in "
-                f"{os.getcwd()!r}."
-                if not os.path.isabs(pattern.text)
-                else f"There is no checkpoint named {pattern.text!r}, with a number for `{{seq}}`."
+                f"There is no checkpoint {pattern.text!r}, with a number for `{{seq}}`, in the "
+                f"folder {os.path.abspath(pattern.folder)!r}."
             )
         newest = files[-1]
         with open(newest, "rb") as file:

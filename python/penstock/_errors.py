@@ -22,6 +22,10 @@ class ArgumentError(ValueError, RuntimeError):
     """An argument or an input is of no use: RuntimeError in the reference, ValueError in Python."""
 
 
+class FileError(OSError, RuntimeError):
+    """A file can't be read: OSError in Python, RuntimeError in the reference."""
+
+
 class InternalError(RuntimeError):
     """A defect of penstock itself. Please report it, with the message."""
 
@@ -294,6 +298,16 @@ def _ragged(
     )
 
 
+def _file(fault: _core.Fault, problem: str) -> Exception:
+    return FileError(
+        _located(
+            fault,
+            f"the file can't be read: {problem}",
+            hint=None if fault.source is None else "the reader's `on_error` can leave it out.",
+        )
+    )
+
+
 def _memory(fault: _core.Fault, size: int) -> Exception:
     return MemoryError(_located(fault, f"no memory for a result of {size} bytes"))
 
@@ -335,6 +349,7 @@ _KINDS: dict[str, Any] = {
     "value": _value,
     "index": _index,
     "ragged": _ragged,
+    "file": _file,
     "memory": _memory,
     "forked": _forked,
     "stopped": _stopped,

@@ -38,7 +38,7 @@ class Pattern:
         before, field, after = _split(text)
         self._field = field
         # Only the part of the path that has the number is looked for in a folder.
-        self._folder, self._prefix = os.path.split(before)
+        self.folder, self._prefix = os.path.split(before)
         inside, slash, self._below = after.partition(os.sep)
         self._suffix = inside
         self._is_folder = bool(slash)
@@ -55,13 +55,13 @@ class Pattern:
     def path(self, number: int) -> str:
         """The path of the file with a number."""
         name = self._prefix + self._field.format(seq=number) + self._suffix
-        path = os.path.join(self._folder, name)
+        path = os.path.join(self.folder, name)
         return os.path.join(path, self._below) if self._is_folder else path
 
     def find(self) -> list[Found]:
         """All that have such a name, by their numbers, the highest last."""
         try:
-            names = os.listdir(self._folder or os.curdir)
+            names = os.listdir(self.folder or os.curdir)
         except (FileNotFoundError, NotADirectoryError):
             return []
         found = []
@@ -74,7 +74,7 @@ class Pattern:
             ):
                 continue
             number = self._number(name[len(self._prefix) : end])
-            path = os.path.join(self._folder, name)
+            path = os.path.join(self.folder, name)
             if self._is_folder:
                 path = os.path.join(path, self._below)
             if number is not None and os.path.lexists(path):
@@ -94,15 +94,18 @@ class Pattern:
 
     def _number(self, text: str) -> int | None:
         """The number that a name has in the place of the field, if it is one."""
-        if not self._fill.isalnum():
-            text = text.strip(self._fill) if self._fill != " " else text.lstrip(" ")
+        digits = text if self._fill.isalnum() else text.strip(self._fill)
         # Only what formatting writes: int() would take " 1_0 " and digits of other scripts too.
-        if not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z_,]*", text, re.ASCII):
+        if not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z_,]*", digits, re.ASCII):
             return None
         try:
-            return int(text.replace(",", ""), self._base)
+            number = int(digits.replace(",", ""), self._base)
         except ValueError:
             return None
+        # "7" is taken for {seq:04d}, but "7 " only where it would be written so.
+        if text.endswith(digits) or self._field.format(seq=number) == text:
+            return number
+        return None
 
 
 def _split(pattern: str) -> tuple[str, str, str]:

@@ -6,11 +6,12 @@ import operator
 from collections import deque
 from collections.abc import Iterable, Iterator, Sized
 from types import TracebackType
-from typing import Generic, SupportsIndex, TypeVar
+from typing import Generic, SupportsIndex, TypeAlias, TypeVar
 
 from penstock import _ahead, _errors
 
 T = TypeVar("T")
+Outcome: TypeAlias = tuple[T, None] | tuple[None, Exception]
 
 
 class prefetch(Generic[T]):
@@ -62,8 +63,9 @@ class prefetch(Generic[T]):
                 "`prefetch(batches())`.)"
             ) from None
         self._iterable = iterable
-        # An item, or what ends the pulling: an error, StopIteration at the end.
-        self._queue: deque[tuple[T, None] | tuple[None, Exception]] = deque()
+        # An error, and StopIteration at the end, takes the place of an item.
+        self._queue: deque[Outcome[T]] = deque()
+        self._outcomes = _outcomes(self._source)
         self._loop: _ahead.Loop | None = _ahead.Loop()
 
     def __iter__(self) -> Iterator[T]:
@@ -131,11 +133,21 @@ class prefetch(Generic[T]):
     def _pull(self, loop: _ahead.Loop) -> None:
         try:
             with _ahead.pull(loop):
-                item = next(self._source)
-        except Exception as error:
-            self._queue.append((None, error))
+                outcome = next(self._outcomes)
         except BaseException:  # Ctrl-C: the item is lost, and what waits with it
             self.close()
             raise
-        else:
-            self._queue.append((item, None))
+        self._queue.append(outcome)
+
+
+def _outcomes(source: Iterator[T]) -> Iterator[Outcome[T]]:
+    """What becomes of each `next` of a source.
+
+    In a generator, whose frame has no caller while it waits. Otherwise the traceback of an error
+    that waits would lead to the loop and keep it alive after the user has left it.
+    """
+    while True:
+        try:
+            yield next(source), None
+        except Exception as error:
+            yield None, error

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::pool::Pool;
 use super::run::guarded;
 use super::value::{Handle, Meta, Outcome, Value, lock};
-use crate::kernels::{Arg, ArgReader, Operator, Space, Work};
+use crate::kernels::{Arg, ArgReader, Operator, Space};
 use crate::value::{Cause, Desc, Device, Fault, Layout, Sample};
 
 /// Which sample of an input belongs to a sample of the node.
@@ -297,7 +297,7 @@ impl Node {
     fn result_bytes(&self) -> usize {
         let work = &self.call.operator.work;
         let uncertain = work.is_shaped_by_args() || self.call.data_inputs > 1;
-        let (Work::Sample(kernel), true) = (work, uncertain && self.tasks() > 0) else {
+        let (Some(kernel), true) = (work.sample_kernel(), uncertain && self.tasks() > 0) else {
             return 0;
         };
         let Ok(inputs) = self.inputs_of(0) else { return 0 };

@@ -6,15 +6,17 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use super::node::{Node, Outcomes};
-use crate::kernels::{ArgReader, Space, Work};
+use crate::kernels::{ArgReader, SampleKernel, Space, Work};
 use crate::value::{Cause, Device, Fault, Sample};
 
 impl Node {
     /// What a task makes of its inputs, which are there. Nothing that a kernel does gets out.
     pub fn compute(&self, index: usize) -> Outcomes {
         let inputs = self.inputs_of(index)?;
-        let source = inputs.iter().find_map(|sample| sample.source.clone());
-        let whole_batch = self.call.operator.work.is_whole_batch();
+        let work = &self.call.operator.work;
+        let whole_batch = work.is_whole_batch();
+        let origin = || work.sample_kernel().and_then(|kernel| kernel.origin(index));
+        let source = inputs.iter().find_map(|sample| sample.source.clone()).or_else(origin);
         let sample = (!whole_batch).then_some(index);
         let mut made = SmallVec::new();
         let mut launch = || {
@@ -89,11 +91,8 @@ impl Node {
     fn call_kernel(&self, index: usize, inputs: &[Sample]) -> Result<SmallVec<[Sample; 1]>, Cause> {
         let call = &self.call;
         match &call.operator.work {
-            Work::Sample(kernel) => {
-                let args = ArgReader::new(&call.args, inputs, index);
-                let data = &inputs[..call.data_inputs];
-                kernel.run(&args, data, &|output, desc| self.allocate(output, index, desc))
-            }
+            Work::Sample(kernel) => self.call_sample_kernel(*kernel, index, inputs),
+            Work::Source(kernel) => self.call_sample_kernel(&**kernel, index, inputs),
             Work::Batch(kernel) => {
                 let mut rows: SmallVec<[&[Sample]; 2]> = smallvec![];
                 let mut rest = inputs;
@@ -109,6 +108,17 @@ impl Node {
                 })
             }
         }
+    }
+
+    fn call_sample_kernel(
+        &self,
+        kernel: &dyn SampleKernel,
+        index: usize,
+        inputs: &[Sample],
+    ) -> Result<SmallVec<[Sample; 1]>, Cause> {
+        let args = ArgReader::new(&self.call.args, inputs, index);
+        let data = &inputs[..self.call.data_inputs];
+        kernel.run(&args, data, &|output, desc| self.allocate(output, index, desc))
     }
 }
 

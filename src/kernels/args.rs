@@ -39,6 +39,11 @@ impl<'a> ArgReader<'a> {
         self.args.len()
     }
 
+    /// The number of the sample in its batch.
+    pub fn sample(&self) -> usize {
+        self.sample
+    }
+
     pub fn is_empty(&self) -> bool {
         self.args.is_empty()
     }

@@ -112,6 +112,11 @@ pub trait SampleKernel: Send + Sync {
     fn evens_out(&self) -> bool {
         false
     }
+
+    /// Where a sample comes from that is made of nothing in the engine, usually a file name.
+    fn origin(&self, _sample: usize) -> Option<Arc<str>> {
+        None
+    }
 }
 
 /// A kernel that needs its whole batch at once. `inputs` has a row of samples for each input; the
@@ -137,10 +142,21 @@ pub trait BatchKernel: Send + Sync {
 #[derive(Clone)]
 pub enum Work {
     Sample(&'static dyn SampleKernel),
+    /// As `Sample`, for a kernel that knows more than its arguments: where to read from.
+    Source(Arc<dyn SampleKernel>),
     Batch(Arc<dyn BatchKernel>),
 }
 
 impl Work {
+    /// The kernel of work that is done sample by sample.
+    pub fn sample_kernel(&self) -> Option<&dyn SampleKernel> {
+        match self {
+            Work::Sample(kernel) => Some(*kernel),
+            Work::Source(kernel) => Some(&**kernel),
+            Work::Batch(_) => None,
+        }
+    }
+
     pub fn is_whole_batch(&self) -> bool {
         matches!(self, Work::Batch(_))
     }
@@ -148,34 +164,29 @@ impl Work {
     pub fn is_cheap(&self) -> bool {
         match self {
             Work::Sample(kernel) => kernel.is_cheap(),
+            Work::Source(kernel) => kernel.is_cheap(),
             Work::Batch(kernel) => kernel.is_cheap(),
         }
     }
 
     /// Whether the shape of the result depends on the arguments, not on the inputs alone.
     pub fn is_shaped_by_args(&self) -> bool {
-        match self {
-            Work::Sample(kernel) => kernel.is_shaped_by_args(),
-            Work::Batch(_) => true,
-        }
+        self.sample_kernel().is_none_or(|kernel| kernel.is_shaped_by_args())
     }
 
     /// Whether it leaves the elements alone, so that it does not matter how many there are.
     pub fn is_view(&self) -> bool {
-        matches!(self, Work::Sample(kernel) if kernel.is_view())
+        self.sample_kernel().is_some_and(|kernel| kernel.is_view())
     }
 
     /// Whether results can be expected to be alike where the inputs are not.
     pub fn evens_out(&self) -> bool {
-        match self {
-            Work::Sample(kernel) => kernel.evens_out(),
-            Work::Batch(_) => false,
-        }
+        self.sample_kernel().is_some_and(|kernel| kernel.evens_out())
     }
 
     pub fn is_pure(&self) -> bool {
         match self {
-            Work::Sample(_) => true,
+            Work::Sample(_) | Work::Source(_) => true,
             Work::Batch(kernel) => kernel.is_pure(),
         }
     }

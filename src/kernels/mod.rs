@@ -24,7 +24,7 @@ mod shape;
 pub(crate) use args::args;
 pub use args::{Arg, ArgReader, FromArg, FromArgs};
 pub use kernel::{Allocate, BatchKernel, Entry, Kernel, ManyKernel, SampleKernel, Space, Work};
-pub use philox::Position;
+pub use philox::{Position, Stream, below};
 pub use registry::{Operator, find, intern, names, operator, register};
 
 pub type Result<T> = std::result::Result<T, crate::value::Cause>;

@@ -23,6 +23,7 @@ const TABLES: &[&[Entry]] = &[
     regions::TABLE,
     sequence::TABLE,
     shape::TABLE,
+    crate::readers::TABLE,
 ];
 
 /// A kernel under the name that users know.

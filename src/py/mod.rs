@@ -6,6 +6,7 @@ mod export;
 mod fault;
 mod import;
 mod pool;
+mod readers;
 mod rng;
 mod submit;
 mod value;
@@ -26,6 +27,8 @@ mod _core {
     use super::import::{empty, from_buffer, gather, scalar};
     #[pymodule_export]
     use super::pool::{PyPool, fork_parent, fork_prepare, shut_down};
+    #[pymodule_export]
+    use super::readers::{PyFiles, shuffle};
     #[pymodule_export]
     use super::rng::{PyDraw, PyPhilox};
     #[pymodule_export]

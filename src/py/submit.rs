@@ -169,7 +169,7 @@ impl Invocation {
 }
 
 /// Waits while too much work is in flight.
-fn make_room(py: Python<'_>, pool: &Pool) -> PyResult<()> {
+pub fn make_room(py: Python<'_>, pool: &Pool) -> PyResult<()> {
     if pool.is_full() {
         wait_for(py, |at_most| pool.wait_for_room(at_most))?;
     }

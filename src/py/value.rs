@@ -135,6 +135,16 @@ impl PyValue {
         Ok(self.handle.fault().map(PyFault))
     }
 
+    /// Waits until the value is there, and returns the samples that failed, each with its fault.
+    fn faults(&self, py: Python<'_>) -> PyResult<Vec<(usize, PyFault)>> {
+        self.settle(py)?;
+        let fault = |index| match self.handle.peek(index) {
+            Some(Err(fault)) => Some((index, PyFault(fault))),
+            _ => None,
+        };
+        Ok((0..self.handle.len()).filter_map(fault).collect())
+    }
+
     /// Shapes of all samples, as tuples.
     fn shapes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let shapes = (0..self.handle.len())

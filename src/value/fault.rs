@@ -15,6 +15,8 @@ pub enum Cause {
     Index { axis: usize, index: i64, extent: usize },
     /// Samples that had to be alike were not.
     Ragged { sample: usize, shape: Vec<usize>, first: Vec<usize> },
+    /// A file could not be read; the source says which.
+    File { problem: String },
     /// The memory for a result could not be had.
     Memory { bytes: usize },
     /// The process was forked before the work was done; only the parent's engine has it.
@@ -39,6 +41,7 @@ impl std::fmt::Debug for Cause {
             Cause::Ragged { sample, shape, first } => {
                 write!(f, "sample {sample} is {shape:?}, sample 0 is {first:?}")
             }
+            Cause::File { problem } => write!(f, "file: {problem}"),
             Cause::Memory { bytes } => write!(f, "no memory for {bytes} bytes"),
             Cause::Forked => write!(f, "forked"),
             Cause::Stopped => write!(f, "stopped"),

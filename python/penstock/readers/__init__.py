@@ -1,0 +1,30 @@
+"""Readers: objects that give the samples of a data set, epoch by epoch.
+
+    reader = readers.File(file_root="train", random_shuffle=True)
+    for jpegs, labels in reader.next_epoch(batch_size=64):
+        ...
+
+They have state: create one, and use it for all epochs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.readers.base import Reader as Reader
+from penstock.readers.base import SampleError as SampleError
+from penstock.readers.base import UnfinishedEpochWarning as UnfinishedEpochWarning
+from penstock.readers.file import File as File
+from penstock.readers.state import ReaderState as ReaderState
+
+__all__ = ["File", "Reader", "ReaderState", "SampleError", "UnfinishedEpochWarning"]
+
+
+def __getattr__(name: str) -> Any:
+    for known in __all__:
+        if name.replace("_", "").lower() == known.lower():
+            raise AttributeError(
+                f"module 'penstock.readers' has no attribute '{name}'; readers are classes: "
+                f"did you mean `readers.{known}`?"
+            )
+    raise AttributeError(f"module 'penstock.readers' has no attribute '{name}'")

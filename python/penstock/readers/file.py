@@ -1,0 +1,173 @@
+"""`readers.File`: files as they are, with labels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from penstock import _core, _errors
+from penstock._device import DeviceLike
+from penstock._sites import here
+from penstock.readers.base import Common, Reader, Source, io_pool
+from penstock.readers.order import Numbers
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from penstock._core import Value
+
+Name = str | os.PathLike[str]
+
+FILTERS = (
+    *("*.jpg", "*.jpeg", "*.png", "*.bmp", "*.tif", "*.tiff", "*.pnm", "*.ppm", "*.pgm", "*.pbm"),
+    *("*.jp2", "*.webp", "*.flac", "*.ogg", "*.wav"),
+)
+
+
+class FileSource:
+    """Whole files, and their labels."""
+
+    def __init__(self, what: str, files: _core.Files) -> None:
+        self._what = what
+        self._files = files
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def fingerprint(self) -> int:
+        return self._files.fingerprint()
+
+    def name(self, number: int) -> str:
+        return self._files.name(number)
+
+    def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
+        files = self._files
+        data = files.read(self._what, numbers, batch, here(), io_pool())
+        return data, files.labels(numbers, batch)
+
+
+class File(Reader):
+    """Reads whole files: their bytes (uint8), and a label (int32 of shape (1,)).
+
+    The files come from one of three places: `file_root` alone is a folder of folders, each of
+    which is a class; `files` lists them in the program; `file_list` is a text that does. Where a
+    sample came from is its `source_info`: the name, relative to `file_root`.
+
+    Args:
+        case_sensitive_filter: Whether case counts in the filters.
+        dir_filters: Patterns of folders to take, all by default.
+        file_filters: Patterns of files to take in those folders; by default the usual names of
+            images and sounds.
+        file_list: A text file with a name and a label on each line. Names are relative to
+            `file_root`, by default to the folder of the list.
+        file_root: The folder that names are relative to. Without `files` and `file_list`, all
+            files in its folders are read; the label is the number of the folder, in the order of
+            their names.
+        files: The names of files.
+        labels: A label for each of `files`; by default its number.
+    """
+
+    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])  # type: ignore[operator]
+
+    def __init__(
+        self,
+        max_batch_size: SupportsIndex | None = None,
+        name: str | None = None,
+        device: DeviceLike | None = "cpu",
+        num_inputs: int | None = None,
+        *,
+        case_sensitive_filter: bool | None = None,
+        dir_filters: str | Sequence[str] | None = None,
+        file_filters: str | Sequence[str] | None = None,
+        file_list: Name | None = None,
+        file_root: Name | None = None,
+        files: Name | Iterable[Name] | None = None,
+        labels: int | Iterable[int] | None = None,
+        **common: Unpack[Common],
+    ) -> None:
+        self._root = None if file_root is None else os.fspath(file_root)
+        self._file_list = None if file_list is None else os.fspath(file_list)
+        self._files = [files] if isinstance(files, str | os.PathLike) else files
+        self._labels = [labels] if isinstance(labels, int) else labels
+        self._file_filters = _patterns(file_filters)
+        self._dir_filters = _patterns(dir_filters)
+        self._ignore_case = not case_sensitive_filter
+        super().__init__(max_batch_size, name, device, num_inputs, **common)
+
+    def _open(self) -> Source:
+        if self._files is not None and self._file_list is not None:
+            raise self._wrong("files", "and `file_list` both name the files; give one of them")
+        if self._labels is not None and self._files is None:
+            raise self._wrong("labels", "needs `files` that they are the labels of")
+        if self._files is not None:
+            files = self._named(self._files)
+        elif self._file_list is not None:
+            files = self._listed(self._file_list)
+        elif self._root is not None:
+            files = self._found(self._root)
+        else:
+            raise self._wrong("file_root", "is needed, unless there is `files` or `file_list`")
+        # The source has it all now; a million names should not be kept twice.
+        self._files = self._labels = None
+        return FileSource(self._what, files)
+
+    def _named(self, names: Iterable[Any]) -> _core.Files:
+        names = names if isinstance(names, list | tuple) else list(names)
+        labels = None if self._labels is None else [int(label) for label in self._labels]
+        if not names:
+            raise self._wrong("files", "is empty")
+        if labels is not None and len(labels) != len(names):
+            raise self._wrong("labels", f"has {len(labels)} labels for {len(names)} files")
+        try:
+            return _core.Files.named(self._root or "", names, labels)
+        except OverflowError:
+            raise self._wrong("labels", "must be numbers of 32 bits") from None
+        except TypeError:
+            odd = next(name for name in names if not isinstance(name, str | os.PathLike))
+            raise _errors.wrong_argument(self._what, "files", odd, "a list of names") from None
+
+    def _listed(self, path: str) -> _core.Files:
+        root = os.path.dirname(path) if self._root is None else self._root
+        try:
+            with open(path, "rb") as file:
+                text = file.read()
+        except OSError as error:
+            raise self._wrong("file_list", f"can't be read: {error.strerror}: {path}") from error
+        try:
+            files = _core.Files.parsed(root, text)
+        except ValueError as error:
+            line, shown, problem = error.args
+            raise self._wrong(
+                "file_list",
+                f"{path}, line {line} {problem}; a line is a file name, a space and a label, got "
+                f"{shown!r}",
+            ) from None
+        if not len(files):
+            raise self._wrong("file_list", f"names no files: {path} is empty")
+        return files
+
+    def _found(self, root: str) -> _core.Files:
+        patterns = list(FILTERS) if self._file_filters is None else self._file_filters
+        try:
+            files = _core.Files.listed(root, patterns, self._dir_filters, self._ignore_case)
+        except OSError as error:
+            raise self._wrong(
+                "file_root", f"can't be listed: {error.strerror}: {error.filename}"
+            ) from error
+        if not len(files):
+            dirs = "" if self._dir_filters is None else f" that match {self._dir_filters}"
+            raise self._wrong(
+                "file_root",
+                f"has no files: the folders in {root}{dirs} hold none that match {patterns}. "
+                "(Files of `file_root` itself, and of folders deeper inside, don't count; name "
+                "those by `files` or `file_list`)",
+            )
+        return files
+
+    def _wrong(self, key: str, problem: str) -> _errors.ArgumentError:
+        return _errors.bad_argument(self._what, key, problem)
+
+
+def _patterns(given: str | Sequence[str] | None) -> list[str] | None:
+    return None if given is None else [given] if isinstance(given, str) else list(given)

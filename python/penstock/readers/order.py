@@ -1,0 +1,295 @@
+"""Which samples come when: shards, shuffling, the ends of epochs. No reading, and nothing random
+but what follows from the seed.
+
+The samples of a reader are a stream of *turns*. A turn is one pass over what belongs to the
+reader's shard at that time: samples `[s * n // k, (s + 1) * n // k)` of n for shard s of k. Turn t
+of reader r is of shard `(r + t) % k`, or always of shard r when it sticks to its shard. A place in
+the stream is a turn and an offset in there.
+
+An epoch is so many batches of that stream, and what its last batch does decides how many:
+
+- `wrap`: as many as it takes to see the turn; the last batch is filled with samples of the next
+  turn, where the next epoch goes on.
+- `pad`: as many as the largest shard needs, so that all shards have as many; the turn's last
+  sample is repeated.
+- `partial`, `drop`: the last batch is smaller, or left out.
+
+Resuming with other shards or another batch size makes a *cut*: what all readers had not been given
+of their turns is put together, and divided anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from penstock import _core
+
+Numbers: TypeAlias = npt.NDArray[np.int64]
+
+POLICIES = ("wrap", "pad", "partial", "drop")
+SHUFFLES = (None, "buffer", "global")
+
+BASE_SEED = 0x70656E73
+"""Of the order that a shuffled data set is in before it is cut into shards: one for all readers,
+whatever their seeds are, or shards would overlap."""
+
+_BASE, _GLOBAL, _BUFFER = range(3)
+
+
+class Place(NamedTuple):
+    """The next sample of the stream: the turn, and how many of it have been given."""
+
+    turn: int
+    offset: int
+
+
+class Cut(NamedTuple):
+    """Where readers stopped that were then replaced by others: all at this step.
+
+    Args:
+        num_shards: How many readers there were.
+        batch_size: The size of their batches.
+        turn: The turn that they began with; unless they wrap, the one that they were in.
+        epoch: How many epochs they had finished.
+        step: How many batches of the next one they had been given.
+        slip: How many samples more they had been given: iterators that are left unfinished move
+            the epochs. Unless they wrap, what they had been given of the turn.
+    """
+
+    num_shards: int
+    batch_size: int
+    turn: int
+    epoch: int
+    step: int
+    slip: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that the order depends on.
+
+    Args:
+        size: How many samples there are.
+        num_shards: Into how many shards they are divided.
+        stick: Whether a reader stays with its shard.
+        shuffle: None; "buffer" for shards that are shuffled by a buffer; "global" for the whole
+            data set in a new order with each turn.
+        fill: How many samples the buffer holds.
+        seed: What the order is made of, beside the number of the turn.
+        last_batch: One of `POLICIES`.
+        cuts: Where others had stopped before.
+    """
+
+    size: int
+    num_shards: int = 1
+    stick: bool = False
+    shuffle: str | None = None
+    fill: int = 1024
+    seed: int = 0
+    last_batch: str = "wrap"
+    cuts: tuple[Cut, ...] = ()
+
+
+def bounds(shard: int, size: int, shards: int) -> tuple[int, int]:
+    """Where a shard begins and ends."""
+    return shard * size // shards, (shard + 1) * size // shards
+
+
+def shuffled(numbers: Numbers, fill: int, seed: int, turn: int, stream: int) -> Numbers:
+    """The numbers, shuffled in place by a buffer that holds `fill` of them."""
+    _core.shuffle(numbers, fill, seed & (2**64 - 1), turn, stream)
+    return numbers
+
+
+class Order:
+    """The stream of every reader of a plan. Remembers the turns that it was asked for last."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._base: Numbers | None = None
+        self._turns: dict[tuple[int, int], Sequence[int] | Numbers] = {}
+        self._rests: dict[int, Numbers] = {}
+        self._before: Order | None = None
+        self._stops: list[Place] = []
+        if plan.cuts:
+            *earlier, cut = plan.cuts
+            self._before = Order(replace(plan, num_shards=cut.num_shards, cuts=tuple(earlier)))
+            self._stops = [self._before.stop(reader, cut) for reader in range(cut.num_shards)]
+
+    @property
+    def first_turn(self) -> int:
+        """The first turn of which not all has been given before."""
+        return min((stop.turn for stop in self._stops), default=0)
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether the last cut left parts of turns."""
+        return self._last_cut() >= self.first_turn
+
+    def whole(self, turn: int) -> int:
+        """How many samples all readers together have in a turn."""
+        rest = self._rest(turn)
+        return self.plan.size if rest is None else len(rest)
+
+    def length(self, turn: int, reader: int) -> int:
+        """How many samples a reader has in a turn."""
+        start, end = bounds(self._shard(turn, reader), self.whole(turn), self.plan.num_shards)
+        return end - start
+
+    def numbers(self, turn: int, reader: int) -> Sequence[int] | Numbers:
+        """The samples of a turn, in order: a range, or an array."""
+        key = turn, reader
+        found = self._turns.get(key)
+        if found is None:
+            found = self._numbers(turn, reader)
+            while len(self._turns) >= 2:
+                self._turns.pop(next(iter(self._turns)))
+            self._turns[key] = found
+        return found
+
+    def batches(self, turn: int, reader: int, batch_size: int) -> int:
+        """How many batches a reader's epoch has that belongs to a turn."""
+        length = self.length(turn, reader)
+        if self.plan.last_batch == "drop":
+            return length // batch_size
+        if self.plan.last_batch == "pad" and length:
+            length = -(-self.whole(turn) // self.plan.num_shards)
+        return -(-length // batch_size)
+
+    def draw(self, place: Place, reader: int, batch_size: int) -> tuple[Numbers, Place]:
+        """The samples of the batch at a place, and the place after it."""
+        if self.plan.last_batch == "wrap":
+            return self._draw_wrapped(place, reader, batch_size)
+        turn, offset = place
+        while offset // batch_size >= self.batches(turn, reader, batch_size):
+            turn, offset = turn + 1, 0
+        numbers = self.numbers(turn, reader)
+        batch = as_array(numbers[offset : offset + batch_size])
+        if self.plan.last_batch == "pad" and len(batch) < batch_size:
+            last = np.full(batch_size - len(batch), numbers[-1], np.int64)
+            batch = np.concatenate([batch, last])
+        offset += batch_size
+        if offset // batch_size >= self.batches(turn, reader, batch_size):
+            turn, offset = turn + 1, 0
+        return batch, Place(turn, offset)
+
+    def walk(self, reader: int, turn: int, samples: int) -> Place:
+        """The place that is so many samples after the beginning of a turn."""
+        last_cut, rotation = self._last_cut(), self._rotation()
+        cycle = self.plan.size if self._rotates() else self.length(last_cut + 1, reader)
+        while samples >= (length := self.length(turn, reader)):
+            if turn > last_cut and samples >= cycle:
+                turn += samples // cycle * rotation
+                samples %= cycle
+            else:
+                turn += 1
+                samples -= length
+        return Place(turn, samples)
+
+    def stop(self, reader: int, cut: Cut) -> Place:
+        """Where a reader was when all were stopped."""
+        if self.plan.last_batch != "wrap":
+            return Place(cut.turn, min(cut.slip, self.length(cut.turn, reader)))
+        given = self.given(reader, cut.turn, cut.epoch, cut.step, cut.batch_size)
+        return self.walk(reader, cut.turn, given + cut.slip)
+
+    def given(self, reader: int, turn: int, epoch: int, step: int, batch_size: int) -> int:
+        """What a reader that wraps has been given since it began with a turn."""
+
+        def count(turn: int) -> int:
+            return self.batches(turn, reader, batch_size)
+
+        batches = self._sum(turn, epoch, count) + min(step, count(turn + epoch))
+        return batches * batch_size
+
+    def _sum(self, turn: int, turns: int, of: Callable[[int], int]) -> int:
+        total, end = 0, turn + turns
+        while turn < end and turn <= self._last_cut():
+            total += of(turn)
+            turn += 1
+        rotation = self._rotation()
+        cycles, rest = divmod(end - turn, rotation)
+        if cycles:
+            total += cycles * sum(of(turn + i) for i in range(rotation))
+        return total + sum(of(turn + i) for i in range(rest))
+
+    def _draw_wrapped(self, place: Place, reader: int, batch_size: int) -> tuple[Numbers, Place]:
+        turn, offset = place
+        parts, missing = [], batch_size
+        while True:
+            numbers = self.numbers(turn, reader)
+            part = numbers[offset : offset + missing]
+            parts.append(as_array(part))
+            missing -= len(part)
+            offset += len(part)
+            if offset == len(numbers):
+                turn, offset = turn + 1, 0
+            if not missing:
+                break
+        return parts[0] if len(parts) == 1 else np.concatenate(parts), Place(turn, offset)
+
+    def _numbers(self, turn: int, reader: int) -> Sequence[int] | Numbers:
+        plan = self.plan
+        shard = self._shard(turn, reader)
+        start, end = bounds(shard, self.whole(turn), plan.num_shards)
+        rest = self._rest(turn)
+        if rest is not None:
+            return rest[start:end]
+        if plan.shuffle is None:
+            return range(start, end)
+        if plan.shuffle == "global":
+            every = np.arange(plan.size, dtype=np.int64)
+            # A copy, to let go of the rest.
+            return shuffled(every, plan.size, plan.seed, turn, _GLOBAL)[start:end].copy()
+        if self._base is None:
+            every = np.arange(plan.size, dtype=np.int64)
+            self._base = shuffled(every, plan.size, BASE_SEED, 0, _BASE)
+        part = self._base[start:end].copy()
+        return shuffled(part, plan.fill, plan.seed, turn, _BUFFER + shard)
+
+    def _rest(self, turn: int) -> Numbers | None:
+        """What was left of a turn at the last cut; None when nothing had been given of it."""
+        if self._before is None or turn > self._last_cut():
+            return None
+        found = self._rests.get(turn)
+        if found is None:
+            parts = []
+            for reader, stop in enumerate(self._stops):
+                numbers = as_array(self._before._numbers(turn, reader))
+                given = (
+                    stop.offset if turn == stop.turn else 0 if turn > stop.turn else len(numbers)
+                )
+                parts.append(numbers[given:])
+            found = self._rests[turn] = np.concatenate(parts)
+        return found
+
+    def _last_cut(self) -> int:
+        """The last turn of which something had been given at the last cut."""
+        last = -1
+        for turn, offset in self._stops:
+            last = max(last, turn if offset else turn - 1)
+        if self._before is not None:
+            last = max(last, self._before._last_cut())
+        return last
+
+    def _rotation(self) -> int:
+        """After how many turns a reader is back at its shard."""
+        return self.plan.num_shards if self._rotates() else 1
+
+    def _rotates(self) -> bool:
+        return not self.plan.stick and self.plan.shuffle != "global"
+
+    def _shard(self, turn: int, reader: int) -> int:
+        return (reader + turn) % self.plan.num_shards if self._rotates() else reader
+
+
+def as_array(numbers: Sequence[int] | Numbers) -> Numbers:
+    """Numbers as an array."""
+    if isinstance(numbers, range):
+        return np.arange(numbers.start, numbers.stop, dtype=np.int64)
+    return np.ascontiguousarray(numbers, dtype=np.int64)

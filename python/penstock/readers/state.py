@@ -1,0 +1,82 @@
+"""Where a reader is, as a text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from penstock.readers.order import Cut
+
+VERSION = 1
+_NAME = "penstock reader"
+
+
+class ReaderState(str):
+    """The state of a reader: a text, to be given to another one."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"ReaderState({str(self)!r})"
+
+
+class Snapshot(NamedTuple):
+    """What a reader had been given, and what its order was made of; see `order`.
+
+    Args:
+        data: The fingerprint of the data set.
+        size: How many samples that had.
+        num_shards, shard_id, stick, shuffle, fill, seed, last_batch, cuts: See `order.Plan`.
+        batch_size: None when nothing had been given.
+        turn, offset: The place of the next sample.
+        first_turn: The turn that the reader began with.
+        given: How many samples it had been given since.
+        epoch, step: How many epochs, and batches of the next one.
+        left: How many batches of that epoch were left.
+    """
+
+    data: str
+    size: int
+    num_shards: int
+    shard_id: int
+    stick: bool
+    shuffle: str | None
+    fill: int
+    seed: int
+    last_batch: str
+    batch_size: int | None
+    turn: int
+    offset: int
+    first_turn: int
+    given: int
+    epoch: int
+    step: int
+    left: int
+    cuts: tuple[Cut, ...]
+
+    def dumps(self) -> str:
+        """The snapshot as a text."""
+        return json.dumps([_NAME, VERSION, *self], separators=(",", ":"))
+
+    @classmethod
+    def loads(cls, text: str | bytes, what: str) -> Snapshot:
+        """The snapshot of a text."""
+        try:
+            name, version, *fields = json.loads(text)
+        except (ValueError, TypeError):
+            name, version, fields = "", 0, []
+        if name != _NAME:
+            shown = text if len(text) <= 60 else text[:60]
+            raise ValueError(
+                f"{what}: this is not the state of a reader, as `get_state` gives it: {shown!r}."
+            )
+        if version != VERSION or len(fields) != len(cls._fields):
+            raise ValueError(
+                f"{what}: the state has version {version}, this penstock reads version {VERSION}."
+            )
+        *rest, cuts = fields
+        return cls(*rest, cuts=tuple(_cut(cut) for cut in cuts))
+
+
+def _cut(fields: list[Any]) -> Cut:
+    return Cut(*fields)

@@ -1,0 +1,156 @@
+//! A set of files, each with a label: one block of text and a few numbers, however many there are.
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use smallvec::{SmallVec, smallvec};
+
+use super::fetch::Source;
+use super::read::read_file;
+use crate::kernels::{Allocate, Result};
+use crate::value::Sample;
+
+/// Files by number. Names are relative to a root, or absolute.
+#[derive(Default)]
+pub struct Files {
+    root: PathBuf,
+    names: Vec<u8>,
+    /// Where each name ends.
+    ends: Vec<usize>,
+    labels: Vec<i32>,
+    fingerprint: OnceLock<u64>,
+}
+
+impl Files {
+    pub fn new(root: PathBuf) -> Files {
+        Files { root, ..Files::default() }
+    }
+
+    pub fn push(&mut self, name: &[u8], label: i32) {
+        self.push_in(b"", name, label);
+    }
+
+    /// Adds a file of a folder.
+    pub fn push_in(&mut self, folder: &[u8], name: &[u8], label: i32) {
+        if !folder.is_empty() {
+            self.names.extend_from_slice(folder);
+            self.names.push(b'/');
+        }
+        self.names.extend_from_slice(name);
+        self.ends.push(self.names.len());
+        self.labels.push(label);
+    }
+
+    pub fn reserve(&mut self, files: usize, bytes: usize) {
+        self.names.reserve(bytes);
+        self.ends.reserve(files);
+        self.labels.reserve(files);
+    }
+
+    pub fn name_bytes(&self, number: usize) -> &[u8] {
+        let start = if number == 0 { 0 } else { self.ends[number - 1] };
+        &self.names[start..self.ends[number]]
+    }
+
+    pub fn path(&self, number: usize) -> Cow<'_, Path> {
+        let name = Path::new(OsStr::from_bytes(self.name_bytes(number)));
+        match self.root.as_os_str().is_empty() {
+            true => Cow::Borrowed(name),
+            false => Cow::Owned(self.root.join(name)),
+        }
+    }
+
+    pub fn label(&self, number: usize) -> i32 {
+        self.labels[number]
+    }
+
+    /// Tells sets of files apart: by names, labels and their order, not by where the root is.
+    pub fn fingerprint(&self) -> u64 {
+        *self.fingerprint.get_or_init(|| {
+            let mut hash = Hash(self.ends.len() as u64);
+            hash.bytes(&self.names);
+            self.ends.iter().for_each(|&end| hash.word(end as u64));
+            self.labels.iter().for_each(|&label| hash.word(label as u64));
+            hash.finish()
+        })
+    }
+}
+
+impl Source for Files {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
+        Ok(smallvec![read_file(&self.path(number), allocate)?])
+    }
+
+    fn name(&self, number: usize) -> Arc<str> {
+        String::from_utf8_lossy(self.name_bytes(number)).into()
+    }
+}
+
+/// Not for adversaries: a few instructions for eight bytes.
+struct Hash(u64);
+
+impl Hash {
+    fn word(&mut self, word: u64) {
+        let mixed = u128::from(self.0 ^ word) * u128::from(0x9E37_79B9_7F4A_7C15_u64);
+        self.0 = (mixed as u64) ^ ((mixed >> 64) as u64) ^ 0x2545_F491_4F6C_DD1D;
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|&word| self.word(u64::from_le_bytes(word)));
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        self.word(u64::from_le_bytes(last));
+    }
+
+    fn finish(mut self) -> u64 {
+        self.word(0);
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(names: &[(&str, i32)]) -> Files {
+        let mut files = Files::new("root".into());
+        names.iter().for_each(|(name, label)| files.push(name.as_bytes(), *label));
+        files
+    }
+
+    #[test]
+    fn names_and_paths_are_those_that_were_given() {
+        let mut files = files(&[("a/1.jpg", 0), ("/abs/2.jpg", -7)]);
+        files.push_in(b"b", b"3.jpg", 5);
+        assert_eq!(files.len(), 3);
+        assert_eq!(files.path(0), Path::new("root/a/1.jpg"));
+        assert_eq!(files.path(1), Path::new("/abs/2.jpg"));
+        assert_eq!(&*files.name(2), "b/3.jpg");
+        assert_eq!((files.label(1), files.label(2)), (-7, 5));
+    }
+
+    #[test]
+    fn a_fingerprint_changes_with_names_labels_and_order() {
+        let all = [
+            files(&[("a", 0), ("b", 1)]),
+            files(&[("b", 1), ("a", 0)]),
+            files(&[("a", 0), ("b", 2)]),
+            files(&[("ab", 0), ("", 1)]),
+            files(&[("a", 0)]),
+            files(&[]),
+        ];
+        let mut prints: Vec<u64> = all.iter().map(Files::fingerprint).collect();
+        prints.sort_unstable();
+        prints.dedup();
+        assert_eq!(prints.len(), all.len());
+        assert_eq!(all[0].fingerprint(), files(&[("a", 0), ("b", 1)]).fingerprint());
+    }
+}

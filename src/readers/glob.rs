@@ -1,0 +1,155 @@
+//! Patterns for file names, as shells have them: `*`, `?`, `[a-z]`, `[!a-z]`, `\*`.
+
+/// Any of several patterns.
+pub struct Globs {
+    patterns: Vec<Pattern>,
+    ignore_case: bool,
+}
+
+enum Pattern {
+    /// `*` and a text without anything special.
+    Suffix(Vec<u8>),
+    Other(Vec<u8>),
+}
+
+impl Globs {
+    pub fn new<T: AsRef<[u8]>>(patterns: &[T], ignore_case: bool) -> Globs {
+        let patterns = patterns.iter().map(|pattern| {
+            let mut pattern = pattern.as_ref().to_vec();
+            if ignore_case {
+                pattern.make_ascii_lowercase();
+            }
+            match pattern.strip_prefix(b"*") {
+                Some(rest) if !rest.iter().any(|byte| b"*?[\\".contains(byte)) => {
+                    Pattern::Suffix(rest.to_vec())
+                }
+                _ => Pattern::Other(pattern),
+            }
+        });
+        Globs { patterns: patterns.collect(), ignore_case }
+    }
+
+    pub fn matches(&self, name: &[u8]) -> bool {
+        let fold = |byte: u8| if self.ignore_case { byte.to_ascii_lowercase() } else { byte };
+        self.patterns.iter().any(|pattern| match pattern {
+            Pattern::Suffix(suffix) => {
+                name.len() >= suffix.len()
+                    && name[name.len() - suffix.len()..]
+                        .iter()
+                        .zip(suffix)
+                        .all(|(&byte, &wanted)| fold(byte) == wanted)
+            }
+            Pattern::Other(pattern) => {
+                let name: Vec<u8> = name.iter().map(|&byte| fold(byte)).collect();
+                matches(pattern, &name)
+            }
+        })
+    }
+}
+
+/// Goes back to the last `*` only, so that no pattern takes longer than pattern times name.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    loop {
+        if p < pattern.len() && pattern[p] == b'*' {
+            star = Some((p, n));
+            p += 1;
+            continue;
+        }
+        if n == name.len() && p == pattern.len() {
+            return true;
+        }
+        if n < name.len()
+            && p < pattern.len()
+            && let Some(length) = one(&pattern[p..], name[n])
+        {
+            p += length;
+            n += 1;
+            continue;
+        }
+        match star {
+            Some((at, from)) if from < name.len() => {
+                star = Some((at, from + 1));
+                (p, n) = (at + 1, from + 1);
+            }
+            _ => return false,
+        }
+    }
+}
+
+/// How much of the pattern the byte takes, if it fits.
+fn one(pattern: &[u8], byte: u8) -> Option<usize> {
+    match pattern[0] {
+        b'?' => Some(1),
+        b'\\' if pattern.len() > 1 => (pattern[1] == byte).then_some(2),
+        b'[' => match set(pattern, byte) {
+            Some((length, fits)) => fits.then_some(length),
+            // A bracket that is not closed is just a bracket.
+            None => (byte == b'[').then_some(1),
+        },
+        wanted => (wanted == byte).then_some(1),
+    }
+}
+
+/// The length of a set in brackets, and whether the byte is in there.
+fn set(pattern: &[u8], byte: u8) -> Option<(usize, bool)> {
+    let negated = matches!(pattern.get(1), Some(b'!' | b'^'));
+    let first = if negated { 2 } else { 1 };
+    let mut at = first;
+    let mut found = false;
+    loop {
+        let low = *pattern.get(at)?;
+        if low == b']' && at > first {
+            return Some((at + 1, found != negated));
+        }
+        if pattern.get(at + 1) == Some(&b'-') && pattern.get(at + 2).is_some_and(|&c| c != b']') {
+            found |= (low..=pattern[at + 2]).contains(&byte);
+            at += 3;
+        } else {
+            found |= low == byte;
+            at += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_as_in_a_shell() {
+        for (pattern, name, fits) in [
+            ("*.jpg", "a.jpg", true),
+            ("*.jpg", ".jpg", true),
+            ("*.jpg", "a.jpeg", false),
+            ("*", "", true),
+            ("", "", true),
+            ("", "a", false),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-c-b", false),
+            ("?.png", "y.png", true),
+            ("?.png", ".png", false),
+            ("[12].jpg", "2.jpg", true),
+            ("[!12].jpg", "2.jpg", false),
+            ("[^12].jpg", "3.jpg", true),
+            ("[a-c]x", "bx", true),
+            ("[]a]x", "]x", true),
+            ("[a", "[a", true),
+            ("\\*.jpg", "*.jpg", true),
+            ("\\*.jpg", "a.jpg", false),
+            ("{a,b}", "a", false),
+            ("*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false),
+        ] {
+            assert_eq!(Globs::new(&[pattern], false).matches(name.as_bytes()), fits, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn case_counts_when_asked_to() {
+        for pattern in ["*.JPG", "[A]?JPG"] {
+            assert!(Globs::new(&[pattern], true).matches(b"a.jpg"), "{pattern}");
+            assert!(!Globs::new(&[pattern], false).matches(b"a.jpg"), "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Data sets that are read by number: what samples there are, in which order, and their bytes.
+
+mod fetch;
+mod files;
+mod glob;
+mod list;
+mod listing;
+mod order;
+mod read;
+
+pub use fetch::{Fetch, Source};
+pub use files::Files;
+pub use glob::Globs;
+pub use list::{ListError, parse_list};
+pub use listing::list;
+pub use order::shuffle;
+pub use read::TABLE;
