@@ -17,6 +17,20 @@ c, d, r, q = C(), C(), R(1), R(9)
 def text(**seeds):
     states = {k: {"state": str(R(v).state), "type": "RNG"} for k, v in seeds.items()}
     return json.dumps({"version": 2, "states": states})
+def files(**args):
+    os.makedirs("files/a", exist_ok=True)
+    for i in range(5): pathlib.Path(f"files/a/{i}.jpg").write_bytes(bytes([i]))
+    return ndd.readers.File(file_root="files", **{"enable_checkpointing": True, **args})
+def numbers(epoch):
+    return [[int(np.asarray(t)[0]) for t in data.tensors] for data, _ in epoch]
+def begun(**args):
+    reader = files(**args)
+    next(iter(reader.next_epoch(batch_size=2)))
+    return reader
+def saved(**args):
+    c = C(); f = files(**args); c.register(f, "f"); next(iter(f.next_epoch(batch_size=2)))
+    c.collect()
+    return c.serialize()
 def attempt(call, *args):
     try: return call(*args)
     except Exception as error: return type(error).__name__
@@ -186,11 +200,41 @@ FILES = [
     'attempt(d.load, "x_{seq}.json") in ("ValueError", "JSONDecodeError"), d.is_loaded',
 ]  # fmt: skip
 
+READERS = [
+    # the original does not end a restored epoch where it should, hence one batch
+    'd.deserialize(saved()); f = files(); d.register(f, "f"); '
+    "numbers([next(iter(f.next_epoch(batch_size=2)))])",
+    'd.deserialize(saved()); f = files(enable_checkpointing=False); d.register(f, "f"); '
+    "numbers([next(iter(f.next_epoch(batch_size=2)))])",
+    'json.loads(saved())["states"]["f"]["type"]',
+    "s = begun().get_state(); str(s) == s, type(s).__name__, isinstance(str(s), str)",
+    "s = begun().get_state(); f = files(); f.set_state(s); g = files(); g.set_state(str(s)); "
+    "numbers([next(iter(x.next_epoch(batch_size=2)))  for x in (f, g)])",
+    'd.deserialize(saved()); f = begun(); d.register(f, "f")',
+    'd.deserialize(saved()); attempt(d.register, begun(), "f"), d.is_loaded',
+    'f = begun(); d.register(f, "f"); d.deserialize(saved()); d.restore()',
+    "f = begun(); f.set_state(f.get_state())",
+    'd.deserialize(saved()); d.register(r, "f")',
+    'd.deserialize(text(f=5)); d.register(files(), "f")',
+    "files().set_state(5)",
+    "files().set_state(None)",
+    'c.register(files(name="n")), c.names',
+    "e = ndd.EvalContext()\nwith e: begun()\ne.checkpoint.names",
+]
+
 TWICE = "class X(R): pass\n"
 
 DIFFERS = [
     Differs('c.register(r); c.collect(); c.save("x_{seq:5d}.json"), d.load("x_{seq:5d}.json")',
             "'x_    0.json', 'x_    0.json'", "what was saved can be loaded"),
+    Differs('c.register(files(), "f"); c.collect(); c.is_complete', "True",
+            "a reader has a state before its first iteration as well"),
+    Differs("f = begun(enable_checkpointing=False); c.register(f); c.collect(); c.is_complete",
+            "True", "a state is a few numbers, so that it need not be asked for in advance"),
+    Differs('d.deserialize(saved()); f = files(); d.register(f, "f"); '
+            "[numbers(f.next_epoch(batch_size=2)) for _ in range(2)]",
+            "[[[2, 3], [4, 0]], [[1, 2], [3, 4], [0, 1]]]",
+            "the rest of an epoch comes before the next one"),
     Differs("c.register(3)", "TypeError",
             "the original finds out when the states are collected"),
     Differs("c.register(r, 5)", "TypeError", "a message about the name"),
@@ -212,6 +256,8 @@ MISTAKES = [
     TWICE + 'c.register(X(1), "a"); c.register(r, "a")',
     "c.deserialize('garbage')",
     "c.deserialize('')",
+    "files().set_state(r.state)",
+    "files().set_state('garbage')",
     'put("x_0.json"); d.load("x_{seq}.json")',
     'put("x_1.json", "{"); d.load("x_{seq}.json")',
     'pathlib.Path("x_1.json").write_bytes(bytes(range(256))); d.load("x_{seq}.json")',
@@ -220,6 +266,11 @@ MISTAKES = [
 
 @pytest.mark.parametrize("source", CASES)
 def test_checkpoints_agree(start, source):
+    assert_same(start + source)
+
+
+@pytest.mark.parametrize("source", READERS)
+def test_readers_agree(start, source):
     assert_same(start + source)
 
 
