@@ -144,13 +144,7 @@ class Checkpoint:
         if not self._entries:
             return
         self._refuse_orphans("restore")
-        missing = [key for key in self._objects if key not in self._entries]
-        if missing:
-            raise RuntimeError(
-                f"Checkpoint: there are no states for {_listed(missing)}, so that not all objects "
-                "can be restored. Make a checkpoint without them for these states, or collect() "
-                "and save() one that has all."
-            )
+        self._refuse_missing(self._entries)
         pending = [
             (key, entry, self._objects[key])
             for key, entry in self._entries.items()
@@ -261,13 +255,17 @@ class Checkpoint:
         return self._as_dict() if self._entries else {"version": VERSION, "states": {}}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take states that `state_dict` gave, and apply those whose objects are registered."""
+        """Take states that `state_dict` gave, and apply them to all registered objects.
+
+        States of others wait until those are registered.
+        """
         if not isinstance(state_dict, Mapping):
             raise TypeError(
                 f"Checkpoint: load_state_dict takes what state_dict() gave, got "
                 f"{describe(state_dict)}."
             )
         entries = _check(dict(state_dict))
+        self._refuse_missing(entries)
         ready = [(key, entry, self._objects.get(key)) for key, entry in entries.items()]
         for key, entry, op in ready:
             if op is not None:
@@ -321,6 +319,15 @@ class Checkpoint:
             raise RuntimeError(
                 f"Checkpoint: there are states for {_listed(orphans)}, but no such objects are "
                 f"registered. Register them before {doing}(), or drop all states with clear()."
+            )
+
+    def _refuse_missing(self, entries: dict[str, _Entry]) -> None:
+        missing = [key for key in self._objects if key not in entries]
+        if missing:
+            raise RuntimeError(
+                f"Checkpoint: there are no states for {_listed(missing)}, so that not all objects "
+                "can be restored. Make a checkpoint without them for these states, or collect() "
+                "and save() one that has all."
             )
 
     def _no_state(self, key: str) -> str:

@@ -131,7 +131,10 @@ class EvalContext:
         if made is None:
             from penstock._checkpoint import Checkpoint
 
-            made = self._checkpoint = Checkpoint()
+            with _making:
+                made = self._checkpoint = (
+                    Checkpoint() if self._checkpoint is None else self._checkpoint
+                )
         return made
 
     def evaluate_all(self) -> None:
@@ -232,3 +235,4 @@ class _Local(threading.local):
 
 
 _local = _Local()
+_making = threading.Lock()  # of a context's checkpoint, which any thread may ask for

@@ -37,7 +37,8 @@ class ExternalSource:
         batch: Take each value for a batch: a list of samples, or an array whose first axis counts
             them. By default a list is one tensor, and only a Batch is a batch.
         parallel: Ask the source for the next item in the background, in a thread of its own, while
-            the one before is used.
+            the one before is used. An RNG that the source draws from is then ahead of the item
+            that was given.
 
     Example:
         >>> source = ExternalSource([[1, 2], [3, 4]], cycle="raise")

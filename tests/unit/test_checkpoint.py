@@ -198,32 +198,43 @@ def test_any_other_format_counts_on(tmp_path, field):
 # Killed
 
 
-def save_until_killed(pattern, ready):
-    """Go on from the newest checkpoint, and save one after each word."""
-    checkpoint, rng = Checkpoint(), RNG(0)
+def made(folder):
+    """A reader and an RNG, registered."""
+    names = [os.path.join(folder, f"{index}.jpg") for index in range(11)]
+    reader = ndd.readers.File(files=names, random_shuffle=True, seed=3, initial_fill=4)
+    return Checkpoint(), reader, RNG(0)
+
+
+def batches(reader, rng):
+    while True:
+        for data, _ in reader.next_epoch(batch_size=3):
+            yield data, ndd.random.uniform(range=[0, 1], rng=rng)
+
+
+def save_until_killed(folder, pattern, told):
+    """Go on from the newest checkpoint, and save one for each batch. Tells how far it is."""
+    checkpoint, reader, rng = made(folder)
     try:
         checkpoint.load(pattern)
     except FileNotFoundError:
         pass
+    checkpoint.register(reader, "reader")
     checkpoint.register(rng, "rng")
-    os.write(ready, b".")
-    while True:
-        rng()
+    os.write(told, b".")
+    for _ in ndd.prefetch(batches(reader, rng)):
         checkpoint.collect()
         checkpoint.save(pattern)
+        os.write(told, b".")
 
 
-def check_newest(pattern):
-    """It can be loaded, and says as many words as there were checkpoints; none is missing."""
-    files = _numbered.Pattern(pattern).find()
-    assert [number for number, _ in files] == list(range(len(files)))
-    if files:
-        newest, rng, expected = Checkpoint(), RNG(), RNG(0)
-        newest.load(pattern)
-        newest.register(rng, "rng")
-        expected.advance(len(files))
-        assert rng.state == expected.state
-    return len(files)
+def states(folder):
+    """The checkpoints of a run that nobody kills."""
+    checkpoint, reader, rng = made(folder)
+    checkpoint.register(reader, "reader")
+    checkpoint.register(rng, "rng")
+    for _ in batches(reader, rng):
+        checkpoint.collect()
+        yield checkpoint.serialize()
 
 
 def kill_a_few_times():
@@ -235,27 +246,34 @@ def kill_200_times():
 
 
 def kill_often(times):
+    """Each batch gets its checkpoint, none twice, and each is that of the run not killed."""
     chance = random.Random(1)
     with tempfile.TemporaryDirectory() as folder:
+        for index in range(11):
+            pathlib.Path(folder, f"{index}.jpg").write_bytes(bytes([index]))
         pattern = os.path.join(folder, "ckpt_{seq:04d}.json")
-        counts = []
+        uninterrupted, checked = states(folder), 0
         for _ in range(times):
             reading, writing = os.pipe()
             child = os.fork()
             if child == 0:
                 try:
-                    save_until_killed(pattern, writing)
+                    save_until_killed(folder, pattern, writing)
                 finally:
                     os._exit(1)
             os.close(writing)
-            assert os.read(reading, 1) == b"."
-            os.close(reading)
-            time.sleep(chance.random() * 0.02)
+            for _ in range(chance.choice([1, 2, 3])):
+                assert os.read(reading, 1) == b"."
+            time.sleep(chance.random() * 0.01)
             os.kill(child, signal.SIGKILL)
             assert os.waitpid(child, 0)[1] == signal.SIGKILL
-            counts.append(check_newest(pattern))
-        assert counts == sorted(counts)
-        assert counts[-1] > times / 10  # or it was never killed while saving
+            os.close(reading)
+            files = _numbered.Pattern(pattern).find()
+            assert [number for number, _ in files] == list(range(len(files)))
+            for _, path in files[checked:]:
+                assert pathlib.Path(path).read_text() == next(uninterrupted)
+            checked = len(files)
+        assert checked > times
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -369,6 +387,9 @@ def test_a_checkpoints_state_dict_is_applied_at_once():
     later.load_state_dict(state)
     later.register(fresh, "rng")
     assert fresh.state == RNG(5).state
+    later.register(RNG(1), "rng")
+    with pytest.raises(RuntimeError, match="no states for 'rng'"):
+        later.load_state_dict({"version": 2, "states": {}})
     with pytest.raises(TypeError, match="state_dict"):
         later.load_state_dict("x")
     with pytest.raises(ValueError, match="version"):

@@ -420,6 +420,26 @@ def test_another_thread_sees_the_same_state():
         assert seen == [expected.state]
 
 
+def test_loops_of_several_threads_do_not_meet():
+    start, failures = threading.Barrier(4), []
+
+    def run(seed):
+        reader, rng = Reader(200), RNG(seed)
+        plain = RNG(seed)
+        start.wait()
+        for index, _ in enumerate(ndd.prefetch(((i, rng()) for i in reader.next_epoch()), 3)):
+            plain()
+            if rng.state != plain.state or reader.get_state() != str(index + 1):
+                failures.append((seed, index))
+
+    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("stop", range(1, 6))
 def test_after_leaving_early_the_next_loop_goes_on(depth, stop):
