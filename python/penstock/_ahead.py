@@ -41,20 +41,31 @@ Notes = dict[int, tuple[Any, Any]]
 """Objects that a pull moved, by their id, with the state that each had before."""
 
 
+class Pull:
+    """One item that was taken from a source, or is being taken."""
+
+    __slots__ = ("error", "item", "notes")
+
+    def __init__(self) -> None:
+        self.notes: Notes = {}
+        self.item: Any = None
+        self.error: Exception | None = None  # in place of the item; StopIteration at the end
+
+
 class Loop:
-    """What one prefetching loop knows of the items that it has not handed out yet."""
+    """What one prefetching loop has taken from its source and not handed out yet."""
 
     __slots__ = ("level", "mixed", "waiting")
 
     def __init__(self) -> None:
-        self.waiting: deque[Notes] = deque()
+        self.waiting: deque[Pull] = deque()
         self.level = 0  # how many loops there are around it
         self.mixed: dict[int, object] = {}  # what others have moved too, by its id
 
     def note_of(self, thing: object) -> tuple[Any, Any] | None:
         """The object with the state that it has for the loop's body, if it has been moved."""
-        for notes in tuple(self.waiting):
-            note = notes.get(id(thing))
+        for pull in tuple(self.waiting):
+            note = pull.notes.get(id(thing))
             if note is not None:
                 return note
         return None
@@ -62,21 +73,21 @@ class Loop:
     def notes(self) -> Notes:
         """All objects that have been moved, with the states that they have for the body."""
         found: Notes = {}
-        for notes in tuple(self.waiting):
-            for key, note in tuple(notes.items()):
+        for pull in tuple(self.waiting):
+            for key, note in tuple(pull.notes.items()):
                 found.setdefault(key, note)
         return found
 
     def forget(self, thing: object) -> None:
         """The object has been put somewhere else: what was noted doesn't matter any more."""
         self.mixed.pop(id(thing), None)
-        for notes in tuple(self.waiting):
-            notes.pop(id(thing), None)
+        for pull in tuple(self.waiting):
+            pull.notes.pop(id(thing), None)
 
 
 class _Thread(threading.local):
     def __init__(self) -> None:
-        self.pulls: list[tuple[Loop, Notes]] = []  # the innermost last
+        self.pulls: list[tuple[Loop, Pull]] = []  # the innermost last
 
 
 _thread = _Thread()
@@ -89,17 +100,17 @@ _watched: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 @contextmanager
-def pull(loop: Loop) -> Iterator[None]:
+def pulling(loop: Loop) -> Iterator[Pull]:
     """Note what taking one item from the loop's source moves."""
-    notes: Notes = {}
+    pull = Pull()
     pulls = _thread.pulls
     loop.level = len(pulls)
-    loop.waiting.append(notes)
+    loop.waiting.append(pull)
     _add(loop)
     before = [(thing, _state_of(thing)) for thing in tuple(_watched.values())]
-    pulls.append((loop, notes))
+    pulls.append((loop, pull))
     try:
-        yield
+        yield pull
     finally:
         for thing, state in before:
             if str(_state_of(thing)) != str(state):
@@ -183,8 +194,8 @@ def _inside() -> list[Loop]:
 
 
 def _note(thing: object, state: Any) -> None:
-    for _, notes in _thread.pulls:
-        notes.setdefault(id(thing), (thing, state))
+    for _, pull in _thread.pulls:
+        pull.notes.setdefault(id(thing), (thing, state))
 
 
 def _state_of(thing: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections import deque
 from collections.abc import Iterable, Iterator, Sized
 from types import TracebackType
 from typing import Generic, SupportsIndex, TypeAlias, TypeVar
@@ -63,8 +62,6 @@ class prefetch(Generic[T]):
                 "`prefetch(batches())`.)"
             ) from None
         self._iterable = iterable
-        # An error, and StopIteration at the end, takes the place of an item.
-        self._queue: deque[Outcome[T]] = deque()
         self._outcomes = _outcomes(self._source)
         self._loop: _ahead.Loop | None = _ahead.Loop()
 
@@ -76,21 +73,22 @@ class prefetch(Generic[T]):
         if loop is None:
             raise StopIteration
         _ahead.handing_out(loop)
-        while len(self._queue) <= self._depth:
-            if self._queue and self._queue[-1][1] is not None:
-                break  # nothing is taken after an error before the user knows of it
+        waiting = loop.waiting
+        # Nothing is taken after an error before the user knows of it.
+        while len(waiting) <= self._depth and not (waiting and waiting[-1].error):
             self._pull(loop)
-        item, error = self._queue.popleft()
-        loop.waiting.popleft()
+        pull = waiting.popleft()
+        item: T = pull.item
+        error = pull.error
         if error is None:
-            return item  # type: ignore[return-value]  # there is an item where there is no error
+            return item
+        _ahead.close(loop)  # nothing waits behind an error; another pull would open it again
         if isinstance(error, StopIteration):
             self._loop = None
-            _ahead.close(loop)
         try:
             raise error
         finally:
-            del error  # its traceback leads here
+            del error, pull  # its traceback leads here
 
     def __len__(self) -> int:
         if not isinstance(self._iterable, Sized):
@@ -107,7 +105,6 @@ class prefetch(Generic[T]):
         loop, self._loop = self._loop, None
         if loop is None:
             return
-        self._queue.clear()
         try:
             close = getattr(self._source, "close", None)
             if close is not None:
@@ -132,12 +129,11 @@ class prefetch(Generic[T]):
 
     def _pull(self, loop: _ahead.Loop) -> None:
         try:
-            with _ahead.pull(loop):
-                outcome = next(self._outcomes)
+            with _ahead.pulling(loop) as pull:
+                pull.item, pull.error = next(self._outcomes)
         except BaseException:  # Ctrl-C: the item is lost, and what waits with it
             self.close()
             raise
-        self._queue.append(outcome)
 
 
 def _outcomes(source: Iterator[T]) -> Iterator[Outcome[T]]:

@@ -72,7 +72,6 @@ class Foreign:
 @pytest.fixture(autouse=True)
 def _nothing_stays_behind():
     yield
-    gc.collect()
     assert _ahead.loops == ()
 
 
@@ -158,6 +157,22 @@ def test_a_source_that_goes_on_after_an_error_does_so_here():
     with pytest.raises(ValueError, match="the third"):
         next(items)
     assert list(items) == [4, 5]
+
+
+def test_an_item_lives_no_longer_than_its_user_wants():
+    class Item:
+        pass
+
+    def source():
+        for _ in range(6):
+            yield Item()
+
+    seen = []
+    for item in ndd.prefetch(source()):
+        assert [reference() for reference in seen] == [None] * len(seen)
+        seen.append(weakref.ref(item))
+        del item
+    assert len(seen) == 6
 
 
 def test_an_error_keeps_nothing_alive():
