@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 
 import penstock
-from benchmarks import calls, large, operators, report, start_up
+from benchmarks import calls, large, operators, reading, report, start_up
 from benchmarks.harness import Contender, Pair, run
 
-FAMILIES = (calls.FAMILY, large.FAMILY, operators.FAMILY, start_up.FAMILY)
+FAMILIES = (calls.FAMILY, large.FAMILY, operators.FAMILY, reading.FAMILY, start_up.FAMILY)
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 

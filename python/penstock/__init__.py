@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from penstock._tensor import tensor as tensor
     from penstock.ops.coordinates import coord_flip as coord_flip
     from penstock.ops.coordinates import coord_transform as coord_transform
+    from penstock.ops.files import imread as imread
     from penstock.ops.fill import full as full
     from penstock.ops.fill import full_like as full_like
     from penstock.ops.fill import ones as ones
@@ -108,6 +109,7 @@ _LAZY = {
         "_prefetch": ("prefetch",),
         "_tensor": ("Tensor", "as_tensor", "tensor"),
         "ops.coordinates": ("coord_flip", "coord_transform"),
+        "ops.files": ("imread",),
         "ops.fill": ("full", "full_like", "ones", "ones_like", "zeros", "zeros_like"),
         "ops.generic": (
             "cast",

@@ -87,7 +87,7 @@ impl PyFiles {
                 None => i32::try_from(number).ok(),
             };
             let label = label.ok_or_else(|| PyValueError::new_err("fewer labels than files"))?;
-            files.push(name?.extract::<OsString>()?.as_bytes(), label);
+            files.push(name?.extract::<PathBuf>()?.as_os_str().as_bytes(), label);
         }
         Ok(PyFiles(Arc::new(files)))
     }

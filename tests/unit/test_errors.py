@@ -212,6 +212,11 @@ FROM_THE_ENGINE = {
         ValueError,
         r"sample 1 is \(1,\), sample 0 is \(2,\)(.|\n)*pad=True",
     ),
+    "file": (
+        lambda: ndd.io.file.read(np.frombuffer(b"/nope", np.uint8)).evaluate(),
+        OSError,
+        r"io\.file\.read: .*/nope: there is no such file",
+    ),
     "memory": (
         # 2**48 bytes are more than a process can address.
         lambda: (

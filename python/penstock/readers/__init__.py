@@ -19,6 +19,10 @@ from penstock.readers.state import ReaderState as ReaderState
 
 __all__ = ["File", "Reader", "ReaderState", "SampleError", "UnfinishedEpochWarning"]
 
+# The modules of the formats are no names for users: `readers.file` gets the hint below.
+for _format in __all__:
+    globals().pop(_format.lower(), None)
+
 
 def __getattr__(name: str) -> Any:
     for known in __all__:

@@ -135,7 +135,7 @@ class _Live(NamedTuple):
 
 
 _MOVING = (
-    *("_mode", "_batch_size", "_order", "_place", "_first_turn", "_given", "_epoch"),
+    *("_way", "_batched", "_batch_size", "_order", "_place", "_first_turn", "_given", "_epoch"),
     *("_begun", "_step", "_left", "_resumed", "_restored"),
 )
 
@@ -181,6 +181,26 @@ class Reader:
         tensor_init_bytes: Without effect: memory is taken as it is needed.
     """
 
+    _way: str | None
+    """How it is used, which the first use decides: by "epochs" or "calls"."""
+    _batched: bool
+    _batch_size: int | None
+    _order: Order | None
+    _place: Place
+    _first_turn: int
+    """Where the reader began, or went on after a cut; what follows is counted from there."""
+    _given: int
+    _epoch: int
+    _begun: bool
+    _step: int
+    _left: int
+    _resumed: bool
+    _warned: bool
+    _restored: Snapshot | None
+    """A state that waits for the first use, which says the batch size."""
+    _ahead: deque[_Ahead]
+    _errors: list[SampleError]
+
     def __init__(
         self,
         max_batch_size: SupportsIndex | None = None,
@@ -203,9 +223,9 @@ class Reader:
                 "`.gpu()`, or let an operator do so with `device='gpu'`."
             )
         self.name = name
-        self._max_batch_size = (
-            None if max_batch_size is None else self._check_batch_size(max_batch_size)
-        )
+        self._max_batch_size: int | None = None
+        if max_batch_size is not None:
+            self._max_batch_size = self._check_batch_size(max_batch_size, "max_batch_size")
         self._set_options({key: value for key, value in common.items() if value is not None})
         self._lock = threading.RLock()
         self._process = os.getpid()
@@ -261,7 +281,8 @@ class Reader:
             self._moving()
             size = self._max_batch_size if batch_size is None else batch_size
             self._settle_on("epochs", size)
-            if self._begun and self._left and not (self._resumed or self._warned):
+            unfinished = self._begun and self._left and not self._resumed
+            if unfinished and not self._warned:
                 self._warned = True
                 warnings.warn(
                     f"{self._what}: an epoch is begun while the one before has {self._left} "
@@ -280,12 +301,10 @@ class Reader:
         with self._guard():
             self._moving()
             self._settle_on("calls", batch_size)
-            while True:
-                if not self._left:
-                    self._begin()
+            outputs = None
+            while outputs is None:
                 outputs = self._next()
-                if outputs is not None:
-                    return outputs
+            return outputs
 
     def reset(self) -> None:
         """Start over, as if the reader had just been made: with its first epoch, in any mode."""
@@ -367,7 +386,7 @@ class Reader:
             )
         snapshot = Snapshot.loads(state, self._what)
         with self._guard():
-            if self._mode is not None:
+            if self._way is not None:
                 raise RuntimeError(
                     f"{self._what}: can't set the state after iteration has begun. Set it on a new "
                     "reader, before its first iteration, or call `reader.reset()` first."
@@ -481,36 +500,28 @@ class Reader:
         names = ", ".join(repr(item) for item in known)
         return ValueError(f"{self._what}: `{key}` must be one of {names}, got {value!r}.")
 
-    def _check_batch_size(self, size: SupportsIndex) -> int:
+    def _check_batch_size(self, size: SupportsIndex, key: str = "batch_size") -> int:
         try:
             if isinstance(size, bool):
                 raise TypeError
             number = operator.index(size)
         except TypeError:
-            raise _errors.bad_batch_size(self._what, size, LARGEST_BATCH) from None
+            raise _errors.wrong_argument(self._what, key, size, "a positive integer") from None
         if not 0 < number <= LARGEST_BATCH:
-            raise _errors.bad_batch_size(self._what, number, LARGEST_BATCH)
+            problem = f"must be a positive integer, at most {LARGEST_BATCH}, got {number}"
+            raise _errors.bad_argument(self._what, key, problem)
         return number
 
     # State
 
     def _start_over(self) -> None:
-        self._mode: tuple[str, bool] | None = None
-        self._batch_size: int | None = None
-        self._order: Order | None = None
-        self._place = Place(0, 0)
-        # Since the reader began, or went on after a cut: the turn, what was given, the epoch.
-        self._first_turn = 0
-        self._given = 0
-        self._epoch = 0
-        self._begun = False
-        self._step = 0
-        self._left = 0
-        self._resumed = False
-        self._warned = False
-        self._restored: Snapshot | None = None
-        self._ahead: deque[_Ahead] = deque()
-        self._errors: list[SampleError] = []
+        self._way, self._batched, self._batch_size = None, False, None
+        self._order, self._place, self._first_turn = None, Place(0, 0), 0
+        self._given = self._epoch = self._step = self._left = 0
+        self._begun = self._resumed = self._warned = False
+        self._restored = None
+        self._ahead = deque()
+        self._errors = []
 
     def _snapshot(self) -> Snapshot:
         if self._restored is not None:
@@ -677,17 +688,15 @@ class Reader:
                 f"{self._what}: `batch_size` {size} is larger than the `max_batch_size` {largest} "
                 "that the reader was made with."
             )
-        mode = way, size is not None
-        if self._mode is None:
-            self._begin_with(mode, size or 1)
+        if self._way is None:
+            self._begin_with(size or 1)
+            self._way, self._batched = way, size is not None
             return
-        if self._mode != mode:
-            names = {True: "batches", False: "single samples"}
+        if (self._way, self._batched) != (way, size is not None):
+            before, now = _use(self._way, self._batched), _use(way, size is not None)
             raise RuntimeError(
-                f"{self._what}: a reader keeps to one way of reading. It has given "
-                f"{names[self._mode[1]]} by {self._mode[0].replace('epochs', '`next_epoch`')} "
-                f"so far, and is now asked for {names[mode[1]]} by "
-                f"{way.replace('epochs', '`next_epoch`')}. Call `reader.reset()` to start over."
+                f"{self._what}: a reader keeps to one way of reading. It has given {before} so "
+                f"far, and is now asked for {now}. Call `reader.reset()` to start over."
             )
         if size is not None and size != self._batch_size:
             raise ValueError(
@@ -695,7 +704,7 @@ class Reader:
                 "before, which a reader keeps to. Call `reader.reset()` to start over with another."
             )
 
-    def _begin_with(self, mode: tuple[str, bool], size: int) -> None:
+    def _begin_with(self, size: int) -> None:
         restored = self._restored
         if restored is not None:
             self._resume(restored, size)
@@ -712,7 +721,7 @@ class Reader:
                     f"{self._what}: with `last_batch='drop'` nothing would be left: a shard has "
                     f"{shard} samples, and a batch {size}."
                 )
-        self._mode, self._batch_size = mode, size
+        self._batch_size = size
 
     def _coming(self) -> int:
         """How many batches the next epoch has."""
@@ -720,14 +729,14 @@ class Reader:
         assert self._batch_size is not None
         if self._resumed:
             return self._left
-        turn = self._first_turn + self._epoch + int(self._begun)
+        # One that follows an unfinished epoch is as long as that one, as in the original.
+        turn = self._first_turn + self._epoch
         return self._order.batches(turn, self._shard_id, self._batch_size)
 
     def _begin(self) -> int:
         """Begin an epoch, and return its number of batches."""
         count = self._coming()
         if not self._resumed:
-            self._epoch += int(self._begun)
             self._step, self._left, self._begun = 0, count, True
             self._finish_if_done()
         self._resumed = False
@@ -740,6 +749,7 @@ class Reader:
 
     def _next(self) -> Any:
         """The next batch or sample; None when it has no sample that can be read."""
+        self._opened()
         ahead = self._ahead
         if ahead and ahead[0].place == self._place:
             head = ahead.popleft()
@@ -749,9 +759,10 @@ class Reader:
         batch_size = self._batch_size or 1
         self._place = head.after
         self._given += batch_size
-        self._step += 1
-        self._left -= 1
-        self._finish_if_done()
+        if self._way == "epochs":
+            self._step += 1
+            self._left -= 1
+            self._finish_if_done()
         self._read_ahead(head.after)
         values = head.values
         if self._on_error != "raise":
@@ -765,7 +776,7 @@ class Reader:
 
     def _read_ahead(self, place: Place) -> None:
         depth = self._depth
-        if self._mode is not None and not self._mode[1]:
+        if not self._batched:
             # Single samples are small change.
             depth = max(depth, 8)
         if self._ahead:
@@ -781,8 +792,7 @@ class Reader:
         return _Ahead(place, numbers, self._values(numbers), after)
 
     def _values(self, numbers: Numbers) -> tuple[Value, ...]:
-        assert self._mode is not None
-        return self._opened().fetch(numbers, self._mode[1])
+        return self._opened().fetch(numbers, self._batched)
 
     # Bad samples
 
@@ -839,6 +849,11 @@ class Reader:
                     f"that there is no substitute. The last error: {self._errors[-1]}"
                 )
         return chosen
+
+
+def _use(way: str, batched: bool) -> str:
+    given = "batches" if batched else "single samples"
+    return f"{given} by `next_epoch`" if way == "epochs" else f"{given} by calls"
 
 
 class Epoch:

@@ -36,12 +36,15 @@ class FileSource:
         return len(self._files)
 
     def fingerprint(self) -> int:
+        """A number that changes with the names, the labels and their order."""
         return self._files.fingerprint()
 
     def name(self, number: int) -> str:
+        """The name of a file, relative to the root."""
         return self._files.name(number)
 
     def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
+        """The bytes of files, when they have been read, and their labels."""
         files = self._files
         data = files.read(self._what, numbers, batch, here(), io_pool())
         return data, files.labels(numbers, batch)
@@ -68,7 +71,7 @@ class File(Reader):
         labels: A label for each of `files`; by default its number.
     """
 
-    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])  # type: ignore[operator]
+    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
 
     def __init__(
         self,
@@ -124,7 +127,7 @@ class File(Reader):
         except OverflowError:
             raise self._wrong("labels", "must be numbers of 32 bits") from None
         except TypeError:
-            odd = next(name for name in names if not isinstance(name, str | os.PathLike))
+            odd = next((x for x in names if not isinstance(x, str | os.PathLike)), names)
             raise _errors.wrong_argument(self._what, "files", odd, "a list of names") from None
 
     def _listed(self, path: str) -> _core.Files:
@@ -153,7 +156,7 @@ class File(Reader):
             files = _core.Files.listed(root, patterns, self._dir_filters, self._ignore_case)
         except OSError as error:
             raise self._wrong(
-                "file_root", f"can't be listed: {error.strerror}: {error.filename}"
+                "file_root", f"can't be listed: {os.strerror(error.errno or 0)}: {error.filename}"
             ) from error
         if not len(files):
             dirs = "" if self._dir_filters is None else f" that match {self._dir_filters}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from penstock.readers.order import Cut
 
@@ -75,8 +75,4 @@ class Snapshot(NamedTuple):
                 f"{what}: the state has version {version}, this penstock reads version {VERSION}."
             )
         *rest, cuts = fields
-        return cls(*rest, cuts=tuple(_cut(cut) for cut in cuts))
-
-
-def _cut(fields: list[Any]) -> Cut:
-    return Cut(*fields)
+        return cls._make([*rest, tuple(Cut(*cut) for cut in cuts)])

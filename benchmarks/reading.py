@@ -1,0 +1,107 @@
+"""What reading costs, without any decoding: files that are in the system's cache."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness import Case, Contender, Family, Library, Prepare, Ready, Target
+
+ABOUT = """\
+`readers.File` alone, on files in the system's cache. *epoch* is an epoch of 512 files of 100 KB in
+batches of 64, divided by the number of files; every page of every file is touched, as reading
+means little where the bytes are mapped and never looked at. *open* is the making of a reader on
+200,000 files in 200 folders, and its first sample.
+"""
+
+FILES, BYTES, BATCH = 512, 100_000, 64
+FOLDERS, FILES_PER_FOLDER = 200, 1000
+
+
+def cases() -> Iterator[Case]:
+    orders: dict[str, dict[str, Any]] = {
+        "in order": {},
+        "shuffled": {"random_shuffle": True, "seed": 1},
+    }
+    for name, order in orders.items():
+        yield Case(f"reading/epoch, {name}", epoch(order), target=Target(ratio=1.5))
+    yield Case("reading/open", opening, rounds=5, target=Target(ratio=3.0))
+
+
+def epoch(order: dict[str, Any]) -> Prepare:
+    def prepare(side: Contender) -> Ready:
+        reader = side.library.readers.File(file_root=str(photographs()), **order)
+
+        def turn() -> float:
+            start = time.perf_counter()
+            for data, _ in reader.next_epoch(batch_size=BATCH):
+                for sample in data:
+                    np.asarray(sample)[::4096].sum()
+            return (time.perf_counter() - start) / FILES
+
+        return Ready(turn, [checksum(side.library, order)])
+
+    return prepare
+
+
+def checksum(library: Library, order: dict[str, Any]) -> np.ndarray:
+    """The sum of each file of an epoch, by its label: orders differ, files don't."""
+    names = sorted(str(path) for path in photographs().glob("*/*"))
+    sums = np.zeros(len(names), np.int64)
+    reader = library.readers.File(files=names, **order)
+    for data, label in reader.next_epoch():
+        sums[int(np.asarray(label)[0])] += np.asarray(data).sum(dtype=np.int64)
+    return sums
+
+
+def opening(side: Contender) -> Ready:
+    root = str(many_files())
+
+    def turn() -> float:
+        start = time.perf_counter()
+        reader = side.library.readers.File(file_root=root)
+        data, _ = next(iter(reader.next_epoch()))
+        data.evaluate()
+        return time.perf_counter() - start
+
+    reader = side.library.readers.File(file_root=root)
+    return Ready(turn, [np.array(reader.get_metadata()["epoch_size"])])
+
+
+@functools.cache
+def photographs() -> Path:
+    """A folder with files as large as photographs."""
+    root = _temporary_folder()
+    (root / "class").mkdir()
+    rng = np.random.default_rng(0)
+    for number in range(FILES):
+        (root / f"class/{number:04d}.jpg").write_bytes(rng.bytes(BYTES))
+    return root
+
+
+@functools.cache
+def many_files() -> Path:
+    """A folder with many small files."""
+    root = _temporary_folder()
+    for folder in range(FOLDERS):
+        (root / f"{folder:04d}").mkdir()
+        for number in range(FILES_PER_FOLDER):
+            (root / f"{folder:04d}/{number:06d}.jpg").write_bytes(b"x")
+    return root
+
+
+def _temporary_folder() -> Path:
+    root = Path(tempfile.mkdtemp(prefix="penstock-benchmark-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    return root
+
+
+FAMILY = Family("reading", ABOUT, cases)

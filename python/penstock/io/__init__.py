@@ -1,0 +1,5 @@
+"""Input of plain data."""
+
+from penstock.io import file as file
+
+__all__ = ["file"]
