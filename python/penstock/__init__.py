@@ -51,6 +51,7 @@ from penstock._threads import get_num_threads as get_num_threads
 from penstock._threads import set_num_threads as set_num_threads
 
 if TYPE_CHECKING:
+    from penstock import checkpoint as checkpoint
     from penstock import decoders as decoders
     from penstock import experimental as experimental
     from penstock import io as io
@@ -60,6 +61,8 @@ if TYPE_CHECKING:
     from penstock._batch import Batch as Batch
     from penstock._batch import as_batch as as_batch
     from penstock._batch import batch as batch
+    from penstock._external_source import ExternalSource as ExternalSource
+    from penstock._prefetch import prefetch as prefetch
     from penstock._tensor import Tensor as Tensor
     from penstock._tensor import as_tensor as as_tensor
     from penstock._tensor import tensor as tensor
@@ -125,6 +128,7 @@ __version__ = "0.1.0"
 
 # Modules of operators, such as `penstock.math`, which load on first use.
 _NAMESPACES = (
+    "checkpoint",
     "decoders",
     "experimental",
     "io",
@@ -141,6 +145,8 @@ _LAZY = {
     name: module
     for module, names in {
         "_batch": ("Batch", "as_batch", "batch"),
+        "_external_source": ("ExternalSource",),
+        "_prefetch": ("prefetch",),
         "_tensor": ("Tensor", "as_tensor", "tensor"),
         "ops.color": (
             "brightness",

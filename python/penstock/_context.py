@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from penstock import _core
+    from penstock._checkpoint import Checkpoint
 
 _FIRST_PURGE = 64
 
@@ -40,6 +41,7 @@ class EvalContext:
 
     __slots__ = (
         "__weakref__",
+        "_checkpoint",
         "_cuda_stream",
         "_depth",
         "_device",
@@ -71,6 +73,7 @@ class EvalContext:
         if num_threads is not None:
             thread_pool = ThreadPool(num_threads, device_id=self.device_id)
         self._thread_pool = thread_pool
+        self._checkpoint: Checkpoint | None = None
         if wrapped is None and self._device is not None:
             wrapped = thread_stream(self._device._code)
         self._cuda_stream = wrapped
@@ -120,6 +123,19 @@ class EvalContext:
         """The context's own pool, else the process-wide default one."""
         pool = self._thread_pool
         return pool if pool is not None else default_pool()
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """A checkpoint that belongs to the context. It is empty until objects are registered."""
+        made = self._checkpoint
+        if made is None:
+            from penstock._checkpoint import Checkpoint
+
+            with _making:
+                made = self._checkpoint = (
+                    Checkpoint() if self._checkpoint is None else self._checkpoint
+                )
+        return made
 
     def evaluate_all(self) -> None:
         """Do the work of all values that were made in deferred mode and are still held.
@@ -219,3 +235,4 @@ class _Local(threading.local):
 
 
 _local = _Local()
+_making = threading.Lock()  # of a context's checkpoint, which any thread may ask for

@@ -260,7 +260,7 @@ class Operator:
                 raise _errors.not_an_rng(self.name, rng)
             if batch_size is not None and batch_size != samples:
                 raise _errors.batch_sizes_differ(batch_size, samples or 0, self.name)
-            told["rng"] = (get_default_rng() if rng is None else rng)._philox.draw()
+            told["rng"] = (get_default_rng() if rng is None else rng)._draw()
         return told
 
     def _is_optional(self, position: int) -> bool:

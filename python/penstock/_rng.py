@@ -12,9 +12,10 @@ import os
 import re
 import threading
 import weakref
+from collections.abc import Mapping
 from typing import Any, SupportsIndex
 
-from penstock import _core
+from penstock import _ahead, _core
 
 _MASK = 2**64 - 1
 _TEXT = re.compile(r"Philox_([0-9A-Fa-f]{16})_([0-9A-Fa-f]{16}):([0-9A-Fa-f]{16})_([0-3])")
@@ -62,6 +63,8 @@ class RNG:
 
     def __call__(self) -> int:
         """The next random word: an integer of 32 bits."""
+        if _ahead.loops:
+            _ahead.moving(self)
         return self._philox.word()
 
     @property
@@ -71,19 +74,20 @@ class RNG:
 
     @seed.setter
     def seed(self, value: SupportsIndex) -> None:
-        self._philox.set(_seed(value), 0, 0, 0)
-        _unseeded.discard(self)
+        self._place(_seed(value), 0, 0, 0)
 
     @property
     def state(self) -> State:
-        """The position in the stream, to be set here or in another RNG."""
-        seed, sequence, offset, phase = self._philox.get()
+        """The position in the stream, to be set here or in another RNG.
+
+        In a loop over `prefetch`, this is the position that belongs to the item in hand.
+        """
+        seed, sequence, offset, phase = self._position()
         return State(f"Philox_{seed:016X}_{sequence:016X}:{offset:016X}_{phase}")
 
     @state.setter
     def state(self, value: State | str) -> None:
-        self._philox.set(*_parse(value))
-        _unseeded.discard(self)
+        self._place(*_parse(value))
 
     def get_state(self, *, cuda_stream: Any = None) -> State:
         """The same as `state`. There is nothing on a device to wait for."""
@@ -93,11 +97,25 @@ class RNG:
         """Go to a position: a state, or its text."""
         self.state = value
 
+    def state_dict(self) -> dict[str, Any]:
+        """The state in a dictionary that JSON can hold, as PyTorch's objects give theirs."""
+        return {"state": str(self.state)}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go to a position that `state_dict` gave."""
+        if not isinstance(state_dict, Mapping) or "state" not in state_dict:
+            raise ValueError(
+                f"RNG: load_state_dict takes what state_dict() of an RNG gave, got {state_dict!r}."
+            )
+        self.state = state_dict["state"]
+
     def advance(self, n: SupportsIndex) -> None:
         """Skip `n` words."""
         words = operator.index(n)
         if words < 0:
             raise ValueError(f"RNG: can't advance by a negative number, got {words}.")
+        if _ahead.loops:
+            _ahead.moving(self)
         self._philox.advance(words & 2**128 - 1)
 
     def clone(self) -> RNG:
@@ -118,6 +136,28 @@ class RNG:
 
     def __repr__(self) -> str:
         return f"RNG(state={str(self.state)!r})"
+
+    def _draw(self) -> _core.Draw:
+        """The place of one call of an operator."""
+        if _ahead.loops:
+            _ahead.moving(self)
+        return self._philox.draw()
+
+    def _place(self, seed: int, sequence: int, offset: int, phase: int) -> None:
+        if _ahead.loops:
+            _ahead.placed(self)
+        self._philox.set(seed, sequence, offset, phase)
+        _unseeded.discard(self)
+
+    def _position(self) -> tuple[int, int, int, int]:
+        found = _ahead.seen(self) if _ahead.loops else None
+        return self._philox.get() if found is None else found
+
+    def _live_state(self) -> tuple[int, int, int, int]:
+        return self._philox.get()
+
+    def _rewind(self, state: tuple[int, int, int, int]) -> None:
+        self._philox.set(*state)
 
 
 def get_default_rng() -> RNG:

@@ -35,7 +35,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex, TypedDict, TypeVar
 
-from penstock import _core, _errors
+from penstock import _ahead, _core, _errors
 from penstock._array import wrap
 from penstock._convert import LARGEST_BATCH
 from penstock._device import DeviceLike
@@ -124,6 +124,20 @@ class _Ahead(NamedTuple):
     numbers: Numbers
     values: tuple[Value, ...]
     after: Place
+
+
+class _Live(NamedTuple):
+    """All that changes when a reader goes on."""
+
+    snapshot: Snapshot
+    moving: dict[str, Any]
+    errors: list[SampleError]
+
+
+_MOVING = (
+    *("_way", "_batched", "_batch_size", "_order", "_place", "_first_turn", "_given", "_epoch"),
+    *("_begun", "_step", "_left", "_resumed", "_restored"),
+)
 
 
 class Reader:
@@ -264,6 +278,7 @@ class Reader:
             capture: Without effect.
         """
         with self._guard():
+            self._moving()
             size = self._max_batch_size if batch_size is None else batch_size
             self._settle_on("epochs", size)
             unfinished = self._begun and self._left and not self._resumed
@@ -284,6 +299,7 @@ class Reader:
         A reader that is called can't be iterated, nor the other way round, until `reset`.
         """
         with self._guard():
+            self._moving()
             self._settle_on("calls", batch_size)
             outputs = None
             while outputs is None:
@@ -293,6 +309,8 @@ class Reader:
     def reset(self) -> None:
         """Start over, as if the reader had just been made: with its first epoch, in any mode."""
         with self._guard():
+            if _ahead.loops:
+                _ahead.placed(self)
             self._start_over()
 
     def close(self) -> None:
@@ -345,9 +363,14 @@ class Reader:
         }
 
     def get_state(self, *, cuda_stream: Any = None) -> ReaderState:
-        """What has been given so far, for a reader of the same data set to go on after it."""
+        """What has been given so far, for a reader of the same data set to go on after it.
+
+        In a loop over `prefetch`, that is up to the item in hand.
+        """
+        seen = _ahead.seen(self) if _ahead.loops else None
         with self._guard():
-            return ReaderState(self._snapshot().dumps())
+            snapshot = self._snapshot() if seen is None else seen.snapshot
+            return ReaderState(snapshot.dumps())
 
     def set_state(self, state: ReaderState | str | bytes) -> None:
         """Go on where another reader was: the rest of its epoch comes first, then whole ones.
@@ -369,6 +392,8 @@ class Reader:
                     "reader, before its first iteration, or call `reader.reset()` first."
                 )
             self._check_state(snapshot)
+            if _ahead.loops:
+                _ahead.placed(self)
             self._restored = snapshot
 
     def state_dict(self) -> dict[str, str]:
@@ -522,6 +547,20 @@ class Reader:
             left=self._left,
             cuts=plan.cuts,
         )
+
+    def _moving(self) -> None:
+        if _ahead.loops:
+            _ahead.moving(self)
+
+    def _live_state(self) -> _Live:
+        moving = {key: getattr(self, key) for key in _MOVING}
+        return _Live(self._snapshot(), moving, list(self._errors))
+
+    def _rewind(self, state: _Live) -> None:
+        with self._guard():
+            for key, value in state.moving.items():
+                setattr(self, key, value)
+            self._errors = state.errors
 
     def _plan(self) -> Plan:
         if self._order is not None:
@@ -834,6 +873,7 @@ class Epoch:
     def __next__(self) -> Any:
         reader = self._reader
         with reader._guard():
+            reader._moving()
             if self._left is None:
                 self._left = self._count = reader._begin()
             while self._left:

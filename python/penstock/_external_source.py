@@ -1,0 +1,201 @@
+"""ExternalSource: data from the user's own Python."""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, SupportsIndex
+
+from penstock import _ahead, _errors
+from penstock._batch import Batch, as_batch
+from penstock._context import EvalContext
+from penstock._device import Device, DeviceLike
+from penstock._device import device as to_device
+from penstock._dtype import DType
+from penstock._dtype import dtype as to_dtype
+from penstock._feed import Background, Feed, feed
+from penstock._tensor import Tensor, as_tensor
+
+
+class ExternalSource:
+    """Data from a Python function or from anything that can be iterated over.
+
+    Each call takes one item: a Tensor, or a Batch where the source gives one; a tuple of them for
+    several outputs. At the end of the data it raises StopIteration.
+
+    Args:
+        source: A function without parameters that returns an item, or an iterable of items, or a
+            generator function.
+        num_outputs: How many values an item has. If more than one, it is a tuple or list of them.
+        cycle: What comes after the end of an iterable: with "no" (or False), StopIteration each
+            time; with "quiet" (or True), the first item again; with "raise", StopIteration once,
+            and then the first item again.
+        device: Where the data is to be.
+        layout: The layout of the data, such as "HWC", or one for each output.
+        dtype: The type of the data, or one for each output. By default arrays keep theirs.
+        batch: Take each value for a batch: a list of samples, or an array whose first axis counts
+            them. By default a list is one tensor, and only a Batch is a batch.
+        parallel: Ask the source for the next item in the background, in a thread of its own, while
+            the one before is used. An RNG that the source draws from is then ahead of the item
+            that was given.
+
+    Example:
+        >>> source = ExternalSource([[1, 2], [3, 4]], cycle="raise")
+        >>> [source().torch().tolist() for _ in range(2)]
+        [[1, 2], [3, 4]]
+        >>> source(batch_size=2)
+        Traceback (most recent call last):
+        StopIteration
+        >>> source(batch_size=2).shape
+        [(2,), (2,)]
+    """
+
+    def __init__(
+        self,
+        source: Callable[[], Any] | Iterable[Any],
+        num_outputs: SupportsIndex = 1,
+        *,
+        cycle: str | bool | None = None,
+        device: DeviceLike = "cpu",
+        layout: str | Sequence[str | None] | None = None,
+        dtype: Any = None,
+        batch: bool = False,
+        parallel: bool = False,
+    ) -> None:
+        try:
+            self._num_outputs = operator.index(num_outputs)
+        except TypeError:
+            raise _errors.wrong_argument(
+                "ExternalSource", "num_outputs", num_outputs, "an integer"
+            ) from None
+        if self._num_outputs < 1:
+            raise ValueError(
+                f"ExternalSource: `num_outputs` must be at least 1, got {self._num_outputs}."
+            )
+        found = to_device(device)
+        self._device = Device("cpu") if found is None else found
+        self._layouts = self._spread("layout", layout)
+        for text in self._layouts:
+            if text is not None and not isinstance(text, str):
+                raise ValueError(
+                    f"ExternalSource: `layout` must be a text such as 'HWC', got {text!r}."
+                )
+        self._dtypes: list[DType | None] = [
+            None if one is None else to_dtype(one) for one in self._spread("dtype", dtype)
+        ]
+        self._batch = bool(batch)
+        made = feed(source, cycle)
+        self._feed: Feed = Background(made) if parallel else made
+
+    def __call__(self, *, batch_size: SupportsIndex | None = None) -> Any:
+        """Take one item from the source.
+
+        Args:
+            batch_size: Makes batches of so many samples: a tensor is repeated, and a batch must
+                have that size.
+        """
+        size = None if batch_size is None else operator.index(batch_size)
+        if size is not None and size < 0:
+            raise ValueError(f"ExternalSource: `batch_size` can't be negative, got {size}.")
+        if _ahead.loops:
+            _ahead.moving(self)
+        item = self._feed.take()
+        if self._num_outputs == 1:
+            return self._convert(0, item, size)
+        if not isinstance(item, (tuple, list)) or len(item) != self._num_outputs:
+            given = f"{len(item)}" if isinstance(item, (tuple, list)) else _errors.describe(item)
+            raise ValueError(
+                f"ExternalSource: Expected {self._num_outputs} outputs from the source, in a tuple "
+                f"or a list, got {given}."
+            )
+        made = tuple(self._convert(index, value, size) for index, value in enumerate(item))
+        if len({type(value) for value in made}) > 1:
+            raise TypeError(
+                "ExternalSource: the outputs of an item must be all tensors or all batches. Give "
+                "`batch_size` to repeat the tensors."
+            )
+        return made
+
+    def captured(self, batch_size: SupportsIndex, ctx: EvalContext | None = None) -> Iterator[Any]:
+        """Iterate over the items up to the end of the data, as batches.
+
+        Args:
+            batch_size: As that of a call.
+            ctx: The context to run in; by default the current one.
+        """
+        while True:
+            try:
+                if ctx is None:
+                    item = self(batch_size=batch_size)
+                else:
+                    with ctx:
+                        item = self(batch_size=batch_size)
+            except StopIteration:
+                return
+            yield item
+
+    def get_state(self, *, cuda_stream: Any = None) -> str:
+        """How far the source has been used, as a text.
+
+        Of an iterable, that is the number of items taken. A source that has `get_state` and
+        `set_state` itself is asked for its own. A plain function has none.
+        """
+        self._feed.require_state()
+        found = _ahead.seen(self) if _ahead.loops else None
+        return json.dumps(self._feed.state() if found is None else found)
+
+    def set_state(self, value: str) -> None:
+        """Go to where a source of the same data was: the items before that are skipped."""
+        try:
+            state = json.loads(value) if isinstance(value, str) else None
+        except ValueError:
+            state = None
+        if not isinstance(state, dict):
+            raise ValueError(
+                f"ExternalSource: a state is the text that get_state() gave, got {value!r}."
+            )
+        self._feed.require_state()
+        if _ahead.loops:
+            _ahead.placed(self)
+        self._feed.go_to(state)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The same as `get_state`, as a dictionary that JSON can hold."""
+        state: dict[str, Any] = json.loads(self.get_state())
+        return state
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go to where `state_dict` was called."""
+        self.set_state(json.dumps(dict(state_dict)))
+
+    def _live_state(self) -> dict[str, Any]:
+        return self._feed.state()
+
+    def _rewind(self, state: dict[str, Any]) -> None:
+        if self._feed.can_go_back:
+            self._feed.go_to(state)
+
+    def _spread(self, name: str, given: Any) -> list[Any]:
+        """An argument for each output."""
+        if isinstance(given, (list, tuple)):
+            if len(given) != self._num_outputs:
+                raise ValueError(
+                    f"ExternalSource: `{name}`: Expected a sequence of size {self._num_outputs}, "
+                    f"one for each output, got {len(given)}."
+                )
+            return list(given)
+        return [given] * self._num_outputs
+
+    def _convert(self, index: int, data: Any, size: int | None) -> Tensor | Batch:
+        layout, dtype = self._layouts[index], self._dtypes[index]
+        if isinstance(data, Batch) or self._batch:
+            made = as_batch(data, dtype=dtype, device=self._device, layout=layout)
+            if size is not None and made.batch_size != size:
+                raise ValueError(
+                    f"ExternalSource: Expected batch size {size}, but the source gave a batch of "
+                    f"{made.batch_size}."
+                )
+            return made
+        one = as_tensor(data, dtype=dtype, device=self._device, layout=layout)
+        return one if size is None else Batch.broadcast(one, size)

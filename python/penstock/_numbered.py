@@ -1,0 +1,198 @@
+"""Files that are named by a pattern with a number in it, such as "ckpt_{seq:04d}.json".
+
+A new file gets the number after the highest there is. It appears under its name complete and on
+the disk, or not at all, whatever happens to the process; an existing file is never written to.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import string
+from typing import NamedTuple
+
+_BASES = {"x": 16, "X": 16, "o": 8, "b": 2}
+
+
+class Found(NamedTuple):
+    """A file of the pattern."""
+
+    number: int
+    path: str
+
+
+class Pattern:
+    """A path with one `{seq}`, which stands for the number and may say how it is formatted."""
+
+    def __init__(self, pattern: str | os.PathLike[str]) -> None:
+        try:
+            text = os.fspath(pattern)
+        except TypeError:
+            text = pattern  # type: ignore[assignment]  # refused below
+        if not isinstance(text, str):
+            raise TypeError(
+                f'A checkpoint\'s file name is a text such as "ckpt_{{seq:04d}}.json", got '
+                f"{pattern!r}."
+            )
+        self.text = text
+        before, field, after = _split(text)
+        self._field = field
+        # Only the part of the path that has the number is looked for in a folder.
+        self.folder, self._prefix = os.path.split(before)
+        inside, slash, self._below = after.partition(os.sep)
+        self._suffix = inside
+        self._is_folder = bool(slash)
+        spec = field[1:-1].partition(":")[2]
+        self._base = _BASES.get(spec[-1:], 10)
+        self._fill = spec[0] if len(spec) > 1 and spec[1] in "<>=^" else " "
+        for number in (0, 7, 1234567):  # such as {seq:e}
+            if self._number(field.format(seq=number)) != number:
+                raise ValueError(
+                    f"{text!r}: a number can't be read back from `{field}`. Use `{{seq}}`, or "
+                    "one with zeros in front such as `{seq:04d}`."
+                )
+
+    def path(self, number: int) -> str:
+        """The path of the file with a number."""
+        name = self._prefix + self._field.format(seq=number) + self._suffix
+        path = os.path.join(self.folder, name)
+        return os.path.join(path, self._below) if self._is_folder else path
+
+    def find(self) -> list[Found]:
+        """All that have such a name, by their numbers, the highest last."""
+        try:
+            names = os.listdir(self.folder or os.curdir)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        found = []
+        for name in names:
+            end = len(name) - len(self._suffix)
+            if (
+                end <= len(self._prefix)
+                or not name.startswith(self._prefix)
+                or not name.endswith(self._suffix)
+            ):
+                continue
+            number = self._number(name[len(self._prefix) : end])
+            path = os.path.join(self.folder, name)
+            if self._is_folder:
+                path = os.path.join(path, self._below)
+            if number is not None and os.path.lexists(path):
+                found.append(Found(number, path))
+        return sorted(found)
+
+    def write_next(self, text: str) -> str:
+        """Write a new file with the next number, and return its path."""
+        found = self.find()
+        number = found[-1].number + 1 if found else 0
+        while True:
+            path = self.path(number)
+            _make_folders(os.path.dirname(path))
+            if _write(path, text.encode()):
+                return path
+            number += 1  # another process has been faster
+
+    def _number(self, text: str) -> int | None:
+        """The number that a name has in the place of the field, if it is one."""
+        digits = text if self._fill.isalnum() else text.strip(self._fill)
+        # Only what formatting writes: int() would take " 1_0 " and digits of other scripts too.
+        if not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z_,]*", digits, re.ASCII):
+            return None
+        try:
+            number = int(digits.replace(",", ""), self._base)
+        except ValueError:
+            return None
+        # "7" is taken for {seq:04d}, but "7 " only where it would be written so.
+        if text.endswith(digits) or self._field.format(seq=number) == text:
+            return number
+        return None
+
+
+def _split(pattern: str) -> tuple[str, str, str]:
+    """What is before the field, the field, and what is after it."""
+    before, after, field = "", "", ""
+    for literal, name, spec, conversion in string.Formatter().parse(pattern):
+        if field:
+            after += literal
+        else:
+            before += literal
+        if name is None:
+            continue
+        if name != "seq" or "{" in (spec or ""):
+            raise ValueError(
+                f"{pattern!r}: `{{{name}}}` is not known; a checkpoint's file name has one "
+                "field, `{seq}`, the number of the file. (Double braces that stand for "
+                "themselves.)"
+            )
+        if field:
+            raise ValueError(f"{pattern!r}: `{{seq}}` may appear once only.")
+        field = (
+            "{seq" + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "") + "}"
+        )
+    if not field:
+        raise ValueError(
+            f"{pattern!r}: a checkpoint's file name must have `{{seq}}` in it, which becomes the "
+            'number of the file, as in "ckpt_{seq:04d}.json".'
+        )
+    return before, field, after
+
+
+def _write(path: str, data: bytes) -> bool:
+    """Make a file that is either complete or not there; False when there is one already."""
+    folder, name = os.path.split(path)
+    hidden = f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
+    temporary = os.path.join(folder, hidden)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    file = os.open(temporary, flags, 0o666)  # less what the umask takes away
+    try:
+        with os.fdopen(file, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if not _publish(temporary, path):
+            return False
+    finally:
+        if os.path.lexists(temporary):
+            os.unlink(temporary)
+    _sync_folder(folder)
+    return True
+
+
+def _publish(temporary: str, path: str) -> bool:
+    """Give a file its name, unless that is taken."""
+    try:
+        os.link(temporary, path)  # unlike a rename, never in place of another file
+    except FileExistsError:
+        return False
+    except OSError:  # no links on this file system
+        if os.path.lexists(path):
+            return False
+        os.rename(temporary, path)
+    return True
+
+
+def _make_folders(folder: str) -> None:
+    if not folder or os.path.isdir(folder):
+        return
+    parent = os.path.dirname(folder)
+    _make_folders(parent)
+    try:
+        os.mkdir(folder)
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            raise
+    _sync_folder(parent)
+
+
+def _sync_folder(folder: str) -> None:
+    """Bring the names in a folder to the disk, where the system can."""
+    try:
+        file = os.open(folder or os.curdir, os.O_RDONLY)
+    except OSError:  # Windows opens no folders
+        return
+    try:
+        os.fsync(file)
+    except OSError:
+        pass  # a file system without it; the name will get there in time
+    finally:
+        os.close(file)
