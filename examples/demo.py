@@ -1,137 +1,168 @@
-"""Augments made-up photographs for a few seconds, as a training loop would ask for them.
+"""The whole road: a folder of JPEGs, read, decoded, augmented and learnt from.
 
-Prints images per second and what each operator costs, and writes a contact sheet of one
-augmented batch to demo.png. Run it with `make demo`.
+Makes the folder first, trains a small torch model on it for some epochs, prints images per second
+and what each step costs, and writes a contact sheet of one augmented batch to demo.png. Run it
+with `make demo`.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
+import tempfile
 import time
-from collections.abc import Callable
-from importlib.util import find_spec
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import torch
+from photographs import make_folder
+from PIL import Image
 
 import penstock as ndd
 
-CROP = 128
-Step = Callable[[ndd.Batch], ndd.Batch]
+SIZE = 224
+MEAN = [0.485 * 255, 0.456 * 255, 0.406 * 255]
+STD = [0.229 * 255, 0.224 * 255, 0.225 * 255]
 
 
-def photograph(rng: np.random.Generator) -> np.ndarray:
-    """An image of random size: a sky, hills and a sun, with some grain."""
-    h, w = (int(n) for n in rng.integers(160, 320, size=2))
-    y, x = np.mgrid[0:h, 0:w].astype(np.float32)
-    sky, sun, ground = rng.integers(60, 256, size=(3, 3)).astype(np.float32)
-    image = sky * (0.4 + 0.6 * y / h)[..., None]
-    cx, cy, radius = rng.uniform(0.2, 0.8) * w, rng.uniform(0.2, 0.5) * h, 0.12 * min(h, w)
-    image = np.where(((x - cx) ** 2 + (y - cy) ** 2 < radius**2)[..., None], sun, image)
-    for depth in range(3):
-        phase, waves = rng.uniform(0, 6), rng.uniform(1, 3)
-        ridge = h * (0.55 + 0.12 * depth + 0.05 * np.sin(waves * 6.28 * x[0] / w + phase))
-        image = np.where((y > ridge)[..., None], ground * (0.8 - 0.2 * depth), image)
-    grain = rng.normal(0, 4, size=(h, w, 1))
-    return np.clip(image + grain, 0, 255).astype(np.uint8)
+def batches(reader: ndd.readers.File, batch_size: int) -> Iterator[tuple[ndd.Batch, ndd.Batch]]:
+    """One epoch of normalised images and their labels. Every call in here returns at once."""
+    for jpegs, labels in reader.next_epoch(batch_size=batch_size):
+        images = ndd.decoders.image(jpegs)
+        images = ndd.random_resized_crop(images, size=SIZE, random_area=[0.4, 1.0])
+        images = ndd.color_twist(
+            images,
+            brightness=ndd.random.uniform(batch_size=batch_size, range=[0.8, 1.2]),
+            saturation=ndd.random.uniform(batch_size=batch_size, range=[0.7, 1.3]),
+        )
+        mirror = ndd.random.coin_flip(batch_size=batch_size)
+        yield ndd.crop_mirror_normalize(images, mirror=mirror, mean=MEAN, std=STD), labels
 
 
-def augmentations(images: list[np.ndarray], rng: np.random.Generator) -> dict[str, Step]:
-    """The steps of one batch, each with random arguments of its own for every sample."""
-    n = len(images)
-    mirror = ndd.batch(rng.integers(0, 2, n).astype(np.int32))
-    top = ndd.batch([int(rng.integers(0, image.shape[0] - CROP)) for image in images])
-    left = ndd.batch([int(rng.integers(0, image.shape[1] - CROP)) for image in images])
-    light = ndd.batch(rng.uniform(-40, 40, n).astype(np.float32))
-    return {
-        "flip": lambda batch: ndd.flip(batch, horizontal=mirror),
-        "slice": lambda batch: batch.slice[top : top + CROP, left : left + CROP],
-        "cast": lambda batch: ndd.cast(batch, dtype=ndd.float32),
-        "+": lambda batch: batch + light,
-    }
+def small_model(classes: int) -> torch.nn.Module:
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(3, 16, 7, stride=4),
+        torch.nn.ReLU(),
+        torch.nn.Conv2d(16, 32, 3, stride=2),
+        torch.nn.ReLU(),
+        torch.nn.AdaptiveAvgPool2d(4),
+        torch.nn.Flatten(),
+        torch.nn.Linear(512, classes),
+    )
 
 
-def augmented(images: list[np.ndarray], rng: np.random.Generator) -> ndd.Batch:
-    """Images of many sizes in, crops of one size out."""
-    batch = ndd.as_batch(images, layout="HWC")
-    for step in augmentations(images, rng).values():
-        batch = step(batch)
-    return batch
+def train(reader: ndd.readers.File, classes: int, epochs: int, batch_size: int) -> None:
+    """Learn to tell the folders apart."""
+    model = small_model(classes)
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+    total = reader.epoch_size
+    waited = stepped = 0.0
+    for epoch in range(epochs):
+        right = seen = 0
+        begin = ready = time.perf_counter()
+        # Two batches are being made while the model learns from one.
+        for images, labels in ndd.prefetch(batches(reader, batch_size), depth=2):
+            x, y = images.torch(), labels.torch().long().squeeze(1)
+            waited += time.perf_counter() - ready
+            begin_step = time.perf_counter()
+            scores = model(x)
+            loss = torch.nn.functional.cross_entropy(scores, y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            right += int((scores.argmax(1) == y).sum())
+            seen += len(y)
+            ready = time.perf_counter()
+            stepped += ready - begin_step
+            progress(f"epoch {epoch + 1}/{epochs}", seen, total)
+        rate = seen / (time.perf_counter() - begin)
+        print(f"\r  epoch {epoch + 1}: {right / seen:4.0%} right, {rate:6,.0f} images/s" + " " * 30)
+    share = waited / (waited + stepped)
+    print(f"  the model computed {1 - share:.0%} of the time, and waited for images {share:.0%}")
 
 
-def handed_over(batch: ndd.Batch) -> Any:
-    """What a model would get: a torch tensor where torch is installed, else a NumPy array."""
-    return batch.torch() if find_spec("torch") else np.asarray(ndd.as_tensor(batch))
+def progress(what: str, done: int, total: int) -> None:
+    if sys.stdout.isatty():
+        bar = "#" * min(30, 30 * done // total)
+        print(f"\r  {what} [{bar:<30}] {done:5d} images", end="", flush=True)
 
 
-def run_loop(
-    pick: Callable[[], list[np.ndarray]], seconds: float, rng: np.random.Generator
-) -> float:
-    """Images per second of a loop that asks for augmented batches."""
-    handed_over(augmented(pick(), rng))  # threads and frameworks start outside the clock
-    images, start, shown = 0, time.perf_counter(), 0.0
-    while (elapsed := time.perf_counter() - start) < seconds:
-        images += len(handed_over(augmented(pick(), rng)))
-        if sys.stdout.isatty() and elapsed - shown > 0.1:
-            shown = elapsed
-            bar = "#" * int(30 * elapsed / seconds)
-            print(f"\r  [{bar:<30}] {images:8d} images", end="", flush=True)
-    if shown:
-        print("\r" + " " * 60 + "\r", end="")
+def measure(reader: ndd.readers.File, batch_size: int, seconds: float = 3.0) -> float:
+    """Images per second when nothing is learnt."""
+    reader.reset()
+    images, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        for batch, _ in ndd.prefetch(batches(reader, batch_size)):
+            images += len(batch.torch())
     return images / (time.perf_counter() - start)
 
 
-def time_steps(images: list[np.ndarray], rng: np.random.Generator) -> dict[str, float]:
-    """Milliseconds per batch of each operator alone: the call returns when its work is done."""
-    times: dict[str, list[float]] = {}
+def breakdown(reader: ndd.readers.File, batch_size: int) -> dict[str, float]:
+    """Milliseconds of each step per image: in this mode, a call returns when its work is done."""
+    reader.reset()
+    spent: dict[str, float] = {}
+    images = 0
     with ndd.EvalMode.sync_cpu:
-        for _ in range(30):
-            batch = ndd.as_batch(images, layout="HWC")
-            for name, step in augmentations(images, rng).items():
-                start = time.perf_counter()
-                batch = step(batch)
-                times.setdefault(name, []).append(1e3 * (time.perf_counter() - start))
-    return {name: statistics.median(values) for name, values in times.items()}
+        loop = reader.next_epoch(batch_size=batch_size)
+        while True:
+            clock = time.perf_counter()
+
+            def lap(step: str) -> None:
+                nonlocal clock
+                now = time.perf_counter()
+                spent[step] = spent.get(step, 0.0) + 1e3 * (now - clock)
+                clock = now
+
+            try:
+                batch = next(loop)[0].evaluate()
+            except StopIteration:
+                break
+            lap("read")
+            batch = ndd.decoders.image(batch)
+            lap("decode")
+            batch = ndd.random_resized_crop(batch, size=SIZE, random_area=[0.4, 1.0])
+            lap("crop and resize")
+            batch = ndd.color_twist(batch, brightness=1.1, saturation=0.9)
+            lap("colors")
+            batch = ndd.crop_mirror_normalize(batch, mirror=1, mean=MEAN, std=STD)
+            lap("normalize")
+            batch.torch()
+            lap("hand over")
+            images += batch_size
+    return {step: milliseconds / images for step, milliseconds in spent.items()}
 
 
-def write_sheet(batch: ndd.Batch, path: Path, columns: int = 8) -> None:
-    """All samples of a batch of equal crops, side by side, as one picture."""
-    from PIL import Image
-
-    crops = [np.asarray(sample) for sample in ndd.cast(batch, dtype=ndd.uint8)]
-    blank = [np.full_like(crops[0], 255)] * (-len(crops) % columns)
-    crops = [np.pad(crop, ((2, 2), (2, 2), (0, 0)), constant_values=255) for crop in crops + blank]
-    rows = [np.hstack(crops[i : i + columns]) for i in range(0, len(crops), columns)]
-    Image.fromarray(np.vstack(rows)).save(path)
+def write_sheet(images: ndd.Batch, path: Path, columns: int = 8) -> None:
+    """All samples of a batch, side by side, as one picture."""
+    pixels = np.asarray(ndd.as_tensor(images)).transpose(0, 2, 3, 1) * STD + MEAN
+    tiles = [np.pad(tile, ((2, 2), (2, 2), (0, 0)), constant_values=255) for tile in pixels]
+    tiles = tiles[: len(tiles) // columns * columns]
+    rows = [np.hstack(tiles[i : i + columns]) for i in range(0, len(tiles), columns)]
+    Image.fromarray(np.clip(np.vstack(rows), 0, 255).astype(np.uint8)).save(path)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=5.0, help="how long the loop runs")
+    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--per-class", type=int, default=160, help="images made of each class")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--out", type=Path, default=Path("demo.png"), help="the contact sheet")
     args = parser.parse_args()
-
-    rng = np.random.default_rng(7)
-    print("making 64 images of different sizes")
-    library = [photograph(rng) for _ in range(64)]
-
-    def pick() -> list[np.ndarray]:
-        return [library[i] for i in rng.integers(0, len(library), args.batch_size)]
-
-    framework = "torch" if find_spec("torch") else "NumPy"
-    print(f"flip, crop, cast, brighten, hand over to {framework}; {ndd.get_num_threads()} threads")
-    rate = run_loop(pick, args.seconds, rng)
-    print(f"  {rate:,.0f} images/s, in batches of {args.batch_size}")
-
-    print("each operator alone, per batch:")
-    for name, milliseconds in time_steps(pick(), rng).items():
-        print(f"  {name:<6} {milliseconds:7.3f} ms")
-
-    write_sheet(augmented(pick(), rng), args.out)
+    ndd.random.set_seed(1)
+    torch.manual_seed(1)
+    with tempfile.TemporaryDirectory() as folder:
+        print(f"making {args.per_class} JPEGs of each class")
+        classes = make_folder(Path(folder), args.per_class)
+        reader = ndd.readers.File(file_root=folder, random_shuffle=True, initial_fill=2048)
+        print(f"learning to tell {', '.join(classes)} apart; {ndd.get_num_threads()} threads")
+        train(reader, len(classes), args.epochs, args.batch_size)
+        rate = measure(reader, args.batch_size)
+        print(f"without the model: {rate:,.0f} images/s, of which each step alone takes, per image:")
+        for step, milliseconds in breakdown(reader, args.batch_size).items():
+            print(f"  {step:<16} {milliseconds:7.3f} ms")
+        reader.reset()
+        write_sheet(next(batches(reader, args.batch_size))[0], args.out)
     print(f"one augmented batch: {args.out}")
 
 

@@ -256,7 +256,7 @@ def jpeg_compression_distortion(input: Data, *, quality: PerSample[int] = 50) ->
         quality: The quality of the JPEG, from 1 to 100; what is beyond is taken for the nearest.
 
     Example:
-        >>> image = full(77, shape=[8, 8, 3], dtype=uint8)
+        >>> image = zeros(shape=[8, 8, 3], dtype=uint8)
         >>> jpeg_compression_distortion(image, quality=90).shape
         (8, 8, 3)
     """
