@@ -90,6 +90,7 @@ fuzz: native ## decode damaged images, 100 000 of them; ARGS='--count 2000 --onl
 # Both contenders in one process: the original's environment, with penstock from this folder.
 .PHONY: bench
 bench: native oracle ## measure against the original, interleaved
+	@PYTHON='$(PYTHON)' bash tools/environment.sh $(ORACLE_VENV) requirements/bench.txt
 	PYTHONPATH=python $(ORACLE_VENV)/bin/python -m benchmarks $(ARGS)
 
 .PHONY: oracle

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import penstock
-from benchmarks import calls, color, large, operators, reading, report, resize, start_up, warp
+from benchmarks import calls, color, large, operators, reading, report, resize, road, start_up, warp
 from benchmarks.harness import Contender, Pair, run
 
 FAMILIES = (
@@ -21,6 +21,7 @@ FAMILIES = (
     operators.FAMILY,
     reading.FAMILY,
     resize.FAMILY,
+    road.FAMILY,
     start_up.FAMILY,
     warp.FAMILY,
 )

@@ -79,7 +79,7 @@ def opening(side: Contender) -> Ready:
 @functools.cache
 def photographs() -> Path:
     """A folder with files as large as photographs."""
-    root = _temporary_folder()
+    root = temporary_folder()
     (root / "class").mkdir()
     rng = np.random.default_rng(0)
     for number in range(FILES):
@@ -90,7 +90,7 @@ def photographs() -> Path:
 @functools.cache
 def many_files() -> Path:
     """A folder with many small files."""
-    root = _temporary_folder()
+    root = temporary_folder()
     for folder in range(FOLDERS):
         (root / f"{folder:04d}").mkdir()
         for number in range(FILES_PER_FOLDER):
@@ -98,7 +98,7 @@ def many_files() -> Path:
     return root
 
 
-def _temporary_folder() -> Path:
+def temporary_folder() -> Path:
     root = Path(tempfile.mkdtemp(prefix="penstock-benchmark-"))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     return root

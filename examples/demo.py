@@ -158,7 +158,9 @@ def main() -> None:
         print(f"learning to tell {', '.join(classes)} apart; {ndd.get_num_threads()} threads")
         train(reader, len(classes), args.epochs, args.batch_size)
         rate = measure(reader, args.batch_size)
-        print(f"without the model: {rate:,.0f} images/s, of which each step alone takes, per image:")
+        print(
+            f"without the model: {rate:,.0f} images/s, of which each step alone takes, per image:"
+        )
         for step, milliseconds in breakdown(reader, args.batch_size).items():
             print(f"  {step:<16} {milliseconds:7.3f} ms")
         reader.reset()

@@ -8,7 +8,7 @@ set -euo pipefail
 folder=$1
 requirements=$2
 python=${PYTHON:-python3}
-stamp=$folder/.packages
+stamp=$folder/.packages-$(basename "$requirements" .txt)
 
 if ! command -v "$python" >/dev/null; then
     echo "There is no '$python'. Install Python 3.10 or newer, or name one: make PYTHON=python3.12" >&2

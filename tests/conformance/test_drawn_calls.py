@@ -19,11 +19,13 @@ NOT_ASKED = dict.fromkeys(
 
 ON_PURPOSE = {
     # Operator: what the difference may be, and why.
+    "coord_transform": ("shape is|is an array", "one number for `MT` adds no coordinate"),
     "erase": ("penstock raises", "axes that the layout has not are an error"),
-    "grid_mask": ("penstock raises", "there is no grid on what is no image"),
+    "grid_mask": ("penstock raises|nan and 0", "no grid on what is no image; a mask hides nan too"),
     "full": ("penstock raises", "a fill value that does not fit is an error"),
     "full_like": ("penstock raises", "a fill value that does not fit is an error"),
     "math.rsqrt": ("nan and inf", "the root of nothing divides to infinity"),
+    "random.choice": ("layout is", "choices have the layout of their source in batches too"),
     "reductions.mean_square": ("elements", "squares of integers don't wrap around"),
     "reductions.rms": ("elements", "squares of integers don't wrap around"),
     "reductions.std_dev": ("penstock raises", "a mean of another shape is an error"),
@@ -56,6 +58,8 @@ def test_a_drawn_call_is_answered_as_by_the_original(operator, data):
         return
     actual = ours.run(call.source, **call.arrays)
     note(f"the original: {show(expected)}\npenstock: {show(actual)}")
+    if isinstance(actual, Raised) and not any(s.size for v in _values(expected) for s in v.samples):
+        return  # it took no notice of a wrong argument, as there was nothing to use it on
     if operator.said.random:
         for value in [*_values(expected), *_values(actual)]:
             value.samples = [np.zeros_like(sample) for sample in value.samples]
