@@ -31,7 +31,10 @@ ON_PURPOSE = {
     "reductions.std_dev": ("penstock raises", "a mean of another shape is an error"),
     "reductions.variance": ("penstock raises", "a mean of another shape is an error"),
     "transforms.rotation": ("and nan", "no axis to rotate around is not a number at any angle"),
-    "squeeze": ("penstock raises|shape is", "axes count from the end, and must be there"),
+    "squeeze": (
+        "penstock raises|shape is|is an array",
+        "axes count from the end, and must be there",
+    ),
 }
 
 ASKED = {name: operator for name, operator in OPERATORS.items() if name not in NOT_ASKED}

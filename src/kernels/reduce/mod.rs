@@ -199,6 +199,16 @@ impl Kernel for Rms {
 /// The mean of what goes into each result; "not a number" of nothing.
 fn means(plan: &Plan, input: &Sample) -> Vec<f64> {
     let count = plan.count() as f64;
+    // Sums of 64-bit integers may not fit their own type.
+    let wide: Option<Vec<f64>> = match input.desc.dtype {
+        DType::I64 => Some(input.elements::<i64>().iter().map(|&x| x as f64).collect()),
+        DType::U64 => Some(input.elements::<u64>().iter().map(|&x| x as f64).collect()),
+        _ => None,
+    };
+    if let Some(wide) = wide {
+        let sums = fold::<Sum<f64>>(plan, &wide, &[()]);
+        return sums.into_iter().map(|sum| sum / count).collect();
+    }
     with_element!(input.desc.dtype, |T| {
         let sums = fold::<Sum<T>>(plan, input.elements(), &[()]);
         sums.into_iter().map(|sum| sum.real() / count).collect()
