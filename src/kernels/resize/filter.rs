@@ -1,7 +1,8 @@
 //! Filters, and which elements of an axis make up each element of the result.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::f64::consts::PI;
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
@@ -125,12 +126,8 @@ pub struct Taps {
     pub spans: Vec<Span>,
     weights: Vec<f32>,
     exact: Vec<f64>,
-    /// As parts of 65536 which add up to that; without those that can't be: negative ones, or
-    /// too many at once.
-    fixed: Vec<u16>,
-    /// What cutting off products loses on average, in their last place, by span: for elements
-    /// that are multiples of 256, and for any.
-    pub losses: Vec<[u16; 2]>,
+    plain: OnceCell<Option<Fixed>>,
+    signed: OnceCell<Option<Fixed>>,
     /// The lowest element that is used, and the one past the highest.
     pub reach: (usize, usize),
     pub longest: usize,
@@ -138,8 +135,26 @@ pub struct Taps {
     pub picks: bool,
 }
 
-/// With more elements in a span, fixed-point products lose too much.
-const LONGEST_FIXED: usize = 64;
+/// Weights in fixed point: as many for each element of the result, with nothing at either end
+/// where its span is shorter.
+pub struct Fixed {
+    /// How many there are for each.
+    pub count: usize,
+    starts: Vec<usize>,
+    /// Each twice, as vectors are filled with 32 bits at no cost.
+    weights: Vec<[u16; 2]>,
+    /// What cutting off products loses on average, in their last place, by element of the result:
+    /// for factors that are multiples of 256, and for any.
+    pub losses: Vec<[u16; 2]>,
+}
+
+impl Fixed {
+    /// The first element that makes up one of the result, and the weights from there on.
+    #[inline(always)]
+    pub fn of(&self, index: usize) -> (usize, &[[u16; 2]]) {
+        (self.starts[index], &self.weights[index * self.count..][..self.count])
+    }
+}
 
 impl Taps {
     pub fn weights(&self, span: &Span) -> &[f32] {
@@ -150,12 +165,29 @@ impl Taps {
         &self.exact[span.at..span.at + span.len]
     }
 
-    pub fn fixed(&self, span: &Span) -> &[u16] {
-        &self.fixed[span.at..span.at + span.len]
+    /// Weights as parts of 65536 which add up to that, where none is negative.
+    pub fn plain(&self) -> Option<&Fixed> {
+        // With more in a span, products that are cut off lose too much.
+        const LONGEST: usize = 64;
+        let made = self.plain.get_or_init(|| {
+            let fit = self.exact.iter().all(|w| (0.0..=1.001).contains(w));
+            (fit && self.longest <= LONGEST).then(|| self.quantize(65536.0, 0..=65535))
+        });
+        made.as_ref()
     }
 
-    pub fn has_fixed(&self) -> bool {
-        !self.fixed.is_empty()
+    /// Weights as parts of 16384, as numbers with a sign.
+    pub fn signed(&self) -> Option<&Fixed> {
+        // With more in a span, products that are rounded are off by too much.
+        const LONGEST: usize = 128;
+        // So that sums of bytes stay in their 16 bits.
+        const LARGEST: f64 = 1.6;
+        let made = self.signed.get_or_init(|| {
+            let size = |span| self.exact(span).iter().map(|w| w.abs()).sum::<f64>();
+            let fit = self.spans.iter().all(|span| size(span) <= LARGEST);
+            (fit && self.longest <= LONGEST).then(|| self.quantize(16384.0, -32767..=32767))
+        });
+        made.as_ref()
     }
 
     pub fn new(map: &Map, filters: &Filters) -> Taps {
@@ -164,8 +196,8 @@ impl Taps {
             spans: Vec::with_capacity(map.output),
             weights: Vec::new(),
             exact: Vec::new(),
-            fixed: Vec::new(),
-            losses: Vec::new(),
+            plain: OnceCell::new(),
+            signed: OnceCell::new(),
             reach: (map.input, 0),
             longest: 0,
             picks: true,
@@ -181,7 +213,6 @@ impl Taps {
             };
             taps.push(start, &row);
         }
-        taps.quantize();
         taps
     }
 
@@ -199,27 +230,34 @@ impl Taps {
         self.spans.push(span);
     }
 
-    fn quantize(&mut self) {
-        if self.longest > LONGEST_FIXED || self.exact.iter().any(|&w| !(0.0..=1.001).contains(&w)) {
-            return;
-        }
-        self.fixed.reserve_exact(self.exact.len());
-        for span in &self.spans {
+    fn quantize(&self, one: f64, range: RangeInclusive<i64>) -> Fixed {
+        let count = self.longest;
+        let mut made = Fixed {
+            count,
+            starts: Vec::with_capacity(self.spans.len()),
+            weights: vec![[0; 2]; self.spans.len() * count],
+            losses: Vec::with_capacity(self.spans.len()),
+        };
+        for (index, span) in self.spans.iter().enumerate() {
+            let start = span.start.min(self.reach.1 - count);
             let (mut sum, mut given) = (0.0, 0);
             let mut losses = [0.0; 2];
-            for &w in &self.exact[span.at..span.at + span.len] {
+            let weights = &mut made.weights[index * count + span.start - start..];
+            for (weight, &w) in weights.iter_mut().zip(self.exact(span)) {
                 // What rounding took from one weight goes to the next.
-                sum += w * 65536.0;
-                let fixed = (sum.round() as i64 - given).clamp(0, 65535);
+                sum += w * one;
+                let fixed = (sum.round() as i64 - given).clamp(*range.start(), *range.end());
                 given += fixed;
-                self.fixed.push(fixed as u16);
+                *weight = [fixed as u16; 2];
                 let zeros = (fixed as u32 | 1 << 16).trailing_zeros();
                 for (loss, bits) in losses.iter_mut().zip([8_u32, 16]) {
                     *loss += 0.5 - 0.5 / f64::from(1_u32 << bits.saturating_sub(zeros));
                 }
             }
-            self.losses.push(losses.map(|loss| f64::round(loss) as u16));
+            made.starts.push(start);
+            made.losses.push(losses.map(|loss| f64::round(loss) as u16));
         }
+        made
     }
 }
 
@@ -298,8 +336,14 @@ mod tests {
             for span in &taps.spans {
                 assert!(span.start + span.len <= input);
                 assert!((taps.exact(span).iter().sum::<f64>() - 1.0).abs() < 1e-9);
-                let fixed: u32 = taps.fixed(span).iter().map(|&w| u32::from(w)).sum();
-                assert!((65535..=65536).contains(&fixed));
+            }
+            for index in 0..output {
+                let (start, weights) = taps.plain().unwrap().of(index);
+                assert!(start + weights.len() <= input);
+                let sum: u32 = weights.iter().map(|w| u32::from(w[0])).sum();
+                assert!((65535..=65536).contains(&sum));
+                let (_, weights) = taps.signed().unwrap().of(index);
+                assert_eq!(weights.iter().map(|w| w[0] as i16).sum::<i16>(), 16384);
             }
         }
     }
