@@ -18,10 +18,10 @@ use crate::kernels::isa::Isa;
 
 /// Rows of a band: the lanes of a vector. Also the pixels of a result that are made at once.
 const LANES: usize = 16;
-/// Elements of a row that are summed up at once.
-const STRIP: usize = 64;
-/// The same where so many rows are summed up that they must be read along.
-const LONG_STRIP: usize = 1024;
+/// Elements of a row that are summed up before the next row is.
+const STRIP: usize = 256;
+/// Where a band is made of more rows, each is read from its start to its end: there are more than
+/// the processor knows to read ahead.
 const MANY_ROWS: usize = 96;
 /// Columns that are kept at least before what is needed of them moves to the front.
 const KEPT: usize = 384;
@@ -139,7 +139,7 @@ fn run_with<const SIGNED: bool, const VECTORS: bool>(
     let vertical = stage.vertical.as_deref().and_then(weights);
     let horizontal = stage.horizontal.as_deref().and_then(weights);
     let reach = vertical.map_or(1, |(taps, _)| taps.longest + taps.reach.1 * LANES / rows);
-    let strip = if reach < MANY_ROWS { STRIP } else { LONG_STRIP }.min(used);
+    let strip = if reach < MANY_ROWS { STRIP.min(used) } else { used };
     let plane = |plane: usize| Rows {
         src,
         start: (plane * stage.height * stage.width + left) * channels,
@@ -277,7 +277,7 @@ fn sum_rows<const SIGNED: bool, const VECTORS: bool>(
     out: &mut [u16],
 ) {
     #[cfg(target_arch = "x86_64")]
-    if VECTORS && out.len() >= STRIP && src.len() >= (weights.len() - 1) * stride + out.len() {
+    if VECTORS && out.len() >= vectors::WIDE && src.len() >= (weights.len() - 1) * stride + out.len() {
         // SAFETY: `VECTORS` is only said where AVX2 was detected; the rows are long enough.
         unsafe { vectors::sum_rows::<SIGNED>(src, stride, weights, lost, out) };
         return;
@@ -299,27 +299,65 @@ fn sum_columns<const C: usize, const SIGNED: bool, const VECTORS: bool>(
     results: &mut [Column],
 ) {
     let pixels = columns.as_chunks::<C>().0;
-    let indices = first..fixed.losses.len();
-    for (index, out) in indices.zip(results.as_chunks_mut::<C>().0) {
-        let (start, weights) = fixed.of(index);
-        let parts = &pixels[start - left..][..weights.len()];
-        let start = start_of_columns::<SIGNED>(fixed.losses[index]);
-        #[cfg(target_arch = "x86_64")]
-        if VECTORS {
-            // SAFETY: `VECTORS` is only said where AVX2 was detected.
-            unsafe { vectors::sum_columns::<C, SIGNED>(parts, weights, start, out) };
-            continue;
-        }
-        let mut sums = [[start; LANES]; C];
-        for (pixel, &weight) in parts.iter().zip(weights) {
-            for (sums, column) in sums.iter_mut().zip(pixel) {
-                for (sum, &x) in sums.iter_mut().zip(column) {
-                    *sum = sum.wrapping_add(part::<SIGNED>(x, weight[0]));
-                }
+    let results = results.as_chunks_mut::<C>().0;
+    // Loops that are known to be short need no counting.
+    match fixed.count {
+        2 => sum_known::<C, 2, SIGNED, VECTORS>(fixed, left, first, pixels, results),
+        3 => sum_known::<C, 3, SIGNED, VECTORS>(fixed, left, first, pixels, results),
+        4 => sum_known::<C, 4, SIGNED, VECTORS>(fixed, left, first, pixels, results),
+        5 => sum_known::<C, 5, SIGNED, VECTORS>(fixed, left, first, pixels, results),
+        6 => sum_known::<C, 6, SIGNED, VECTORS>(fixed, left, first, pixels, results),
+        count => {
+            let each = fixed.starts[first..].iter().zip(&fixed.losses[first..]);
+            let each = each.zip(fixed.weights[first * count..].chunks_exact(count));
+            for (((&start, &lost), weights), out) in each.zip(results) {
+                let parts = &pixels[start - left..][..count];
+                sum_pixels::<C, SIGNED, VECTORS>(parts, weights, lost, out);
             }
         }
-        *out = sums;
     }
+}
+
+#[inline(always)]
+fn sum_known<const C: usize, const N: usize, const SIGNED: bool, const VECTORS: bool>(
+    fixed: &Fixed,
+    left: usize,
+    first: usize,
+    pixels: &[[Column; C]],
+    results: &mut [[Column; C]],
+) {
+    let each = fixed.starts[first..].iter().zip(&fixed.losses[first..]);
+    let each = each.zip(fixed.weights[first * N..].as_chunks::<N>().0);
+    for (((&start, &lost), weights), out) in each.zip(results) {
+        if let Some(parts) = pixels[start - left..].first_chunk::<N>() {
+            sum_pixels::<C, SIGNED, VECTORS>(parts, weights, lost, out);
+        }
+    }
+}
+
+#[inline(always)]
+fn sum_pixels<const C: usize, const SIGNED: bool, const VECTORS: bool>(
+    pixels: &[[Column; C]],
+    weights: &[[u16; 2]],
+    lost: [u16; 2],
+    out: &mut [Column; C],
+) {
+    let start = start_of_columns::<SIGNED>(lost);
+    #[cfg(target_arch = "x86_64")]
+    if VECTORS {
+        // SAFETY: `VECTORS` is only said where AVX2 was detected.
+        unsafe { vectors::sum_columns::<C, SIGNED>(pixels, weights, start, out) };
+        return;
+    }
+    let mut sums = [[start; LANES]; C];
+    for (pixel, &weight) in pixels.iter().zip(weights) {
+        for (sums, column) in sums.iter_mut().zip(pixel) {
+            for (sum, &x) in sums.iter_mut().zip(column) {
+                *sum = sum.wrapping_add(part::<SIGNED>(x, weight[0]));
+            }
+        }
+    }
+    *out = sums;
 }
 
 /// A band of rows that are `pitch` apart as columns.
@@ -365,14 +403,31 @@ fn turn_out<const SIGNED: bool, const VECTORS: bool>(
 
 #[cfg(target_arch = "x86_64")]
 mod vectors {
+    use std::arch::asm;
     use std::arch::x86_64::*;
 
-    use super::{Column, LANES, STRIP};
+    use super::{Column, LANES};
 
     #[target_feature(enable = "avx2")]
     #[inline]
     fn part<const SIGNED: bool>(x: __m256i, weight: __m256i) -> __m256i {
-        if SIGNED { _mm256_mulhrs_epi16(x, weight) } else { _mm256_mulhi_epu16(x, weight) }
+        if SIGNED {
+            return _mm256_mulhrs_epi16(x, weight);
+        }
+        // `_mm256_mulhi_epu16` is known to the compiler as products of 32 bits, and it takes them
+        // apart where it sees where the factors come from: twice as slow.
+        let product;
+        // SAFETY: it has no effects, and there is AVX2 here.
+        unsafe {
+            asm!(
+                "vpmulhuw {product}, {x}, {weight}",
+                product = lateout(ymm_reg) product,
+                x = in(ymm_reg) x,
+                weight = in(ymm_reg) weight,
+                options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        product
     }
 
     #[target_feature(enable = "avx2")]
@@ -381,10 +436,13 @@ mod vectors {
         _mm256_set1_epi32((u32::from(b) << 16 | u32::from(a)) as i32)
     }
 
+    /// Elements of a row that are summed up at once.
+    pub const WIDE: usize = 64;
+
     /// Sums up rows of bytes.
     ///
     /// # Safety
-    /// There are as many bytes as the result has numbers, and at least `STRIP`, from each
+    /// There are as many bytes as the result has numbers, and at least `WIDE`, from each
     /// multiple of `stride` on for which there is a weight.
     #[target_feature(enable = "avx2")]
     #[inline]
@@ -395,17 +453,55 @@ mod vectors {
         lost: u16,
         out: &mut [u16],
     ) {
+        /// As many weights as are known here stay in vectors.
+        #[target_feature(enable = "avx2")]
+        #[inline]
+        unsafe fn known<const N: usize, const SIGNED: bool>(
+            src: &[u8],
+            stride: usize,
+            weights: &[[u16; 2]],
+            lost: u16,
+            out: &mut [u16],
+        ) {
+            if let Some(weights) = weights.first_chunk::<N>() {
+                // SAFETY: as the caller says.
+                unsafe { sum_some_rows::<SIGNED>(src, stride, weights, lost, out) };
+            }
+        }
+        // SAFETY: as the caller says.
+        unsafe {
+            match weights.len() {
+                2 => known::<2, SIGNED>(src, stride, weights, lost, out),
+                3 => known::<3, SIGNED>(src, stride, weights, lost, out),
+                4 => known::<4, SIGNED>(src, stride, weights, lost, out),
+                5 => known::<5, SIGNED>(src, stride, weights, lost, out),
+                _ => sum_some_rows::<SIGNED>(src, stride, weights, lost, out),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `sum_rows`.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn sum_some_rows<const SIGNED: bool>(
+        src: &[u8],
+        stride: usize,
+        weights: &[[u16; 2]],
+        lost: u16,
+        out: &mut [u16],
+    ) {
         let zero = _mm256_setzero_si256();
-        let flip = _mm256_set1_epi8(if SIGNED { -128 } else { 0 });
+        let flip = _mm256_set1_epi8(-128);
         let lost = _mm256_set1_epi16(lost as i16);
         // The last vectors overlap those before.
-        let last = out.len() - STRIP;
-        for x in (0..last).step_by(STRIP).chain([last]) {
+        let last = out.len() - WIDE;
+        for x in (0..last).step_by(WIDE).chain([last]) {
             let mut sums = [lost; 4];
             for (row, &weight) in weights.iter().enumerate() {
                 let weight = filled(weight);
                 for half in 0..2 {
-                    // SAFETY: `x + STRIP` is at most the length of the row.
+                    // SAFETY: `x + WIDE` is at most the length of the row.
                     let bytes = unsafe {
                         _mm256_loadu_si256(src.as_ptr().add(row * stride + x + 32 * half).cast())
                     };
@@ -420,14 +516,11 @@ mod vectors {
             }
             for half in 0..2 {
                 let (a, b) = (sums[2 * half], sums[2 * half + 1]);
-                // In halves, as stores put them into order at no cost.
-                // SAFETY: `x + STRIP` is at most the length of `out`.
+                // SAFETY: `x + WIDE` is at most the length of `out`.
                 unsafe {
-                    let to: *mut __m128i = out.as_mut_ptr().add(x + 32 * half).cast();
-                    _mm_storeu_si128(to, _mm256_castsi256_si128(a));
-                    _mm_storeu_si128(to.add(1), _mm256_castsi256_si128(b));
-                    _mm_storeu_si128(to.add(2), _mm256_extracti128_si256::<1>(a));
-                    _mm_storeu_si128(to.add(3), _mm256_extracti128_si256::<1>(b));
+                    let to: *mut __m256i = out.as_mut_ptr().add(x + 32 * half).cast();
+                    _mm256_storeu_si256(to, _mm256_permute2x128_si256::<0x20>(a, b));
+                    _mm256_storeu_si256(to.add(1), _mm256_permute2x128_si256::<0x31>(a, b));
                 }
             }
         }

@@ -140,9 +140,10 @@ pub struct Taps {
 pub struct Fixed {
     /// How many there are for each.
     pub count: usize,
-    starts: Vec<usize>,
+    /// The first element that makes up one of the result.
+    pub starts: Vec<usize>,
     /// Each twice, as vectors are filled with 32 bits at no cost.
-    weights: Vec<[u16; 2]>,
+    pub weights: Vec<[u16; 2]>,
     /// What cutting off products loses on average, in their last place, by element of the result:
     /// for factors that are multiples of 256, and for any.
     pub losses: Vec<[u16; 2]>,
