@@ -26,7 +26,10 @@ const MANY_ROWS: usize = 96;
 /// Columns that are kept at least before what is needed of them moves to the front.
 const KEPT: usize = 384;
 
-type Column = [u16; LANES];
+/// Where vectors would lie across lines of the cache, they took twice the time.
+#[derive(Clone, Copy, Default)]
+#[repr(align(32))]
+struct Column([u16; LANES]);
 
 #[derive(Default)]
 pub struct Scratch {
@@ -170,8 +173,10 @@ fn run_with<const SIGNED: bool, const VECTORS: bool>(
     }
     let widest = tiles.iter().map(|tile| tile.high - tile.low).max().unwrap_or(0);
 
-    let pitch = strip + LANES;
-    let band = grow(&mut scratch.band, LANES * pitch);
+    let pitch = strip.next_multiple_of(LANES) + LANES;
+    let band = grow(&mut scratch.band, LANES * pitch + LANES);
+    let aligned = band.as_ptr().align_offset(align_of::<Column>()).min(LANES);
+    let band = &mut band[aligned..][..LANES * pitch];
     let columns = grow(&mut scratch.columns, KEPT.max(widest) + widest + 2 * pitch);
     let results = grow(&mut scratch.results, LANES * channels);
     let spare = grow(&mut scratch.rows, LANES * LANES * channels);
@@ -352,12 +357,12 @@ fn sum_pixels<const C: usize, const SIGNED: bool, const VECTORS: bool>(
     let mut sums = [[start; LANES]; C];
     for (pixel, &weight) in pixels.iter().zip(weights) {
         for (sums, column) in sums.iter_mut().zip(pixel) {
-            for (sum, &x) in sums.iter_mut().zip(column) {
+            for (sum, &x) in sums.iter_mut().zip(&column.0) {
                 *sum = sum.wrapping_add(part::<SIGNED>(x, weight[0]));
             }
         }
     }
-    *out = sums;
+    *out = sums.map(Column);
 }
 
 /// A band of rows that are `pitch` apart as columns.
@@ -373,7 +378,7 @@ fn turn_in<const VECTORS: bool>(band: &[u16], pitch: usize, columns: &mut [Colum
             continue;
         }
         for (x, column) in out.iter_mut().enumerate() {
-            *column = std::array::from_fn(|row| from[row * pitch + x]);
+            column.0 = std::array::from_fn(|row| from[row * pitch + x]);
         }
     }
 }
@@ -394,7 +399,7 @@ fn turn_out<const SIGNED: bool, const VECTORS: bool>(
             continue;
         }
         for (x, column) in tile.iter().enumerate() {
-            for (row, &value) in column.iter().enumerate() {
+            for (row, &value) in column.0.iter().enumerate() {
                 to[row * pitch + x] = byte_of_columns::<SIGNED>(value);
             }
         }
@@ -539,13 +544,13 @@ mod vectors {
             let weight = filled(weight);
             for (sum, column) in sums.iter_mut().zip(pixel) {
                 // SAFETY: a column has 16 numbers.
-                let column = unsafe { _mm256_loadu_si256(column.as_ptr().cast()) };
+                let column = unsafe { _mm256_loadu_si256(column.0.as_ptr().cast()) };
                 *sum = _mm256_add_epi16(*sum, part::<SIGNED>(column, weight));
             }
         }
         for (sum, out) in sums.iter().zip(out) {
             // SAFETY: a column has 16 numbers.
-            unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), *sum) };
+            unsafe { _mm256_storeu_si256(out.0.as_mut_ptr().cast(), *sum) };
         }
     }
 
@@ -586,8 +591,8 @@ mod vectors {
                 let (x, y) = (fours[k], fours[4 + k]);
                 // SAFETY: a column has 16 numbers.
                 unsafe {
-                    _mm256_storeu_si256(out[0].as_mut_ptr().cast(), _mm256_unpacklo_epi64(x, y));
-                    _mm256_storeu_si256(out[1].as_mut_ptr().cast(), _mm256_unpackhi_epi64(x, y));
+                    _mm256_storeu_si256(out[0].0.as_mut_ptr().cast(), _mm256_unpacklo_epi64(x, y));
+                    _mm256_storeu_si256(out[1].0.as_mut_ptr().cast(), _mm256_unpackhi_epi64(x, y));
                 }
             }
         }
@@ -602,7 +607,7 @@ mod vectors {
     pub unsafe fn turn_out<const SIGNED: bool>(tile: &[Column; LANES], to: *mut u8, pitch: usize) {
         let whole = |column: &Column| {
             // SAFETY: a column has 16 numbers.
-            let sums = unsafe { _mm256_loadu_si256(column.as_ptr().cast()) };
+            let sums = unsafe { _mm256_loadu_si256(column.0.as_ptr().cast()) };
             if SIGNED { _mm256_srai_epi16::<6>(sums) } else { _mm256_srli_epi16::<8>(sums) }
         };
         // Halves of vectors are turned on their own: rows 0 to 7 below, 8 to 15 above. Each has
