@@ -79,12 +79,7 @@ pub fn run(isa: Isa, stage: &Stage, src: &[u8], dst: &mut [u8], scratch: &mut Sc
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn run_avx2<const SIGNED: bool>(
-    stage: &Stage,
-    src: &[u8],
-    dst: &mut [u8],
-    scratch: &mut Scratch,
-) {
+fn run_avx2<const SIGNED: bool>(stage: &Stage, src: &[u8], dst: &mut [u8], scratch: &mut Scratch) {
     run_with::<SIGNED, true>(stage, src, dst, scratch);
 }
 
@@ -282,7 +277,10 @@ fn sum_rows<const SIGNED: bool, const VECTORS: bool>(
     out: &mut [u16],
 ) {
     #[cfg(target_arch = "x86_64")]
-    if VECTORS && out.len() >= vectors::WIDE && src.len() >= (weights.len() - 1) * stride + out.len() {
+    if VECTORS
+        && out.len() >= vectors::WIDE
+        && src.len() >= (weights.len() - 1) * stride + out.len()
+    {
         // SAFETY: `VECTORS` is only said where AVX2 was detected; the rows are long enough.
         unsafe { vectors::sum_rows::<SIGNED>(src, stride, weights, lost, out) };
         return;
@@ -559,7 +557,7 @@ mod vectors {
     /// # Safety
     /// There are 16 numbers from `from + row * pitch` on, for each of 16 rows.
     #[target_feature(enable = "avx2")]
-    #[inline]
+    #[inline(never)]
     pub unsafe fn turn_in(from: *const u16, pitch: usize, out: &mut [Column; LANES]) {
         for (half, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
             // Halves of vectors are turned on their own: rows `i` below, `8 + i` above.
@@ -603,7 +601,7 @@ mod vectors {
     /// # Safety
     /// There is room for 16 bytes from `to + row * pitch` on, for each of 16 rows.
     #[target_feature(enable = "avx2")]
-    #[inline]
+    #[inline(never)]
     pub unsafe fn turn_out<const SIGNED: bool>(tile: &[Column; LANES], to: *mut u8, pitch: usize) {
         let whole = |column: &Column| {
             // SAFETY: a column has 16 numbers.
@@ -659,58 +657,108 @@ mod tests {
     use super::super::filter::{Filter, Filters};
     use super::*;
 
-    fn taps(input: usize, output: usize) -> Option<Rc<Taps>> {
+    const FILTERS: [Filter; 3] = [Filter::Linear, Filter::Cubic, Filter::Lanczos3];
+    /// Height, width, channels, and rows and columns of the result.
+    const SIZES: [[usize; 5]; 9] = [
+        [37, 53, 3, 17, 24],
+        [5, 7, 1, 33, 70],
+        [20, 100, 4, 20, 31],
+        [64, 40, 2, 16, 40],
+        [1, 1, 3, 1, 2],
+        [90, 500, 3, 41, 224],
+        [200, 40, 3, 19, 90],
+        [30, 3, 1, 15, 15],
+        [19, 333, 3, 40, 340],
+    ];
+
+    fn taps(input: usize, output: usize, filter: Filter, mirrored: bool) -> Option<Rc<Taps>> {
         let step = input as f64 / output as f64;
-        let map = Map { input, output, origin: 0.5 * step - 0.5, step };
-        let filters = Filters { shrink: Filter::Linear, enlarge: Filter::Linear, antialias: true };
+        let mut map = Map { input, output, origin: 0.5 * step - 0.5, step };
+        if mirrored {
+            map = map.mirrored();
+        }
+        let filters = Filters { shrink: filter, enlarge: filter, antialias: true };
         (input != output).then(|| Rc::new(Taps::new(&map, &filters)))
+    }
+
+    fn cases() -> impl Iterator<Item = (String, Stage, Vec<u8>)> {
+        let kinds = FILTERS.into_iter().flat_map(|filter| [(filter, false), (filter, true)]);
+        kinds.flat_map(|(filter, mirrored)| {
+            SIZES.map(|size| {
+                let [height, width, channels, rows, columns] = size;
+                let elements = 2 * height * width * channels;
+                let src = (0..elements).map(|i| (i * i * 31 / 7 % 256) as u8).collect();
+                let vertical = taps(height, rows, filter, mirrored);
+                let horizontal = taps(width, columns, filter, mirrored);
+                let stage = Stage { planes: 2, height, width, channels, vertical, horizontal };
+                assert!(takes(&stage));
+                (format!("{filter:?} {mirrored} {size:?}"), stage, src)
+            })
+        })
+    }
+
+    fn made(isa: Isa, stage: &Stage, src: &[u8]) -> Vec<u8> {
+        let mut dst = vec![0; stage.elements()];
+        run(isa, stage, src, &mut dst, &mut Scratch::default());
+        dst
     }
 
     #[test]
     fn every_isa_agrees_with_scalar() {
-        for (height, width, channels, rows, columns) in [
-            (37, 53, 3, 17, 24),
-            (5, 7, 1, 33, 70),
-            (20, 100, 4, 20, 31),
-            (64, 40, 2, 16, 40),
-            (1, 1, 3, 1, 2),
-        ] {
-            let src: Vec<u8> =
-                (0..2 * height * width * channels).map(|i| (i * i * 31 / 7 % 256) as u8).collect();
-            let stage = Stage {
-                planes: 2,
-                height,
-                width,
-                channels,
-                vertical: taps(height, rows),
-                horizontal: taps(width, columns),
-            };
-            let made = |isa| {
-                let mut dst = vec![0; stage.elements()];
-                run(isa, &stage, &src, &mut dst, &mut Scratch::default());
-                dst
-            };
+        for (name, stage, src) in cases() {
             for isa in Isa::available() {
-                assert!(made(isa) == made(Isa::Scalar), "{isa:?} {height} {width} {channels}");
+                let same = made(isa, &stage, &src) == made(Isa::Scalar, &stage, &src);
+                assert!(same, "{isa:?} {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn results_are_those_of_floats_but_near_a_half() {
+        let of = |taps: &Option<Rc<Taps>>, index: usize| match taps {
+            Some(taps) => (taps.spans[index].start, taps.exact(&taps.spans[index]).to_vec()),
+            None => (index, vec![1.0]),
+        };
+        for (name, stage, src) in cases() {
+            let channels = stage.channels;
+            let exact = |at: usize| {
+                let (channel, at) = (at % channels, at / channels);
+                let (column, at) = (at % stage.columns(), at / stage.columns());
+                let (row, plane) = (at % stage.rows(), at / stage.rows());
+                let ((top, high), (left, wide)) =
+                    (of(&stage.vertical, row), of(&stage.horizontal, column));
+                let mut sum = 0.0;
+                for (y, a) in high.iter().enumerate() {
+                    for (x, b) in wide.iter().enumerate() {
+                        let row = plane * stage.height + top + y;
+                        let pixel = row * stage.width + left + x;
+                        sum += a * b * f64::from(src[pixel * channels + channel]);
+                    }
+                }
+                sum.clamp(0.0, 255.0)
+            };
+            for (at, &value) in made(Isa::best(), &stage, &src).iter().enumerate() {
+                let off = (f64::from(value) - exact(at)).abs();
+                assert!(off < 0.6, "{name}: {value} for {} at {at}", exact(at));
             }
         }
     }
 
     #[test]
     fn plain_images_stay_plain() {
-        let stage = Stage {
-            planes: 1,
-            height: 61,
-            width: 47,
-            channels: 3,
-            vertical: taps(61, 20),
-            horizontal: taps(47, 90),
-        };
-        for value in [0, 1, 7, 128, 254, 255] {
-            let src = vec![value; 61 * 47 * 3];
-            let mut dst = vec![9; stage.elements()];
-            run(Isa::best(), &stage, &src, &mut dst, &mut Scratch::default());
-            assert!(dst.iter().all(|&x| x == value), "{value}");
+        for filter in FILTERS {
+            let stage = Stage {
+                planes: 1,
+                height: 61,
+                width: 47,
+                channels: 3,
+                vertical: taps(61, 20, filter, false),
+                horizontal: taps(47, 90, filter, false),
+            };
+            for value in [0, 1, 7, 128, 254, 255] {
+                let dst = made(Isa::best(), &stage, &vec![value; 61 * 47 * 3]);
+                assert!(dst.iter().all(|&x| x == value), "{filter:?} {value}");
+            }
         }
     }
 }

@@ -64,11 +64,12 @@ fn sampled(table: &OnceLock<Vec<f64>>, radius: usize, filter: fn(f64) -> f64, x:
     let values = table
         .get_or_init(|| (0..=last).map(|i| filter(i as f64 / PER_UNIT as f64)).collect::<Vec<_>>());
     let place = x.abs() * PER_UNIT as f64;
-    let below = place.floor();
-    match (values.get(below as usize), values.get(below as usize + 1)) {
-        (Some(a), Some(b)) => a + (b - a) * (place - below),
+    let below = place as usize;
+    let beyond = place - below as f64;
+    match (values.get(below), values.get(below.saturating_add(1))) {
+        (Some(a), Some(b)) => a + (b - a) * beyond,
         // Past its end, the table is 0.
-        (Some(a), None) => a * (1.0 - (place - below)),
+        (Some(a), None) => a * (1.0 - beyond),
         _ => 0.0,
     }
 }
@@ -193,10 +194,12 @@ impl Taps {
 
     pub fn new(map: &Map, filters: &Filters) -> Taps {
         let (filter, stretch) = filters.of(map);
+        let each = (2.0 * filter.radius() * stretch).ceil() as usize;
+        let usual = map.output.saturating_mul(each).min(1 << 16);
         let mut taps = Taps {
             spans: Vec::with_capacity(map.output),
-            weights: Vec::new(),
-            exact: Vec::new(),
+            weights: Vec::with_capacity(usual),
+            exact: Vec::with_capacity(usual),
             plain: OnceCell::new(),
             signed: OnceCell::new(),
             reach: (map.input, 0),
@@ -242,21 +245,23 @@ impl Taps {
         for (index, span) in self.spans.iter().enumerate() {
             let start = span.start.min(self.reach.1 - count);
             let (mut sum, mut given) = (0.0, 0);
-            let mut losses = [0.0; 2];
+            let mut losses = [0; 2];
             let weights = &mut made.weights[index * count + span.start - start..];
             for (weight, &w) in weights.iter_mut().zip(self.exact(span)) {
-                // What rounding took from one weight goes to the next.
+                // What rounding took from one weight goes to the next. Sums are above -`one`.
                 sum += w * one;
-                let fixed = (sum.round() as i64 - given).clamp(*range.start(), *range.end());
+                let rounded = (sum + (one + 0.5)) as i64 - one as i64;
+                let fixed = (rounded - given).clamp(*range.start(), *range.end());
                 given += fixed;
                 *weight = [fixed as u16; 2];
                 let zeros = (fixed as u32 | 1 << 16).trailing_zeros();
+                // As parts of 2^17: half of what the bits that are cut off can be.
                 for (loss, bits) in losses.iter_mut().zip([8_u32, 16]) {
-                    *loss += 0.5 - 0.5 / f64::from(1_u32 << bits.saturating_sub(zeros));
+                    *loss += (1 << 16) - (1_u32 << 16 >> bits.saturating_sub(zeros));
                 }
             }
             made.starts.push(start);
-            made.losses.push(losses.map(|loss| f64::round(loss) as u16));
+            made.losses.push(losses.map(|loss| ((loss + (1 << 16)) >> 17) as u16));
         }
         made
     }
@@ -293,7 +298,8 @@ fn gather(map: &Map, i: usize, filter: Filter, stretch: f64, row: &mut Vec<f64>)
         row[0] = 1.0;
         return (centre.clamp(0.0, last)).round() as usize;
     }
-    row.iter_mut().for_each(|w| *w /= sum);
+    let scale = 1.0 / sum;
+    row.iter_mut().for_each(|w| *w *= scale);
     start as usize
 }
 
