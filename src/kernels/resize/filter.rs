@@ -280,23 +280,22 @@ fn gather(map: &Map, i: usize, filter: Filter, stretch: f64, row: &mut Vec<f64>)
     let centre = map.origin + i as f64 * map.step;
     let radius = filter.radius() * stretch;
     // As many for each, as in the reference: a filter may end above 0, and then it matters.
-    let low = (centre - radius).ceil();
-    let high = low + (2.0 * radius).ceil();
-    let last = (map.input - 1) as f64;
-    let (start, end) = (low.clamp(0.0, last), (high - 1.0).clamp(0.0, last));
+    let low = (centre - radius).ceil() as i64;
+    let count = (2.0 * radius).ceil() as i64;
+    let last = map.input as i64 - 1;
+    let (start, end) = (low.clamp(0, last), (low + count - 1).clamp(0, last));
     row.clear();
     row.resize((end - start) as usize + 1, 0.0);
     let mut sum = 0.0;
-    for k in 0..(high - low).max(0.0) as usize {
-        let x = low + k as f64;
-        let weight = filter.at((x - centre) / stretch);
+    for x in low..low + count {
+        let weight = filter.at((x as f64 - centre) / stretch);
         sum += weight;
         row[(x.clamp(start, end) - start) as usize] += weight;
     }
     if sum == 0.0 {
         row.truncate(1);
         row[0] = 1.0;
-        return (centre.clamp(0.0, last)).round() as usize;
+        return centre.clamp(0.0, last as f64).round() as usize;
     }
     let scale = 1.0 / sum;
     row.iter_mut().for_each(|w| *w *= scale);
