@@ -1,22 +1,35 @@
 //! Resampling of bytes in fixed point: as `stage`, with twice the lanes.
 //!
-//! Numbers have 16 bits, eight of them behind the point; weights are parts of 65536. Products are
-//! cut off, and what that loses on average is added beforehand. Results are those of floats, but
-//! for some that lie near a half, which are one off: 2 to 5 of 1000 of a photograph made smaller,
-//! up to 20 of one enlarged.
+//! Numbers have 16 bits. Weights that are all positive are parts of 65536 and numbers have eight
+//! bits behind the point; products are cut off, and what that loses on average is added
+//! beforehand. Results are those of floats, but for some that lie near a half, which are one off:
+//! 2 to 5 of 1000 of a photograph made smaller, up to 20 of one enlarged.
+//!
+//! Where weights can be negative they are parts of 16384, bytes are numbers around 0, and products
+//! are rounded: first to seven bits behind the point, then to six, as sums may be larger. Some 10
+//! to 20 of 1000 are one off.
+//!
+//! A band of sixteen rows of the result is made from the left to the right, so that what it
+//! takes stays in the nearest cache.
 
-use smallvec::SmallVec;
-
-use super::filter::Taps;
+use super::filter::{Fixed, Taps};
 use super::stage::{Stage, grow};
 use crate::kernels::isa::Isa;
 
-/// Rows of a band: the lanes of a vector.
+/// Rows of a band: the lanes of a vector. Also the pixels of a result that are made at once.
 const LANES: usize = 16;
-/// A half, to be rounded.
-const HALF: u16 = 128;
+/// Elements of a row that are summed up before the next row is.
+const STRIP: usize = 256;
+/// Where a band is made of more rows, each is read from its start to its end: there are more than
+/// the processor knows to read ahead.
+const MANY_ROWS: usize = 96;
+/// Columns that are kept at least before what is needed of them moves to the front.
+const KEPT: usize = 384;
 
-type Column = [u16; LANES];
+/// Where vectors would lie across lines of the cache, they took twice the time.
+#[derive(Clone, Copy, Default)]
+#[repr(align(32))]
+struct Column([u16; LANES]);
 
 #[derive(Default)]
 pub struct Scratch {
@@ -24,227 +37,484 @@ pub struct Scratch {
     columns: Vec<Column>,
     results: Vec<Column>,
     rows: Vec<u8>,
+    tiles: Vec<Tile>,
+}
+
+/// Pixels of a result that are made at once, and the columns they are made of.
+#[derive(Clone, Copy, Default)]
+struct Tile {
+    first: usize,
+    low: usize,
+    high: usize,
+}
+
+/// The weights of an axis.
+fn fixed<const SIGNED: bool>(taps: &Taps) -> Option<&Fixed> {
+    if SIGNED { taps.signed() } else { taps.plain() }
+}
+
+fn all_fixed<const SIGNED: bool>(stage: &Stage) -> bool {
+    let each = [&stage.vertical, &stage.horizontal];
+    each.into_iter().flatten().all(|taps| fixed::<SIGNED>(taps).is_some())
 }
 
 /// Whether a stage can be run here.
 pub fn takes(stage: &Stage) -> bool {
-    let fixed = |taps: &Option<_>| taps.as_deref().is_none_or(Taps::has_fixed);
-    stage.channels <= 4 && fixed(&stage.vertical) && fixed(&stage.horizontal)
+    stage.channels <= 4 && (all_fixed::<false>(stage) || all_fixed::<true>(stage))
 }
 
 pub fn run(isa: Isa, stage: &Stage, src: &[u8], dst: &mut [u8], scratch: &mut Scratch) {
-    match isa {
+    let signed = !all_fixed::<false>(stage);
+    match (isa, signed) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
-        Isa::Avx2 => unsafe { run_avx2(stage, src, dst, scratch) },
-        _ => run_with::<false>(stage, src, dst, scratch),
+        (Isa::Avx2, false) => unsafe { run_avx2::<false>(stage, src, dst, scratch) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        (Isa::Avx2, true) => unsafe { run_avx2::<true>(stage, src, dst, scratch) },
+        (_, false) => run_with::<false, false>(stage, src, dst, scratch),
+        (_, true) => run_with::<true, false>(stage, src, dst, scratch),
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn run_avx2(stage: &Stage, src: &[u8], dst: &mut [u8], scratch: &mut Scratch) {
-    run_with::<true>(stage, src, dst, scratch);
+fn run_avx2<const SIGNED: bool>(stage: &Stage, src: &[u8], dst: &mut [u8], scratch: &mut Scratch) {
+    run_with::<SIGNED, true>(stage, src, dst, scratch);
+}
+
+/// Where pieces of `LANES` start: the last one overlaps that before.
+fn pieces(len: usize) -> impl DoubleEndedIterator<Item = usize> {
+    let last = len.saturating_sub(LANES);
+    (0..len.div_ceil(LANES)).map(move |index| last.min(index * LANES))
+}
+
+/// The rows of an image as sums of those of the input.
+struct Rows<'a> {
+    src: &'a [u8],
+    /// Where the first element is that is used, and how far rows are apart.
+    start: usize,
+    stride: usize,
+    vertical: Option<(&'a Taps, &'a Fixed)>,
+}
+
+impl Rows<'_> {
+    /// Elements from `at` on of a row.
+    #[inline(always)]
+    fn sum<const SIGNED: bool, const VECTORS: bool>(&self, row: usize, at: usize, out: &mut [u16]) {
+        let place = |row: usize| self.start + row * self.stride + at;
+        let Some((taps, fixed)) = self.vertical else {
+            for (out, &x) in out.iter_mut().zip(&self.src[place(row)..]) {
+                *out = alone::<SIGNED>(x);
+            }
+            return;
+        };
+        let span = &taps.spans[row];
+        let (start, weights) = fixed.of(row);
+        let weights = &weights[span.start - start..][..span.len];
+        let lost = if SIGNED { 0 } else { fixed.losses[row][0] };
+        let src = &self.src[place(span.start)..];
+        sum_rows::<SIGNED, VECTORS>(src, self.stride, weights, lost, out);
+    }
 }
 
 #[inline(always)]
-fn run_with<const VECTORS: bool>(stage: &Stage, src: &[u8], dst: &mut [u8], scratch: &mut Scratch) {
+fn run_with<const SIGNED: bool, const VECTORS: bool>(
+    stage: &Stage,
+    src: &[u8],
+    dst: &mut [u8],
+    scratch: &mut Scratch,
+) {
     let channels = stage.channels;
     let (left, right) = stage.reach();
     let used = (right - left) * channels;
-    let rows = stage.rows();
-    let made = stage.columns() * channels;
-    if made == 0 {
+    let (rows, wide) = (stage.rows(), stage.columns());
+    let made = wide * channels;
+    if made == 0 || rows == 0 {
         return;
     }
-    let band = grow(&mut scratch.band, LANES * used);
-    let columns = grow(&mut scratch.columns, used);
-    let results = grow(&mut scratch.results, made);
-    let spare = grow(&mut scratch.rows, LANES * made);
-    for plane in 0..stage.planes {
-        let place = |row: usize| ((plane * stage.height + row) * stage.width + left) * channels;
-        for first in (0..rows).step_by(LANES) {
-            let count = LANES.min(rows - first);
-            for (row, out) in (first..first + count).zip(band.chunks_exact_mut(used)) {
-                match &stage.vertical {
-                    None => {
-                        for (out, &x) in out.iter_mut().zip(&src[place(row)..][..used]) {
-                            *out = u16::from(x) << 8;
-                        }
+    let weights = |taps| fixed::<SIGNED>(taps).map(|fixed| (taps, fixed));
+    let vertical = stage.vertical.as_deref().and_then(weights);
+    let horizontal = stage.horizontal.as_deref().and_then(weights);
+    let reach = vertical.map_or(1, |(taps, _)| taps.longest + taps.reach.1 * LANES / rows);
+    let strip = if reach < MANY_ROWS { STRIP.min(used) } else { used };
+    let plane = |plane: usize| Rows {
+        src,
+        start: (plane * stage.height * stage.width + left) * channels,
+        stride: stage.width * channels,
+        vertical,
+    };
+
+    let Some((taps, fixed)) = horizontal else {
+        let sums = grow(&mut scratch.band, used);
+        for (row, out) in dst.chunks_exact_mut(made).enumerate() {
+            plane(row / rows).sum::<SIGNED, VECTORS>(row % rows, 0, sums);
+            for (out, &x) in out.iter_mut().zip(sums.iter()) {
+                *out = byte_of_sum::<SIGNED>(x);
+            }
+        }
+        return;
+    };
+
+    let tiles = grow(&mut scratch.tiles, wide.div_ceil(LANES));
+    for (tile, first) in tiles.iter_mut().zip(pieces(wide)) {
+        let starts = (first..wide.min(first + LANES)).map(|index| fixed.of(index).0);
+        let (low, high) = starts.fold((right, left), |(a, b), x| (a.min(x), b.max(x)));
+        let column = |pixel: usize| (pixel - left) * channels;
+        *tile = Tile { first, low: column(low), high: column(high + fixed.count) };
+    }
+    if taps.spans[0].start > taps.spans[wide - 1].start {
+        tiles.reverse();
+    }
+    let widest = tiles.iter().map(|tile| tile.high - tile.low).max().unwrap_or(0);
+
+    let pitch = strip.next_multiple_of(LANES) + LANES;
+    let band = grow(&mut scratch.band, LANES * pitch + LANES);
+    let aligned = band.as_ptr().align_offset(align_of::<Column>()).min(LANES);
+    let band = &mut band[aligned..][..LANES * pitch];
+    let columns = grow(&mut scratch.columns, KEPT.max(widest) + widest + 2 * pitch);
+    let results = grow(&mut scratch.results, LANES * channels);
+    let spare = grow(&mut scratch.rows, LANES * LANES * channels);
+    for index in 0..stage.planes {
+        let source = plane(index);
+        let dst = &mut dst[index * rows * made..][..rows * made];
+        for first in pieces(rows) {
+            // The columns that are there: `start` is the first of `columns`.
+            let (mut start, mut end) = (0, 0);
+            for tile in tiles.iter() {
+                if tile.low < start || tile.low > end {
+                    (start, end) = (tile.low, tile.low);
+                } else if tile.high - start + pitch > columns.len() {
+                    columns.copy_within(tile.low - start..end - start, 0);
+                    start = tile.low;
+                }
+                while end < tile.high {
+                    let from = end.min(used - strip);
+                    for (lane, out) in band.chunks_exact_mut(pitch).enumerate() {
+                        let row = (first + lane).min(rows - 1);
+                        source.sum::<SIGNED, VECTORS>(row, from, &mut out[..strip]);
                     }
-                    Some(taps) => {
-                        let span = &taps.spans[row];
-                        let wanted = span.start..span.start + span.len;
-                        let parts: SmallVec<[&[u8]; 8]> =
-                            wanted.map(|row| &src[place(row)..][..used]).collect();
-                        sum_rows::<VECTORS>(&parts, taps.fixed(span), taps.losses[row][0], out);
+                    let (skipped, count) = (end - from, from + strip - end);
+                    let to = &mut columns[end - start..][..count.next_multiple_of(LANES)];
+                    turn_in::<VECTORS>(&band[skipped..], pitch, to);
+                    end = from + strip;
+                }
+                let columns = &columns[..end - start];
+                let made_of = (fixed, left + start / channels);
+                match channels {
+                    1 => sum_columns::<1, SIGNED, VECTORS>(made_of, tile.first, columns, results),
+                    2 => sum_columns::<2, SIGNED, VECTORS>(made_of, tile.first, columns, results),
+                    3 => sum_columns::<3, SIGNED, VECTORS>(made_of, tile.first, columns, results),
+                    _ => sum_columns::<4, SIGNED, VECTORS>(made_of, tile.first, columns, results),
+                }
+                let at = first * made + tile.first * channels;
+                if rows >= LANES && wide >= LANES {
+                    turn_out::<SIGNED, VECTORS>(results, &mut dst[at..], made);
+                } else {
+                    let (height, width) = (rows.min(LANES), made.min(LANES * channels));
+                    turn_out::<SIGNED, VECTORS>(results, spare, LANES * channels);
+                    for (row, from) in spare.chunks_exact(LANES * channels).take(height).enumerate()
+                    {
+                        dst[at + row * made..][..width].copy_from_slice(&from[..width]);
                     }
                 }
-            }
-            let out = &mut dst[(plane * rows + first) * made..][..count * made];
-            let Some(taps) = &stage.horizontal else {
-                for (out, &x) in out.iter_mut().zip(band.iter()) {
-                    *out = ((x + HALF) >> 8) as u8;
-                }
-                continue;
-            };
-            turn_in::<VECTORS>(band, used, columns);
-            match channels {
-                1 => sum_columns::<1, VECTORS>(taps, left, columns, results),
-                2 => sum_columns::<2, VECTORS>(taps, left, columns, results),
-                3 => sum_columns::<3, VECTORS>(taps, left, columns, results),
-                _ => sum_columns::<4, VECTORS>(taps, left, columns, results),
-            }
-            if count == LANES {
-                turn_out::<VECTORS>(results, out, made);
-            } else {
-                turn_out::<VECTORS>(results, spare, made);
-                out.copy_from_slice(&spare[..count * made]);
             }
         }
     }
+}
+
+/// A byte as a number.
+#[inline(always)]
+fn number<const SIGNED: bool>(x: u8) -> u16 {
+    u16::from(if SIGNED { x ^ 0x80 } else { x }) << 8
 }
 
 /// The product of a number and a weight.
 #[inline(always)]
-fn part(x: u16, weight: u16) -> u16 {
-    ((u32::from(x) * u32::from(weight)) >> 16) as u16
-}
-
-#[inline(always)]
-fn sum_rows<const VECTORS: bool>(rows: &[&[u8]], weights: &[u16], lost: u16, out: &mut [u16]) {
-    #[cfg(target_arch = "x86_64")]
-    let start = if VECTORS && rows.iter().all(|row| row.len() >= out.len()) {
-        // SAFETY: `VECTORS` is only said where AVX2 was detected; the rows are long enough.
-        unsafe { vectors::sum_rows(rows, weights, lost, out) }
+fn part<const SIGNED: bool>(x: u16, weight: u16) -> u16 {
+    if SIGNED {
+        ((i32::from(x as i16) * i32::from(weight as i16) + (1 << 14)) >> 15) as u16
     } else {
-        0
-    };
-    #[cfg(not(target_arch = "x86_64"))]
-    let start = 0;
-    for (x, out) in out.iter_mut().enumerate().skip(start) {
-        let mut sum = lost;
-        for (row, &weight) in rows.iter().zip(weights) {
-            sum = sum.wrapping_add(part(u16::from(row[x]) << 8, weight));
-        }
-        *out = sum;
+        ((u32::from(x) * u32::from(weight)) >> 16) as u16
     }
 }
 
+/// What a sum of rows would be of one of them.
 #[inline(always)]
-fn sum_columns<const C: usize, const VECTORS: bool>(
-    taps: &Taps,
-    left: usize,
+fn alone<const SIGNED: bool>(x: u8) -> u16 {
+    let x = number::<SIGNED>(x);
+    if SIGNED { (x as i16 >> 1) as u16 } else { x }
+}
+
+/// A sum of rows, rounded.
+#[inline(always)]
+fn byte_of_sum<const SIGNED: bool>(x: u16) -> u8 {
+    if SIGNED {
+        ((x as i16).saturating_add((128 << 7) + (1 << 6)) >> 7).max(0) as u8
+    } else {
+        ((x + 128) >> 8) as u8
+    }
+}
+
+/// What sums of columns start with, so that they only need be cut off.
+#[inline(always)]
+fn start_of_columns<const SIGNED: bool>(lost: [u16; 2]) -> u16 {
+    if SIGNED { (128 << 6) + (1 << 5) } else { lost[1] + 128 }
+}
+
+#[inline(always)]
+fn byte_of_columns<const SIGNED: bool>(x: u16) -> u8 {
+    if SIGNED { (x as i16 >> 6).clamp(0, 255) as u8 } else { (x >> 8) as u8 }
+}
+
+/// A sum of rows that are `stride` apart.
+#[inline(always)]
+fn sum_rows<const SIGNED: bool, const VECTORS: bool>(
+    src: &[u8],
+    stride: usize,
+    weights: &[[u16; 2]],
+    lost: u16,
+    out: &mut [u16],
+) {
+    #[cfg(target_arch = "x86_64")]
+    if VECTORS
+        && out.len() >= vectors::WIDE
+        && src.len() >= (weights.len() - 1) * stride + out.len()
+    {
+        // SAFETY: `VECTORS` is only said where AVX2 was detected; the rows are long enough.
+        unsafe { vectors::sum_rows::<SIGNED>(src, stride, weights, lost, out) };
+        return;
+    }
+    out.fill(lost);
+    for (row, weight) in weights.iter().enumerate() {
+        for (out, &x) in out.iter_mut().zip(&src[row * stride..]) {
+            *out = out.wrapping_add(part::<SIGNED>(number::<SIGNED>(x), weight[0]));
+        }
+    }
+}
+
+/// Sums of columns, for `LANES` pixels of the result or up to the last.
+#[inline(always)]
+fn sum_columns<const C: usize, const SIGNED: bool, const VECTORS: bool>(
+    (fixed, left): (&Fixed, usize),
+    first: usize,
     columns: &[Column],
     results: &mut [Column],
 ) {
     let pixels = columns.as_chunks::<C>().0;
-    let spans = taps.spans.iter().zip(&taps.losses);
-    for ((span, lost), out) in spans.zip(results.as_chunks_mut::<C>().0) {
-        let parts = &pixels[span.start - left..][..span.len];
-        let (weights, lost) = (taps.fixed(span), lost[1] + HALF);
-        #[cfg(target_arch = "x86_64")]
-        if VECTORS {
-            // SAFETY: `VECTORS` is only said where AVX2 was detected.
-            unsafe { vectors::sum_columns(parts, weights, lost, out) };
-            continue;
-        }
-        let mut sums = [[lost; LANES]; C];
-        for (pixel, &weight) in parts.iter().zip(weights) {
-            for (sums, column) in sums.iter_mut().zip(pixel) {
-                for (sum, &x) in sums.iter_mut().zip(column) {
-                    *sum = sum.wrapping_add(part(x, weight));
-                }
+    let results = results.as_chunks_mut::<C>().0;
+    // Loops that are known to be short need no counting.
+    match fixed.count {
+        2 => sum_known::<C, 2, SIGNED, VECTORS>(fixed, left, first, pixels, results),
+        3 => sum_known::<C, 3, SIGNED, VECTORS>(fixed, left, first, pixels, results),
+        4 => sum_known::<C, 4, SIGNED, VECTORS>(fixed, left, first, pixels, results),
+        5 => sum_known::<C, 5, SIGNED, VECTORS>(fixed, left, first, pixels, results),
+        6 => sum_known::<C, 6, SIGNED, VECTORS>(fixed, left, first, pixels, results),
+        count => {
+            let each = fixed.starts[first..].iter().zip(&fixed.losses[first..]);
+            let each = each.zip(fixed.weights[first * count..].chunks_exact(count));
+            for (((&start, &lost), weights), out) in each.zip(results) {
+                let parts = &pixels[start - left..][..count];
+                sum_pixels::<C, SIGNED, VECTORS>(parts, weights, lost, out);
             }
         }
-        *out = sums;
     }
 }
 
-/// A band of rows of `len` numbers as columns.
 #[inline(always)]
-fn turn_in<const VECTORS: bool>(band: &[u16], len: usize, columns: &mut [Column]) {
-    let (tiles, rest) = columns.as_chunks_mut::<LANES>();
-    let start = tiles.len() * LANES;
-    for (index, out) in tiles.iter_mut().enumerate() {
+fn sum_known<const C: usize, const N: usize, const SIGNED: bool, const VECTORS: bool>(
+    fixed: &Fixed,
+    left: usize,
+    first: usize,
+    pixels: &[[Column; C]],
+    results: &mut [[Column; C]],
+) {
+    let each = fixed.starts[first..].iter().zip(&fixed.losses[first..]);
+    let each = each.zip(fixed.weights[first * N..].as_chunks::<N>().0);
+    for (((&start, &lost), weights), out) in each.zip(results) {
+        if let Some(parts) = pixels[start - left..].first_chunk::<N>() {
+            sum_pixels::<C, SIGNED, VECTORS>(parts, weights, lost, out);
+        }
+    }
+}
+
+#[inline(always)]
+fn sum_pixels<const C: usize, const SIGNED: bool, const VECTORS: bool>(
+    pixels: &[[Column; C]],
+    weights: &[[u16; 2]],
+    lost: [u16; 2],
+    out: &mut [Column; C],
+) {
+    let start = start_of_columns::<SIGNED>(lost);
+    #[cfg(target_arch = "x86_64")]
+    if VECTORS {
+        // SAFETY: `VECTORS` is only said where AVX2 was detected.
+        unsafe { vectors::sum_columns::<C, SIGNED>(pixels, weights, start, out) };
+        return;
+    }
+    let mut sums = [[start; LANES]; C];
+    for (pixel, &weight) in pixels.iter().zip(weights) {
+        for (sums, column) in sums.iter_mut().zip(pixel) {
+            for (sum, &x) in sums.iter_mut().zip(&column.0) {
+                *sum = sum.wrapping_add(part::<SIGNED>(x, weight[0]));
+            }
+        }
+    }
+    *out = sums.map(Column);
+}
+
+/// A band of rows that are `pitch` apart as columns.
+#[inline(always)]
+fn turn_in<const VECTORS: bool>(band: &[u16], pitch: usize, columns: &mut [Column]) {
+    for (index, out) in columns.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
         let from = &band[index * LANES..];
         #[cfg(target_arch = "x86_64")]
-        if VECTORS && from.len() >= (LANES - 1) * len + LANES {
+        if VECTORS && from.len() >= (LANES - 1) * pitch + LANES {
             // SAFETY: `VECTORS` is only said where AVX2 was detected; 16 numbers were found in
-            // the last of 16 rows that are `len` apart, and so there are in all of them.
-            unsafe { vectors::turn_in(from.as_ptr(), len, out) };
+            // the last of 16 rows that are `pitch` apart, and so there are in all of them.
+            unsafe { vectors::turn_in(from.as_ptr(), pitch, out) };
             continue;
         }
         for (x, column) in out.iter_mut().enumerate() {
-            *column = std::array::from_fn(|row| from[row * len + x]);
+            column.0 = std::array::from_fn(|row| from[row * pitch + x]);
         }
-    }
-    for (x, column) in (start..).zip(rest) {
-        *column = std::array::from_fn(|row| band[row * len + x]);
     }
 }
 
-/// Columns as the bytes of a band of rows of `len`.
+/// Columns as the bytes of a band of rows that are `pitch` apart.
 #[inline(always)]
-fn turn_out<const VECTORS: bool>(columns: &[Column], out: &mut [u8], len: usize) {
-    let (tiles, rest) = columns.as_chunks::<LANES>();
-    let start = tiles.len() * LANES;
-    for (index, tile) in tiles.iter().enumerate() {
+fn turn_out<const SIGNED: bool, const VECTORS: bool>(
+    columns: &[Column],
+    out: &mut [u8],
+    pitch: usize,
+) {
+    for (index, tile) in columns.as_chunks::<LANES>().0.iter().enumerate() {
         let to = &mut out[index * LANES..];
         #[cfg(target_arch = "x86_64")]
-        if VECTORS && to.len() >= (LANES - 1) * len + LANES {
+        if VECTORS && to.len() >= (LANES - 1) * pitch + LANES {
             // SAFETY: as in `turn_in`.
-            unsafe { vectors::turn_out(tile, to.as_mut_ptr(), len) };
+            unsafe { vectors::turn_out::<SIGNED>(tile, to.as_mut_ptr(), pitch) };
             continue;
         }
         for (x, column) in tile.iter().enumerate() {
-            for (row, &value) in column.iter().enumerate() {
-                to[row * len + x] = (value >> 8) as u8;
+            for (row, &value) in column.0.iter().enumerate() {
+                to[row * pitch + x] = byte_of_columns::<SIGNED>(value);
             }
-        }
-    }
-    for (x, column) in (start..).zip(rest) {
-        for (row, &value) in column.iter().enumerate() {
-            out[row * len + x] = (value >> 8) as u8;
         }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod vectors {
+    use std::arch::asm;
     use std::arch::x86_64::*;
 
     use super::{Column, LANES};
 
-    /// Sums up rows of bytes where they fill a vector, and says up to where it did.
-    ///
-    /// # Safety
-    /// The rows are as long as the result.
     #[target_feature(enable = "avx2")]
     #[inline]
-    pub unsafe fn sum_rows(rows: &[&[u8]], weights: &[u16], lost: u16, out: &mut [u16]) -> usize {
-        const WIDE: usize = 64;
-        let zero = _mm256_setzero_si256();
-        let lost = _mm256_set1_epi16(lost as i16);
-        if out.len() < WIDE {
-            return 0;
+    fn part<const SIGNED: bool>(x: __m256i, weight: __m256i) -> __m256i {
+        if SIGNED {
+            return _mm256_mulhrs_epi16(x, weight);
         }
+        // `_mm256_mulhi_epu16` is known to the compiler as products of 32 bits, and it takes them
+        // apart where it sees where the factors come from: twice as slow.
+        let product;
+        // SAFETY: it has no effects, and there is AVX2 here.
+        unsafe {
+            asm!(
+                "vpmulhuw {product}, {x}, {weight}",
+                product = lateout(ymm_reg) product,
+                x = in(ymm_reg) x,
+                weight = in(ymm_reg) weight,
+                options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        product
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn filled([a, b]: [u16; 2]) -> __m256i {
+        _mm256_set1_epi32((u32::from(b) << 16 | u32::from(a)) as i32)
+    }
+
+    /// Elements of a row that are summed up at once.
+    pub const WIDE: usize = 64;
+
+    /// Sums up rows of bytes.
+    ///
+    /// # Safety
+    /// There are as many bytes as the result has numbers, and at least `WIDE`, from each
+    /// multiple of `stride` on for which there is a weight.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub unsafe fn sum_rows<const SIGNED: bool>(
+        src: &[u8],
+        stride: usize,
+        weights: &[[u16; 2]],
+        lost: u16,
+        out: &mut [u16],
+    ) {
+        /// As many weights as are known here stay in vectors.
+        #[target_feature(enable = "avx2")]
+        #[inline]
+        unsafe fn known<const N: usize, const SIGNED: bool>(
+            src: &[u8],
+            stride: usize,
+            weights: &[[u16; 2]],
+            lost: u16,
+            out: &mut [u16],
+        ) {
+            if let Some(weights) = weights.first_chunk::<N>() {
+                // SAFETY: as the caller says.
+                unsafe { sum_some_rows::<SIGNED>(src, stride, weights, lost, out) };
+            }
+        }
+        // SAFETY: as the caller says.
+        unsafe {
+            match weights.len() {
+                2 => known::<2, SIGNED>(src, stride, weights, lost, out),
+                3 => known::<3, SIGNED>(src, stride, weights, lost, out),
+                4 => known::<4, SIGNED>(src, stride, weights, lost, out),
+                5 => known::<5, SIGNED>(src, stride, weights, lost, out),
+                _ => sum_some_rows::<SIGNED>(src, stride, weights, lost, out),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `sum_rows`.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn sum_some_rows<const SIGNED: bool>(
+        src: &[u8],
+        stride: usize,
+        weights: &[[u16; 2]],
+        lost: u16,
+        out: &mut [u16],
+    ) {
+        let zero = _mm256_setzero_si256();
+        let flip = _mm256_set1_epi8(-128);
+        let lost = _mm256_set1_epi16(lost as i16);
         // The last vectors overlap those before.
         let last = out.len() - WIDE;
         for x in (0..last).step_by(WIDE).chain([last]) {
             let mut sums = [lost; 4];
-            for (row, &weight) in rows.iter().zip(weights) {
-                let weight = _mm256_set1_epi16(weight as i16);
+            for (row, &weight) in weights.iter().enumerate() {
+                let weight = filled(weight);
                 for half in 0..2 {
                     // SAFETY: `x + WIDE` is at most the length of the row.
-                    let bytes =
-                        unsafe { _mm256_loadu_si256(row.as_ptr().add(x + 32 * half).cast()) };
+                    let bytes = unsafe {
+                        _mm256_loadu_si256(src.as_ptr().add(row * stride + x + 32 * half).cast())
+                    };
                     // Bytes become the upper halves of numbers.
+                    let bytes = if SIGNED { _mm256_xor_si256(bytes, flip) } else { bytes };
                     let low = _mm256_unpacklo_epi8(zero, bytes);
                     let high = _mm256_unpackhi_epi8(zero, bytes);
                     let sum = &mut sums[2 * half..2 * half + 2];
-                    sum[0] = _mm256_add_epi16(sum[0], _mm256_mulhi_epu16(low, weight));
-                    sum[1] = _mm256_add_epi16(sum[1], _mm256_mulhi_epu16(high, weight));
+                    sum[0] = _mm256_add_epi16(sum[0], part::<SIGNED>(low, weight));
+                    sum[1] = _mm256_add_epi16(sum[1], part::<SIGNED>(high, weight));
                 }
             }
             for half in 0..2 {
@@ -257,123 +527,122 @@ mod vectors {
                 }
             }
         }
-        out.len()
     }
 
     #[target_feature(enable = "avx2")]
     #[inline]
-    pub fn sum_columns<const C: usize>(
+    pub fn sum_columns<const C: usize, const SIGNED: bool>(
         pixels: &[[Column; C]],
-        weights: &[u16],
-        lost: u16,
+        weights: &[[u16; 2]],
+        start: u16,
         out: &mut [Column; C],
     ) {
-        let mut sums = [_mm256_set1_epi16(lost as i16); C];
+        let mut sums = [_mm256_set1_epi16(start as i16); C];
         for (pixel, &weight) in pixels.iter().zip(weights) {
-            let weight = _mm256_set1_epi16(weight as i16);
+            let weight = filled(weight);
             for (sum, column) in sums.iter_mut().zip(pixel) {
                 // SAFETY: a column has 16 numbers.
-                let column = unsafe { _mm256_loadu_si256(column.as_ptr().cast()) };
-                *sum = _mm256_add_epi16(*sum, _mm256_mulhi_epu16(column, weight));
+                let column = unsafe { _mm256_loadu_si256(column.0.as_ptr().cast()) };
+                *sum = _mm256_add_epi16(*sum, part::<SIGNED>(column, weight));
             }
         }
         for (sum, out) in sums.iter().zip(out) {
             // SAFETY: a column has 16 numbers.
-            unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), *sum) };
+            unsafe { _mm256_storeu_si256(out.0.as_mut_ptr().cast(), *sum) };
         }
     }
 
-    /// Sixteen rows that are `len` apart as columns.
+    /// Sixteen rows that are `pitch` apart as columns.
     ///
     /// # Safety
-    /// There are 16 numbers from `from + row * len` on, for each of 16 rows.
+    /// There are 16 numbers from `from + row * pitch` on, for each of 16 rows.
     #[target_feature(enable = "avx2")]
-    #[inline]
-    pub unsafe fn turn_in(from: *const u16, len: usize, out: &mut [Column; LANES]) {
-        let mut rows = [_mm256_setzero_si256(); 16];
-        for (row, vector) in rows.iter_mut().enumerate() {
-            // SAFETY: as the caller says.
-            *vector = unsafe { _mm256_loadu_si256(from.add(row * len).cast()) };
-        }
-        let mut a = rows;
-        for i in 0..8 {
-            a[2 * i] = _mm256_unpacklo_epi16(rows[2 * i], rows[2 * i + 1]);
-            a[2 * i + 1] = _mm256_unpackhi_epi16(rows[2 * i], rows[2 * i + 1]);
-        }
-        let mut b = a;
-        for i in 0..4 {
-            for half in 0..2 {
-                let (x, y) = (a[4 * i + half], a[4 * i + 2 + half]);
-                b[4 * i + 2 * half] = _mm256_unpacklo_epi32(x, y);
-                b[4 * i + 2 * half + 1] = _mm256_unpackhi_epi32(x, y);
+    #[inline(never)]
+    pub unsafe fn turn_in(from: *const u16, pitch: usize, out: &mut [Column; LANES]) {
+        for (half, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            // Halves of vectors are turned on their own: rows `i` below, `8 + i` above.
+            let mut rows = [_mm256_setzero_si256(); 8];
+            for (i, vector) in rows.iter_mut().enumerate() {
+                // SAFETY: as the caller says.
+                *vector = unsafe {
+                    let below: *const __m128i = from.add(i * pitch + 8 * half).cast();
+                    let above: *const __m128i = from.add((8 + i) * pitch + 8 * half).cast();
+                    let below = _mm256_castsi128_si256(_mm_loadu_si128(below));
+                    _mm256_inserti128_si256::<1>(below, _mm_loadu_si128(above))
+                };
+            }
+            let mut pairs = rows;
+            for i in 0..4 {
+                pairs[2 * i] = _mm256_unpacklo_epi16(rows[2 * i], rows[2 * i + 1]);
+                pairs[2 * i + 1] = _mm256_unpackhi_epi16(rows[2 * i], rows[2 * i + 1]);
+            }
+            let mut fours = pairs;
+            for i in 0..2 {
+                for k in 0..2 {
+                    let (x, y) = (pairs[4 * i + k], pairs[4 * i + 2 + k]);
+                    fours[4 * i + 2 * k] = _mm256_unpacklo_epi32(x, y);
+                    fours[4 * i + 2 * k + 1] = _mm256_unpackhi_epi32(x, y);
+                }
+            }
+            // `fours[4 * i + k]` has columns 2k and 2k + 1 of rows 4i to 4i + 3.
+            for (k, out) in out.as_chunks_mut::<2>().0.iter_mut().enumerate() {
+                let (x, y) = (fours[k], fours[4 + k]);
+                // SAFETY: a column has 16 numbers.
+                unsafe {
+                    _mm256_storeu_si256(out[0].0.as_mut_ptr().cast(), _mm256_unpacklo_epi64(x, y));
+                    _mm256_storeu_si256(out[1].0.as_mut_ptr().cast(), _mm256_unpackhi_epi64(x, y));
+                }
             }
         }
-        // `b[4 * i + k]` has columns 2k and 2k + 1 (and those plus 8) of rows 4i to 4i + 3.
-        let mut c = b;
-        for i in 0..2 {
-            for k in 0..4 {
-                let (x, y) = (b[8 * i + k], b[8 * i + 4 + k]);
-                c[8 * i + 2 * k] = _mm256_unpacklo_epi64(x, y);
-                c[8 * i + 2 * k + 1] = _mm256_unpackhi_epi64(x, y);
-            }
-        }
-        for column in 0..8 {
-            let low = _mm256_permute2x128_si256::<0x20>(c[column], c[8 + column]);
-            let high = _mm256_permute2x128_si256::<0x31>(c[column], c[8 + column]);
+    }
+
+    /// Sixteen columns as bytes of rows that are `pitch` apart.
+    ///
+    /// # Safety
+    /// There is room for 16 bytes from `to + row * pitch` on, for each of 16 rows.
+    #[target_feature(enable = "avx2")]
+    #[inline(never)]
+    pub unsafe fn turn_out<const SIGNED: bool>(tile: &[Column; LANES], to: *mut u8, pitch: usize) {
+        let whole = |column: &Column| {
             // SAFETY: a column has 16 numbers.
-            unsafe {
-                _mm256_storeu_si256(out[column].as_mut_ptr().cast(), low);
-                _mm256_storeu_si256(out[8 + column].as_mut_ptr().cast(), high);
-            }
-        }
-    }
-
-    /// Sixteen columns as bytes of rows that are `len` apart.
-    ///
-    /// # Safety
-    /// There is room for 16 bytes from `to + row * len` on, for each of 16 rows.
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    pub unsafe fn turn_out(tile: &[Column; LANES], to: *mut u8, len: usize) {
-        // A vector has the bytes of two columns: of `i` in the lower half, of `8 + i` above.
+            let sums = unsafe { _mm256_loadu_si256(column.0.as_ptr().cast()) };
+            if SIGNED { _mm256_srai_epi16::<6>(sums) } else { _mm256_srli_epi16::<8>(sums) }
+        };
+        // Halves of vectors are turned on their own: rows 0 to 7 below, 8 to 15 above. Each has
+        // the bytes of columns `i` and `8 + i`.
         let mut columns = [_mm256_setzero_si256(); 8];
         for (i, vector) in columns.iter_mut().enumerate() {
-            // SAFETY: a column has 16 numbers.
-            let (low, high) = unsafe {
-                (
-                    _mm256_loadu_si256(tile[i].as_ptr().cast()),
-                    _mm256_loadu_si256(tile[8 + i].as_ptr().cast()),
-                )
-            };
-            let (low, high) = (_mm256_srli_epi16::<8>(low), _mm256_srli_epi16::<8>(high));
-            *vector = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi16(low, high));
+            *vector = _mm256_packus_epi16(whole(&tile[i]), whole(&tile[8 + i]));
         }
-        // Rows are made of eight columns each in both halves.
-        let mut a = columns;
+        let mut pairs = columns;
         for i in 0..4 {
-            a[2 * i] = _mm256_unpacklo_epi8(columns[2 * i], columns[2 * i + 1]);
-            a[2 * i + 1] = _mm256_unpackhi_epi8(columns[2 * i], columns[2 * i + 1]);
+            pairs[2 * i] = _mm256_unpacklo_epi8(columns[2 * i], columns[2 * i + 1]);
+            pairs[2 * i + 1] = _mm256_unpackhi_epi8(columns[2 * i], columns[2 * i + 1]);
         }
-        let mut b = a;
+        // `pairs[2 * i + k]` has columns 2i and 2i + 1, plus 8k, of all rows.
+        let mut fours = pairs;
         for i in 0..2 {
-            for half in 0..2 {
-                let (x, y) = (a[4 * i + half], a[4 * i + 2 + half]);
-                b[4 * i + 2 * half] = _mm256_unpacklo_epi16(x, y);
-                b[4 * i + 2 * half + 1] = _mm256_unpackhi_epi16(x, y);
+            for k in 0..2 {
+                let (x, y) = (pairs[4 * i + k], pairs[4 * i + 2 + k]);
+                fours[4 * i + 2 * k] = _mm256_unpacklo_epi16(x, y);
+                fours[4 * i + 2 * k + 1] = _mm256_unpackhi_epi16(x, y);
             }
         }
-        for k in 0..4 {
-            let rows =
-                [_mm256_unpacklo_epi32(b[k], b[4 + k]), _mm256_unpackhi_epi32(b[k], b[4 + k])];
-            // Each has two rows: eight bytes of columns 0 to 7 below, of 8 to 15 above.
-            for (i, pair) in rows.into_iter().enumerate() {
-                let pair = _mm256_permute4x64_epi64::<0b11_01_10_00>(pair);
-                let row = 4 * k + 2 * i;
-                // SAFETY: as the caller says.
-                unsafe {
-                    let (first, second) = (to.add(row * len), to.add((row + 1) * len));
-                    _mm_storeu_si128(first.cast(), _mm256_castsi256_si128(pair));
-                    _mm_storeu_si128(second.cast(), _mm256_extracti128_si256::<1>(pair));
+        // `fours[4 * i + 2 * k + j]` has columns 4i to 4i + 3, plus 8k, of rows 4j to 4j + 3.
+        for j in 0..2 {
+            let [a, b, c, d] = [fours[j], fours[4 + j], fours[2 + j], fours[6 + j]];
+            let lower = (_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d));
+            let upper = (_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d));
+            for (k, (x, y)) in [lower, upper].into_iter().enumerate() {
+                let rows = [_mm256_unpacklo_epi64(x, y), _mm256_unpackhi_epi64(x, y)];
+                for (i, pair) in rows.into_iter().enumerate() {
+                    let row = 4 * j + 2 * k + i;
+                    // SAFETY: as the caller says.
+                    unsafe {
+                        let (first, second) = (to.add(row * pitch), to.add((row + 8) * pitch));
+                        _mm_storeu_si128(first.cast(), _mm256_castsi256_si128(pair));
+                        _mm_storeu_si128(second.cast(), _mm256_extracti128_si256::<1>(pair));
+                    }
                 }
             }
         }
@@ -388,58 +657,108 @@ mod tests {
     use super::super::filter::{Filter, Filters};
     use super::*;
 
-    fn taps(input: usize, output: usize) -> Option<Rc<Taps>> {
+    const FILTERS: [Filter; 3] = [Filter::Linear, Filter::Cubic, Filter::Lanczos3];
+    /// Height, width, channels, and rows and columns of the result.
+    const SIZES: [[usize; 5]; 9] = [
+        [37, 53, 3, 17, 24],
+        [5, 7, 1, 33, 70],
+        [20, 100, 4, 20, 31],
+        [64, 40, 2, 16, 40],
+        [1, 1, 3, 1, 2],
+        [90, 500, 3, 41, 224],
+        [200, 40, 3, 19, 90],
+        [30, 3, 1, 15, 15],
+        [19, 333, 3, 40, 340],
+    ];
+
+    fn taps(input: usize, output: usize, filter: Filter, mirrored: bool) -> Option<Rc<Taps>> {
         let step = input as f64 / output as f64;
-        let map = Map { input, output, origin: 0.5 * step - 0.5, step };
-        let filters = Filters { shrink: Filter::Linear, enlarge: Filter::Linear, antialias: true };
+        let mut map = Map { input, output, origin: 0.5 * step - 0.5, step };
+        if mirrored {
+            map = map.mirrored();
+        }
+        let filters = Filters { shrink: filter, enlarge: filter, antialias: true };
         (input != output).then(|| Rc::new(Taps::new(&map, &filters)))
+    }
+
+    fn cases() -> impl Iterator<Item = (String, Stage, Vec<u8>)> {
+        let kinds = FILTERS.into_iter().flat_map(|filter| [(filter, false), (filter, true)]);
+        kinds.flat_map(|(filter, mirrored)| {
+            SIZES.map(|size| {
+                let [height, width, channels, rows, columns] = size;
+                let elements = 2 * height * width * channels;
+                let src = (0..elements).map(|i| (i * i * 31 / 7 % 256) as u8).collect();
+                let vertical = taps(height, rows, filter, mirrored);
+                let horizontal = taps(width, columns, filter, mirrored);
+                let stage = Stage { planes: 2, height, width, channels, vertical, horizontal };
+                assert!(takes(&stage));
+                (format!("{filter:?} {mirrored} {size:?}"), stage, src)
+            })
+        })
+    }
+
+    fn made(isa: Isa, stage: &Stage, src: &[u8]) -> Vec<u8> {
+        let mut dst = vec![0; stage.elements()];
+        run(isa, stage, src, &mut dst, &mut Scratch::default());
+        dst
     }
 
     #[test]
     fn every_isa_agrees_with_scalar() {
-        for (height, width, channels, rows, columns) in [
-            (37, 53, 3, 17, 24),
-            (5, 7, 1, 33, 70),
-            (20, 100, 4, 20, 31),
-            (64, 40, 2, 16, 40),
-            (1, 1, 3, 1, 2),
-        ] {
-            let src: Vec<u8> =
-                (0..2 * height * width * channels).map(|i| (i * i * 31 / 7 % 256) as u8).collect();
-            let stage = Stage {
-                planes: 2,
-                height,
-                width,
-                channels,
-                vertical: taps(height, rows),
-                horizontal: taps(width, columns),
-            };
-            let made = |isa| {
-                let mut dst = vec![0; stage.elements()];
-                run(isa, &stage, &src, &mut dst, &mut Scratch::default());
-                dst
-            };
+        for (name, stage, src) in cases() {
             for isa in Isa::available() {
-                assert!(made(isa) == made(Isa::Scalar), "{isa:?} {height} {width} {channels}");
+                let same = made(isa, &stage, &src) == made(Isa::Scalar, &stage, &src);
+                assert!(same, "{isa:?} {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn results_are_those_of_floats_but_near_a_half() {
+        let of = |taps: &Option<Rc<Taps>>, index: usize| match taps {
+            Some(taps) => (taps.spans[index].start, taps.exact(&taps.spans[index]).to_vec()),
+            None => (index, vec![1.0]),
+        };
+        for (name, stage, src) in cases() {
+            let channels = stage.channels;
+            let exact = |at: usize| {
+                let (channel, at) = (at % channels, at / channels);
+                let (column, at) = (at % stage.columns(), at / stage.columns());
+                let (row, plane) = (at % stage.rows(), at / stage.rows());
+                let ((top, high), (left, wide)) =
+                    (of(&stage.vertical, row), of(&stage.horizontal, column));
+                let mut sum = 0.0;
+                for (y, a) in high.iter().enumerate() {
+                    for (x, b) in wide.iter().enumerate() {
+                        let row = plane * stage.height + top + y;
+                        let pixel = row * stage.width + left + x;
+                        sum += a * b * f64::from(src[pixel * channels + channel]);
+                    }
+                }
+                sum.clamp(0.0, 255.0)
+            };
+            for (at, &value) in made(Isa::best(), &stage, &src).iter().enumerate() {
+                let off = (f64::from(value) - exact(at)).abs();
+                assert!(off < 0.6, "{name}: {value} for {} at {at}", exact(at));
             }
         }
     }
 
     #[test]
     fn plain_images_stay_plain() {
-        let stage = Stage {
-            planes: 1,
-            height: 61,
-            width: 47,
-            channels: 3,
-            vertical: taps(61, 20),
-            horizontal: taps(47, 90),
-        };
-        for value in [0, 1, 7, 128, 254, 255] {
-            let src = vec![value; 61 * 47 * 3];
-            let mut dst = vec![9; stage.elements()];
-            run(Isa::best(), &stage, &src, &mut dst, &mut Scratch::default());
-            assert!(dst.iter().all(|&x| x == value), "{value}");
+        for filter in FILTERS {
+            let stage = Stage {
+                planes: 1,
+                height: 61,
+                width: 47,
+                channels: 3,
+                vertical: taps(61, 20, filter, false),
+                horizontal: taps(47, 90, filter, false),
+            };
+            for value in [0, 1, 7, 128, 254, 255] {
+                let dst = made(Isa::best(), &stage, &vec![value; 61 * 47 * 3]);
+                assert!(dst.iter().all(|&x| x == value), "{filter:?} {value}");
+            }
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Filters, and which elements of an axis make up each element of the result.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::f64::consts::PI;
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
@@ -63,11 +64,12 @@ fn sampled(table: &OnceLock<Vec<f64>>, radius: usize, filter: fn(f64) -> f64, x:
     let values = table
         .get_or_init(|| (0..=last).map(|i| filter(i as f64 / PER_UNIT as f64)).collect::<Vec<_>>());
     let place = x.abs() * PER_UNIT as f64;
-    let below = place.floor();
-    match (values.get(below as usize), values.get(below as usize + 1)) {
-        (Some(a), Some(b)) => a + (b - a) * (place - below),
+    let below = place as usize;
+    let beyond = place - below as f64;
+    match (values.get(below), values.get(below.saturating_add(1))) {
+        (Some(a), Some(b)) => a + (b - a) * beyond,
         // Past its end, the table is 0.
-        (Some(a), None) => a * (1.0 - (place - below)),
+        (Some(a), None) => a * (1.0 - beyond),
         _ => 0.0,
     }
 }
@@ -125,12 +127,8 @@ pub struct Taps {
     pub spans: Vec<Span>,
     weights: Vec<f32>,
     exact: Vec<f64>,
-    /// As parts of 65536 which add up to that; without those that can't be: negative ones, or
-    /// too many at once.
-    fixed: Vec<u16>,
-    /// What cutting off products loses on average, in their last place, by span: for elements
-    /// that are multiples of 256, and for any.
-    pub losses: Vec<[u16; 2]>,
+    plain: OnceCell<Option<Fixed>>,
+    signed: OnceCell<Option<Fixed>>,
     /// The lowest element that is used, and the one past the highest.
     pub reach: (usize, usize),
     pub longest: usize,
@@ -138,8 +136,27 @@ pub struct Taps {
     pub picks: bool,
 }
 
-/// With more elements in a span, fixed-point products lose too much.
-const LONGEST_FIXED: usize = 64;
+/// Weights in fixed point: as many for each element of the result, with nothing at either end
+/// where its span is shorter.
+pub struct Fixed {
+    /// How many there are for each.
+    pub count: usize,
+    /// The first element that makes up one of the result.
+    pub starts: Vec<usize>,
+    /// Each twice, as vectors are filled with 32 bits at no cost.
+    pub weights: Vec<[u16; 2]>,
+    /// What cutting off products loses on average, in their last place, by element of the result:
+    /// for factors that are multiples of 256, and for any.
+    pub losses: Vec<[u16; 2]>,
+}
+
+impl Fixed {
+    /// The first element that makes up one of the result, and the weights from there on.
+    #[inline(always)]
+    pub fn of(&self, index: usize) -> (usize, &[[u16; 2]]) {
+        (self.starts[index], &self.weights[index * self.count..][..self.count])
+    }
+}
 
 impl Taps {
     pub fn weights(&self, span: &Span) -> &[f32] {
@@ -150,22 +167,41 @@ impl Taps {
         &self.exact[span.at..span.at + span.len]
     }
 
-    pub fn fixed(&self, span: &Span) -> &[u16] {
-        &self.fixed[span.at..span.at + span.len]
+    /// Weights as parts of 65536 which add up to that, where none is negative.
+    pub fn plain(&self) -> Option<&Fixed> {
+        // With more in a span, products that are cut off lose too much.
+        const LONGEST: usize = 64;
+        let made = self.plain.get_or_init(|| {
+            let fit = self.exact.iter().all(|w| (0.0..=1.001).contains(w));
+            (fit && self.longest <= LONGEST).then(|| self.quantize(65536.0, 0..=65535))
+        });
+        made.as_ref()
     }
 
-    pub fn has_fixed(&self) -> bool {
-        !self.fixed.is_empty()
+    /// Weights as parts of 16384, as numbers with a sign.
+    pub fn signed(&self) -> Option<&Fixed> {
+        // With more in a span, products that are rounded are off by too much.
+        const LONGEST: usize = 128;
+        // So that sums of bytes stay in their 16 bits.
+        const LARGEST: f64 = 1.6;
+        let made = self.signed.get_or_init(|| {
+            let size = |span| self.exact(span).iter().map(|w| w.abs()).sum::<f64>();
+            let fit = self.spans.iter().all(|span| size(span) <= LARGEST);
+            (fit && self.longest <= LONGEST).then(|| self.quantize(16384.0, -32767..=32767))
+        });
+        made.as_ref()
     }
 
     pub fn new(map: &Map, filters: &Filters) -> Taps {
         let (filter, stretch) = filters.of(map);
+        let each = (2.0 * filter.radius() * stretch).ceil() as usize;
+        let usual = map.output.saturating_mul(each).min(1 << 16);
         let mut taps = Taps {
             spans: Vec::with_capacity(map.output),
-            weights: Vec::new(),
-            exact: Vec::new(),
-            fixed: Vec::new(),
-            losses: Vec::new(),
+            weights: Vec::with_capacity(usual),
+            exact: Vec::with_capacity(usual),
+            plain: OnceCell::new(),
+            signed: OnceCell::new(),
             reach: (map.input, 0),
             longest: 0,
             picks: true,
@@ -181,7 +217,6 @@ impl Taps {
             };
             taps.push(start, &row);
         }
-        taps.quantize();
         taps
     }
 
@@ -199,27 +234,36 @@ impl Taps {
         self.spans.push(span);
     }
 
-    fn quantize(&mut self) {
-        if self.longest > LONGEST_FIXED || self.exact.iter().any(|&w| !(0.0..=1.001).contains(&w)) {
-            return;
-        }
-        self.fixed.reserve_exact(self.exact.len());
-        for span in &self.spans {
+    fn quantize(&self, one: f64, range: RangeInclusive<i64>) -> Fixed {
+        let count = self.longest;
+        let mut made = Fixed {
+            count,
+            starts: Vec::with_capacity(self.spans.len()),
+            weights: vec![[0; 2]; self.spans.len() * count],
+            losses: Vec::with_capacity(self.spans.len()),
+        };
+        for (index, span) in self.spans.iter().enumerate() {
+            let start = span.start.min(self.reach.1 - count);
             let (mut sum, mut given) = (0.0, 0);
-            let mut losses = [0.0; 2];
-            for &w in &self.exact[span.at..span.at + span.len] {
-                // What rounding took from one weight goes to the next.
-                sum += w * 65536.0;
-                let fixed = (sum.round() as i64 - given).clamp(0, 65535);
+            let mut losses = [0; 2];
+            let weights = &mut made.weights[index * count + span.start - start..];
+            for (weight, &w) in weights.iter_mut().zip(self.exact(span)) {
+                // What rounding took from one weight goes to the next. Sums are above -`one`.
+                sum += w * one;
+                let rounded = (sum + (one + 0.5)) as i64 - one as i64;
+                let fixed = (rounded - given).clamp(*range.start(), *range.end());
                 given += fixed;
-                self.fixed.push(fixed as u16);
+                *weight = [fixed as u16; 2];
                 let zeros = (fixed as u32 | 1 << 16).trailing_zeros();
+                // As parts of 2^17: half of what the bits that are cut off can be.
                 for (loss, bits) in losses.iter_mut().zip([8_u32, 16]) {
-                    *loss += 0.5 - 0.5 / f64::from(1_u32 << bits.saturating_sub(zeros));
+                    *loss += (1 << 16) - (1_u32 << 16 >> bits.saturating_sub(zeros));
                 }
             }
-            self.losses.push(losses.map(|loss| f64::round(loss) as u16));
+            made.starts.push(start);
+            made.losses.push(losses.map(|loss| ((loss + (1 << 16)) >> 17) as u16));
         }
+        made
     }
 }
 
@@ -236,25 +280,25 @@ fn gather(map: &Map, i: usize, filter: Filter, stretch: f64, row: &mut Vec<f64>)
     let centre = map.origin + i as f64 * map.step;
     let radius = filter.radius() * stretch;
     // As many for each, as in the reference: a filter may end above 0, and then it matters.
-    let low = (centre - radius).ceil();
-    let high = low + (2.0 * radius).ceil();
-    let last = (map.input - 1) as f64;
-    let (start, end) = (low.clamp(0.0, last), (high - 1.0).clamp(0.0, last));
+    let low = (centre - radius).ceil() as i64;
+    let count = (2.0 * radius).ceil() as i64;
+    let last = map.input as i64 - 1;
+    let (start, end) = (low.clamp(0, last), (low + count - 1).clamp(0, last));
     row.clear();
     row.resize((end - start) as usize + 1, 0.0);
     let mut sum = 0.0;
-    for k in 0..(high - low).max(0.0) as usize {
-        let x = low + k as f64;
-        let weight = filter.at((x - centre) / stretch);
+    for x in low..low + count {
+        let weight = filter.at((x as f64 - centre) / stretch);
         sum += weight;
         row[(x.clamp(start, end) - start) as usize] += weight;
     }
     if sum == 0.0 {
         row.truncate(1);
         row[0] = 1.0;
-        return (centre.clamp(0.0, last)).round() as usize;
+        return centre.clamp(0.0, last as f64).round() as usize;
     }
-    row.iter_mut().for_each(|w| *w /= sum);
+    let scale = 1.0 / sum;
+    row.iter_mut().for_each(|w| *w *= scale);
     start as usize
 }
 
@@ -298,8 +342,14 @@ mod tests {
             for span in &taps.spans {
                 assert!(span.start + span.len <= input);
                 assert!((taps.exact(span).iter().sum::<f64>() - 1.0).abs() < 1e-9);
-                let fixed: u32 = taps.fixed(span).iter().map(|&w| u32::from(w)).sum();
-                assert!((65535..=65536).contains(&fixed));
+            }
+            for index in 0..output {
+                let (start, weights) = taps.plain().unwrap().of(index);
+                assert!(start + weights.len() <= input);
+                let sum: u32 = weights.iter().map(|w| u32::from(w[0])).sum();
+                assert!((65535..=65536).contains(&sum));
+                let (_, weights) = taps.signed().unwrap().of(index);
+                assert_eq!(weights.iter().map(|w| w[0] as i16).sum::<i16>(), 16384);
             }
         }
     }
