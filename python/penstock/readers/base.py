@@ -281,7 +281,8 @@ class Reader:
             self._moving()
             size = self._max_batch_size if batch_size is None else batch_size
             self._settle_on("epochs", size)
-            unfinished = self._begun and self._left and not self._resumed
+            self._finish_if_done()
+            unfinished = self._begun and not self._resumed
             if unfinished and not self._warned:
                 self._warned = True
                 warnings.warn(
@@ -377,7 +378,9 @@ class Reader:
 
         Other shards and another batch size are no obstacle, as long as all readers were stopped at
         the same step (or all at the end of an epoch): what none of them has given is divided anew.
-        (Readers that shuffle by a buffer must have had the same `seed` for that.)
+        The state may be that of any reader that was given a batch in the last step; one whose
+        epoch was shorter knows less. (Readers that shuffle by a buffer must have had the same
+        `seed` for that.)
         """
         if not isinstance(state, str | bytes):
             raise TypeError(
@@ -613,40 +616,27 @@ class Reader:
             self._place = Place(state.turn, state.offset)
             return
         before = Order(replace(plan, num_shards=state.num_shards))
-        wraps = plan.last_batch == "wrap"
+        old_size, first_turn = state.batch_size, state.first_turn
 
         def given(reader: int) -> int:
-            return before.given(
-                reader, state.first_turn, state.epoch, state.step, state.batch_size or 1
-            )
+            return before.given(reader, first_turn, state.epoch, state.step, old_size) * old_size
 
-        slip = state.given - given(state.shard_id) if wraps else 0
-        if (state.num_shards, state.batch_size) == (self._num_shards, batch_size):
-            self._order = before
-            self._first_turn, self._given = state.first_turn, state.given
-            self._epoch, self._step, self._left = state.epoch, state.step, state.left
+        slip = state.given - given(state.shard_id)
+        if (state.num_shards, old_size) == (self._num_shards, batch_size):
+            self._order, self._first_turn, self._epoch = before, first_turn, state.epoch
+            self._given, self._step, self._left = state.given, state.step, state.left
             self._place = Place(state.turn, state.offset)
             if self._shard_id != state.shard_id:
-                if wraps:
-                    self._given = given(self._shard_id) + slip
-                    self._place = before.walk(self._shard_id, self._first_turn, self._given)
-                if state.left:
-                    turn = state.first_turn + state.epoch
-                    count = before.batches(turn, self._shard_id, batch_size)
-                    self._left = max(0, count - state.step)
-            self._begun = self._resumed = state.left > 0
+                self._given = given(self._shard_id) + slip
+                batches = self._given // batch_size
+                self._place = before.walk(self._shard_id, first_turn, batches, batch_size)
+                if state.step:
+                    count = before.batches(first_turn + state.epoch, self._shard_id, batch_size)
+                    self._step = min(state.step, count)
+                    self._left = count - self._step
+            self._begun, self._resumed = self._step > 0, self._left > 0
             return
-        if wraps:
-            cut = Cut(
-                state.num_shards,
-                state.batch_size,
-                state.first_turn,
-                state.epoch,
-                state.step,
-                slip,
-            )
-        else:
-            cut = Cut(state.num_shards, state.batch_size, state.turn, 0, 0, state.offset)
+        cut = Cut(state.num_shards, old_size, first_turn, state.epoch, state.step, slip)
         order = Order(replace(plan, cuts=(*state.cuts, cut)))
         self._first_turn = order.first_turn
         # Where nothing was left over, there is nothing to remember.
@@ -735,15 +725,20 @@ class Reader:
 
     def _begin(self) -> int:
         """Begin an epoch, and return its number of batches."""
+        self._finish_if_done()
         count = self._coming()
         if not self._resumed:
             self._step, self._left, self._begun = 0, count, True
-            self._finish_if_done()
         self._resumed = False
         self._errors = []
         return count
 
     def _finish_if_done(self) -> None:
+        """Count the epoch, if all of it has been given.
+
+        Not with its last batch, but when it is asked for more: as long as that batch is in hand,
+        readers of other shards may have some left, which a state must not take for given.
+        """
         if self._left == 0 and self._begun:
             self._epoch, self._step, self._begun = self._epoch + 1, 0, False
 
@@ -762,7 +757,6 @@ class Reader:
         if self._way == "epochs":
             self._step += 1
             self._left -= 1
-            self._finish_if_done()
         self._read_ahead(head.after)
         values = head.values
         if self._on_error != "raise":
@@ -881,6 +875,7 @@ class Epoch:
                 outputs = reader._next()
                 if outputs is not None:
                     return outputs
+            reader._finish_if_done()
             raise StopIteration
 
 
