@@ -35,8 +35,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex, TypedDict, TypeVar
 
-from penstock import _ahead, _core, _errors
-from penstock._array import wrap
+from penstock import _ahead, _core, _errors, _sift
 from penstock._convert import LARGEST_BATCH
 from penstock._device import DeviceLike
 from penstock._device import device as to_device
@@ -51,8 +50,6 @@ if TYPE_CHECKING:
     from penstock._core import Value
 
 Self = TypeVar("Self", bound="Reader")
-
-ON_ERROR = ("raise", "skip", "substitute")
 
 GLOBAL_SEED = 0
 """Of `shuffle_after_epoch`, where none is given: all shards must have the same."""
@@ -160,8 +157,11 @@ class Reader:
         max_errors: How many samples of an epoch may be bad before that is an error.
         num_shards: Into how many shards the data set is divided, one for each reader.
         on_error: What becomes of samples that can't be read. "raise" (default): an error, when the
-            batch is used. "skip": they are left out, so that the batch is smaller. "substitute":
-            the next sample that can be read stands in. `errors` lists them.
+            batch is used. "skip": they are left out, so that the batch is smaller, and a batch
+            without any good one is left out itself. "substitute": the next sample that can be
+            read stands in. `errors` lists them. In any case they count as given: lengths of
+            epochs and positions in checkpoints don't depend on which files are bad, so that
+            shards stay in step, and another run goes on at the same sample.
         pad_last_batch: Fill the last batch by repeating the last sample, and shards that are
             smaller than others, too.
         prefetch_queue_depth: How many batches are read ahead.
@@ -236,7 +236,8 @@ class Reader:
             self._opened()
 
     def __init_subclass__(cls) -> None:
-        """The signature that `help` and editors show: the format's arguments and those of all."""
+        """What `help` and editors show: the format's arguments and those of all."""
+        cls.__doc__ = _with_common_arguments(cls.__doc__ or "")
         own = inspect.signature(cls.__init__).parameters.values()
         shown = [item for item in own if item.name != "self" and item.kind != item.VAR_KEYWORD]
         known = {item.name for item in shown}
@@ -345,7 +346,10 @@ class Reader:
 
     @property
     def errors(self) -> list[SampleError]:
-        """The samples that could not be read in the current epoch, or the one just finished."""
+        """The samples that could not be read in the current epoch, or the one just finished.
+
+        Those that a decoder was told to leave out or to replace are among them.
+        """
         return list(self._errors)
 
     def get_metadata(self, batch_size: SupportsIndex | None = None) -> dict[str, int]:
@@ -437,8 +441,8 @@ class Reader:
         self._last_batch = self._choose_last_batch(given)
         self._shuffle, self._seed = self._choose_shuffle(given)
         self._on_error = given.get("on_error", "raise")
-        if self._on_error not in ON_ERROR:
-            raise self._not_one_of("on_error", self._on_error, ON_ERROR)
+        if self._on_error not in _sift.ON_ERROR:
+            raise self._not_one_of("on_error", self._on_error, _sift.ON_ERROR)
         self._max_errors = whole(given, "max_errors", 2**62)
         if self._max_errors < 0:
             raise _errors.bad_argument(self._what, "max_errors", "must not be negative")
@@ -758,15 +762,15 @@ class Reader:
             self._step += 1
             self._left -= 1
         self._read_ahead(head.after)
-        values = head.values
+        values, numbers = head.values, head.numbers
         if self._on_error != "raise":
-            values = self._without_bad(head.place, head.numbers, values)
+            values, numbers = self._without_bad(head.place, numbers, values)
             if not values:
                 return None
         if current_mode() > EvalMode.eager:
             for value in values:
                 settle(value, at_call=True)
-        return self._yields(tuple(map(wrap, values)))
+        return self._yields(_sift.mark(values, self, numbers))
 
     def _read_ahead(self, place: Place) -> None:
         depth = self._depth
@@ -792,21 +796,23 @@ class Reader:
 
     def _without_bad(
         self, place: Place, numbers: Numbers, values: tuple[Value, ...]
-    ) -> tuple[Value, ...]:
-        """The values without, or with others in place of, samples that can't be read."""
+    ) -> tuple[tuple[Value, ...], Numbers]:
+        """The values without, or with others in place of, samples that can't be read; and the
+        numbers that are left.
+        """
         tried: set[int] = set()
         while True:
             bad = {index: fault for value in values for index, fault in value.faults()}
             for index in sorted(bad):
                 self._note(int(numbers[index]), bad[index], tried)
             if not bad:
-                return values
+                return values, numbers
             if self._on_error == "skip":
                 good = [index for index in range(len(numbers)) if index not in bad]
                 if not good:
-                    return ()
+                    return (), numbers[:0]
                 pool = io_pool()
-                return tuple(value.pick(pool, good) for value in values)
+                return tuple(value.pick(pool, good) for value in values), numbers[good]
             numbers = self._substitutes(place, numbers, bad, tried)
             values = self._values(numbers)
 
@@ -814,6 +820,16 @@ class Reader:
         if number in tried:
             return
         tried.add(number)
+        self._add_error(number, fault)
+
+    def _note_later(self, number: int, fault: _core.Fault) -> None:
+        """A sample that was given turns out to be bad, such as one that can't be decoded."""
+        with self._guard():
+            known = {(error.sample, error.reason) for error in self._errors}
+            if not self._closed and (number, str(fault.cause[-1])) not in known:
+                self._add_error(number, fault)
+
+    def _add_error(self, number: int, fault: _core.Fault) -> None:
         name = self._opened().name(number)
         error = _errors.exception(fault)
         self._errors.append(SampleError(name, number, str(fault.cause[-1])))
@@ -843,6 +859,17 @@ class Reader:
                     f"that there is no substitute. The last error: {self._errors[-1]}"
                 )
         return chosen
+
+
+def _with_common_arguments(doc: str) -> str:
+    """A docstring with the arguments that all readers have after its own."""
+    # Newer Pythons take the indentation away, older ones don't.
+    own, _, example = inspect.cleandoc(doc).partition("\nExample:\n")
+    own = own.partition("    max_batch_size: ")[0].rstrip()
+    if "\nArgs:\n" not in own:
+        own += "\n\nArgs:"
+    common = inspect.cleandoc(Reader.__doc__ or "").partition("Args:\n")[2].rstrip()
+    return f"{own}\n{common}\n" + (f"\nExample:\n{example}" if example else "")
 
 
 def _use(way: str, batched: bool) -> str:
