@@ -129,6 +129,12 @@ def give(readers, batch_size, epochs, steps, by_calls):
         for reader in readers:
             given += [numbers(reader(batch_size=batch_size)) for _ in range(epochs * 3 + steps)]
         return flat(given), readers
+    coming = [reader.next_epoch(batch_size=batch_size) for reader in readers]
+    if any(reader._is_done for reader in readers):
+        # Stopped when the epoch was over for some: the others finish theirs, to be in step again.
+        for reader, iterator in zip(readers, coming, strict=True):
+            if not reader._is_done:
+                given += [numbers(outputs) for outputs in iterator]
     for _ in range(epochs):
         for reader in readers:
             given += [numbers(outputs) for outputs in reader.next_epoch(batch_size=batch_size)]

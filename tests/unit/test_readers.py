@@ -157,6 +157,19 @@ def test_asking_for_the_length_begins_nothing(files):
         assert epoch(reader) == [[0, 1], [2, 3], [4, 0]]
 
 
+def test_asking_for_an_epoch_after_the_last_batch_moves_nothing(files):
+    """Readers of other shards may have a batch left, so the state is still that of the last one."""
+    reader = File(files=files[:5], num_shards=2, last_batch="partial")
+    iterator = reader.next_epoch(batch_size=1)
+    assert [labels(next(iterator)) for _ in range(2)] == [[0], [1]]
+    state = reader.get_state()
+    assert len(reader.next_epoch(batch_size=1)) == 3
+    assert reader.get_state() == state
+    assert next(iterator, None) is None
+    assert reader.get_state() != state
+    assert epoch(reader, 1) == [[2], [3], [4]]
+
+
 def test_an_unfinished_epoch_is_said_once(files):
     reader = File(files=files[:5])
     next(reader.next_epoch(batch_size=2))

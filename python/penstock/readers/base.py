@@ -282,8 +282,7 @@ class Reader:
             self._moving()
             size = self._max_batch_size if batch_size is None else batch_size
             self._settle_on("epochs", size)
-            self._finish_if_done()
-            unfinished = self._begun and not self._resumed
+            unfinished = self._begun and self._left and not self._resumed
             if unfinished and not self._warned:
                 self._warned = True
                 warnings.warn(
@@ -383,8 +382,9 @@ class Reader:
         Other shards and another batch size are no obstacle, as long as all readers were stopped at
         the same step (or all at the end of an epoch): what none of them has given is divided anew.
         The state may be that of any reader that was given a batch in the last step; one whose
-        epoch was shorter knows less. (Readers that shuffle by a buffer must have had the same
-        `seed` for that.)
+        epoch was shorter knows less. With the same shards, those whose epoch was over begin the
+        next one, while others give what they have left. (Readers that shuffle by a buffer must
+        have had the same `seed` for that.)
         """
         if not isinstance(state, str | bytes):
             raise TypeError(
@@ -724,7 +724,7 @@ class Reader:
         if self._resumed:
             return self._left
         # One that follows an unfinished epoch is as long as that one, as in the original.
-        turn = self._first_turn + self._epoch
+        turn = self._first_turn + self._epoch + self._is_done
         return self._order.batches(turn, self._shard_id, self._batch_size)
 
     def _begin(self) -> int:
@@ -737,13 +737,18 @@ class Reader:
         self._errors = []
         return count
 
+    @property
+    def _is_done(self) -> bool:
+        """Whether all of the epoch has been given."""
+        return self._begun and self._left == 0
+
     def _finish_if_done(self) -> None:
         """Count the epoch, if all of it has been given.
 
-        Not with its last batch, but when it is asked for more: as long as that batch is in hand,
+        Not with its last batch, but when more is asked for: as long as that batch is in hand,
         readers of other shards may have some left, which a state must not take for given.
         """
-        if self._left == 0 and self._begun:
+        if self._is_done:
             self._epoch, self._step, self._begun = self._epoch + 1, 0, False
 
     def _next(self) -> Any:
