@@ -14,6 +14,8 @@ import re
 import sys
 from pathlib import Path
 
+import class_pages
+
 import penstock.ops
 from penstock._argument import REQUIRED, Argument, Floats, Ints, Matrix
 from penstock._define import OPERATORS, Operator
@@ -82,10 +84,17 @@ def stub(operator: Operator) -> str:
         variants = variants[1:]
     if not operator.common:
         variants = [variants[0], variants[-1]]
-    return "\n".join(stub_variant(operator, *variant) for variant in variants)
+    lines = [stub_variant(operator, *variant) for variant in variants]
+    if operator.said.sifts:
+        along = "Batch | Sequence[Batch]"
+        sifted = stub_variant(operator, *variants[0][:2], "tuple[Batch, ...]", along)
+        lines.append(sifted)
+    return "\n".join(lines)
 
 
-def stub_variant(operator: Operator, data: str, batch_size: str, result: str) -> str:
+def stub_variant(
+    operator: Operator, data: str, batch_size: str, result: str, along: str = ""
+) -> str:
     required = len(operator.inputs) - operator.optional
     parameters = []
     for position, name in enumerate(operator.inputs):
@@ -95,6 +104,7 @@ def stub_variant(operator: Operator, data: str, batch_size: str, result: str) ->
         parameters.append("/")
     parameters.append(f"*{operator.variadic}: {data}" if operator.variadic else "*")
     typed = {"batch_size": batch_size, "device": "DeviceLike | None = None", "rng": "Any = None"}
+    typed |= {"on_error": "str | None = None", "along": along or "None = None"}
     for argument in operator.arguments:
         default = "" if argument.default is REQUIRED else " = None"
         typed[argument.name] = argument_type(argument) + default
@@ -171,6 +181,10 @@ def files() -> dict[Path, str]:
         name = module.rpartition(".")[2]
         names = ", ".join(f"`{operator.name}`" for operator in operators)
         index.append(f"- [{name}]({name}.md): {names}")
+    index.append("\n# Classes\n")
+    for name, (text, described) in class_pages.pages().items():
+        made[PAGES / f"{name}.md"] = f"<!-- {GENERATED} -->\n\n{text}"
+        index.append(f"- [{name}]({name}.md): {', '.join(f'`{item}`' for item in described)}")
     made[PAGES / "README.md"] = "\n".join(index) + "\n"
     return made
 

@@ -20,7 +20,7 @@ import typing
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
-from penstock import _core, _errors
+from penstock import _core, _errors, _sift
 from penstock._argument import CONVERSIONS, KEEP, REQUIRED, Argument
 from penstock._array import Array, wrap
 from penstock._convert import LARGEST_BATCH, single
@@ -104,6 +104,7 @@ class Definition(NamedTuple):
     random: bool = False
     crosses: bool = False
     makes_frames: bool = False
+    sifts: bool = False
 
 
 def operator(
@@ -115,6 +116,7 @@ def operator(
     random: bool = False,
     crosses: bool = False,
     makes_frames: bool = False,
+    sifts: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a definition into an operator.
 
@@ -129,6 +131,7 @@ def operator(
         crosses: Whether `device` may say another place than where the input is.
         makes_frames: Whether an argument for each frame (see `per_frame`) makes a sequence of what
             is none. Its kernel says the same.
+        sifts: Whether it takes `on_error` and `along`, for samples that are damaged; see `_sift`.
     """
 
     def define(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,6 +143,7 @@ def operator(
             random,
             crosses,
             makes_frames,
+            sifts,
         )
         made = OPERATORS[name] = Operator(name, function, said)
         return made.function
@@ -180,7 +184,13 @@ class Operator:
     def keywords(self) -> list[str]:
         """Names of all keywords, those that every operator has first."""
         own = (argument.name for argument in self.arguments)
-        return ["batch_size", "device", *own, *(["rng"] if self.said.random else [])]
+        return ["batch_size", "device", *own, *self._more]
+
+    @property
+    def _more(self) -> list[str]:
+        """Keywords that only some operators have."""
+        more = ["rng"] if self.said.random else []
+        return more + (["on_error", "along"] if self.said.sifts else [])
 
     def call(
         self,
@@ -189,8 +199,13 @@ class Operator:
         batch_size: Any,
         device: Any,
         rng: Any = None,
+        on_error: Any = None,
+        along: Any = None,
     ) -> Any:
         """Check a call and submit it; `given` is None when no argument was given."""
+        sifts = (on_error is not None or along is not None) and _sift.check(
+            self.name, on_error, along, inputs[0]
+        )
         samples: int | None = None
         place = -1
         arrays: list[Array | None] = []
@@ -241,7 +256,10 @@ class Operator:
             promises,
             place,
             layout,
+            not sifts,
         )
+        if sifts:
+            return _sift.sift(wrap(made[0]), inputs[0], on_error, along)
         return wrap(made[0]) if len(made) == 1 else tuple(map(wrap, made))
 
     def _tell(
@@ -368,13 +386,14 @@ class Operator:
         names = [argument.name for argument in self.arguments]
         absent = " and ".join(f"{name} is None" for name in names) or "True"
         parameters = ", ".join([*inputs, *(f"{key}=None" for key in self.keywords)])
+        more = "".join(f", {key}={key}" for key in self._more)
         source = f"""
 def signature({parameters}): ...
 def {self.definition.__name__}({parameters}, **unknown):
     if unknown:
         raise unknown_argument("{self.name}", unknown, keywords)
     given = None if {absent} else ({"".join(f"{name}, " for name in names)})
-    return call(({given}), given, batch_size, device{", rng" if self.said.random else ""})
+    return call(({given}), given, batch_size, device{more})
 """
         scope: dict[str, Any] = {
             "__name__": self.definition.__module__,

@@ -28,8 +28,12 @@ def invoke(
     outputs: Sequence[Promise],
     device: int,
     layout: str | None = None,
+    raises: bool = True,
 ) -> list[Value]:
-    """Submit a call in the current mode and context, and return its values."""
+    """Submit a call in the current mode and context, and return its values.
+
+    Unless it `raises`, a call that has to wait leaves what went wrong to be asked for.
+    """
     mode = current_mode()
     context = _current_context()
     made = _core.submit(
@@ -47,12 +51,16 @@ def invoke(
     )
     # A list, which is faster than a generator on this path.
     if mode is not _eager or any([value.external for value in values]):  # noqa: C419
-        deliver(made, values, mode, context)
+        deliver(made, values, mode, context, raises)
     return made
 
 
 def deliver(
-    made: Sequence[Value], values: Sequence[Value], mode: EvalMode, context: EvalContext
+    made: Sequence[Value],
+    values: Sequence[Value],
+    mode: EvalMode,
+    context: EvalContext,
+    raises: bool = True,
 ) -> None:
     """Do what the mode asks for with the results of a call."""
     if mode is _deferred:
@@ -61,7 +69,10 @@ def deliver(
     # What an owner may change after the call has been read within it, in every mode.
     if mode > _eager or any(value.external for value in values):
         for value in made:
-            settle(value, at_call=True)
+            if raises:
+                settle(value, at_call=True)
+            else:
+                value.wait()
 
 
 def settle(value: Value, *, at_call: bool = False) -> None:

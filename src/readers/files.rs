@@ -30,18 +30,17 @@ impl Files {
     }
 
     pub fn push(&mut self, name: &[u8], label: i32) {
-        self.push_in(b"", name, label);
-    }
-
-    /// Adds a file of a folder.
-    pub fn push_in(&mut self, folder: &[u8], name: &[u8], label: i32) {
-        if !folder.is_empty() {
-            self.names.extend_from_slice(folder);
-            self.names.push(b'/');
-        }
         self.names.extend_from_slice(name);
         self.ends.push(self.names.len());
         self.labels.push(label);
+    }
+
+    /// Adds files that have one label. Their names follow each other; `ends` says where each ends.
+    pub fn append(&mut self, names: &[u8], ends: &[usize], label: i32) {
+        let start = self.names.len();
+        self.names.extend_from_slice(names);
+        self.ends.extend(ends.iter().map(|end| start + end));
+        self.labels.resize(self.ends.len(), label);
     }
 
     pub fn reserve(&mut self, files: usize, bytes: usize) {
@@ -129,12 +128,13 @@ mod tests {
     #[test]
     fn names_and_paths_are_those_that_were_given() {
         let mut files = files(&[("a/1.jpg", 0), ("/abs/2.jpg", -7)]);
-        files.push_in(b"b", b"3.jpg", 5);
-        assert_eq!(files.len(), 3);
+        files.append(b"b/3.jpgb/10.jpg", &[7, 15], 5);
+        assert_eq!(files.len(), 4);
         assert_eq!(files.path(0), Path::new("root/a/1.jpg"));
         assert_eq!(files.path(1), Path::new("/abs/2.jpg"));
         assert_eq!(&*files.name(2), "b/3.jpg");
-        assert_eq!((files.label(1), files.label(2)), (-7, 5));
+        assert_eq!(&*files.name(3), "b/10.jpg");
+        assert_eq!((files.label(1), files.label(3)), (-7, 5));
     }
 
     #[test]

@@ -2,48 +2,53 @@
 
 /// Any of several patterns.
 pub struct Globs {
-    patterns: Vec<Pattern>,
+    /// Of patterns that are `*` and a text without anything special, the texts.
+    suffixes: Vec<Vec<u8>>,
+    others: Vec<Vec<u8>>,
+    /// Which bytes a name may end with to have one of the suffixes: few names get further.
+    last: [bool; 256],
     ignore_case: bool,
-}
-
-enum Pattern {
-    /// `*` and a text without anything special.
-    Suffix(Vec<u8>),
-    Other(Vec<u8>),
 }
 
 impl Globs {
     pub fn new<T: AsRef<[u8]>>(patterns: &[T], ignore_case: bool) -> Globs {
-        let patterns = patterns.iter().map(|pattern| {
+        let (suffixes, others, last) = (Vec::new(), Vec::new(), [false; 256]);
+        let mut globs = Globs { suffixes, others, last, ignore_case };
+        for pattern in patterns {
             let mut pattern = pattern.as_ref().to_vec();
             if ignore_case {
                 pattern.make_ascii_lowercase();
             }
             match pattern.strip_prefix(b"*") {
                 Some(rest) if !rest.iter().any(|byte| b"*?[\\".contains(byte)) => {
-                    Pattern::Suffix(rest.to_vec())
+                    match rest.last() {
+                        Some(&last) => globs.last[usize::from(last)] = true,
+                        None => globs.last = [true; 256],
+                    }
+                    globs.suffixes.push(rest.to_vec());
                 }
-                _ => Pattern::Other(pattern),
+                _ => globs.others.push(pattern),
             }
-        });
-        Globs { patterns: patterns.collect(), ignore_case }
+        }
+        globs
     }
 
     pub fn matches(&self, name: &[u8]) -> bool {
         let fold = |byte: u8| if self.ignore_case { byte.to_ascii_lowercase() } else { byte };
-        self.patterns.iter().any(|pattern| match pattern {
-            Pattern::Suffix(suffix) => {
-                name.len() >= suffix.len()
-                    && name[name.len() - suffix.len()..]
-                        .iter()
-                        .zip(suffix)
-                        .all(|(&byte, &wanted)| fold(byte) == wanted)
-            }
-            Pattern::Other(pattern) => {
-                let name: Vec<u8> = name.iter().map(|&byte| fold(byte)).collect();
-                matches(pattern, &name)
-            }
-        })
+        let ends_with = |suffix: &Vec<u8>| {
+            name.len() >= suffix.len()
+                && name.iter().rev().zip(suffix.iter().rev()).all(|(&a, &b)| fold(a) == b)
+        };
+        if name.last().is_none_or(|&last| self.last[usize::from(fold(last))])
+            && self.suffixes.iter().any(ends_with)
+        {
+            return true;
+        }
+        if self.others.is_empty() {
+            return false;
+        }
+        let name: Vec<u8> = name.iter().map(|&byte| fold(byte)).collect();
+        self.others.iter().any(|pattern| matches(pattern, &name))
     }
 }
 

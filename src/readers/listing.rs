@@ -8,15 +8,18 @@ use std::os::unix::ffi::OsStrExt;
 #[cfg(target_os = "linux")]
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::files::Files;
 use super::glob::Globs;
 
-/// Folders are listed side by side: most of the time goes to waiting for the file system.
+/// Folders are listed side by side: much of the time goes to waiting for the file system.
 const THREADS: usize = 8;
+
+/// What the system fills with entries at once. More would not fit into a processor's cache.
+const ENTRY_BYTES: usize = 64 << 10;
 
 /// What could not be listed.
 pub struct ListingError {
@@ -27,22 +30,26 @@ pub struct ListingError {
 /// The files of the folders in `root`, by the order of their bytes; the number of the folder is
 /// the label. Files outside of those folders, or deeper inside, don't count.
 pub fn list(root: &Path, folders: Option<&Globs>, files: &Globs) -> Result<Files, ListingError> {
-    let classes = entries(root, |name, path, kind| {
+    let mut classes = Names::default();
+    classes.fill(root, &mut vec![0; ENTRY_BYTES], |name, path, kind| {
         folders.is_none_or(|globs| globs.matches(name)) && kind.is_folder(path)
     })?;
     let names: Vec<&[u8]> = classes.iter().collect();
     let next = AtomicUsize::new(0);
-    let done: Vec<Mutex<Option<Result<Names, ListingError>>>> =
-        names.iter().map(|_| Mutex::new(None)).collect();
+    let done: Vec<OnceLock<Result<Block, ListingError>>> =
+        names.iter().map(|_| OnceLock::new()).collect();
     let work = || {
+        // Used for one folder after another.
+        let (mut found, mut buffer) = (Names::default(), vec![0; ENTRY_BYTES]);
         while let Some((name, place)) = {
             let index = next.fetch_add(1, Ordering::Relaxed);
             names.get(index).zip(done.get(index))
         } {
             let folder = root.join(OsStr::from_bytes(name));
-            let found =
-                entries(&folder, |name, path, kind| files.matches(name) && !kind.is_folder(path));
-            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+            let filled = found.fill(&folder, &mut buffer, |name, path, kind| {
+                files.matches(name) && !kind.is_folder(path)
+            });
+            let _ = place.set(filled.map(|()| Block::new(name, &found)));
         }
     };
     thread::scope(|scope| {
@@ -52,53 +59,112 @@ pub fn list(root: &Path, folders: Option<&Globs>, files: &Globs) -> Result<Files
         }
         work();
     });
+    let blocks = done.into_iter().filter_map(OnceLock::into_inner);
+    let blocks: Vec<Block> = blocks.collect::<Result<_, _>>()?;
+    let count = |size: fn(&Block) -> usize| blocks.iter().map(size).sum();
     let mut all = Files::new(root.to_path_buf());
-    for (label, (name, found)) in names.iter().zip(done).enumerate() {
-        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let found = found.unwrap_or_else(|| Ok(Names::default()))?;
-        let label = i32::try_from(label).unwrap_or(i32::MAX);
-        all.reserve(found.ends.len(), found.text.len() + found.ends.len() * (name.len() + 1));
-        found.iter().for_each(|file| all.push_in(name, file, label));
+    all.reserve(count(|block| block.ends.len()), count(|block| block.text.len()));
+    for (label, block) in blocks.into_iter().enumerate() {
+        all.append(&block.text, &block.ends, i32::try_from(label).unwrap_or(i32::MAX));
     }
     Ok(all)
 }
 
-/// Names one after another, and where each begins and ends.
+/// The files of a folder with its name before theirs, and where each ends.
+struct Block {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Block {
+    fn new(folder: &[u8], files: &Names) -> Block {
+        let mut text = Vec::with_capacity(files.text.len() + files.keys.len() * (folder.len() + 1));
+        let ends = files.iter().map(|name| {
+            text.extend_from_slice(folder);
+            text.push(b'/');
+            text.extend_from_slice(name);
+            text.len()
+        });
+        let ends = ends.collect();
+        Block { text, ends }
+    }
+}
+
+/// Names one after another.
 #[derive(Default)]
 struct Names {
     text: Vec<u8>,
-    ends: Vec<(usize, usize)>,
+    keys: Vec<Key>,
+}
+
+/// A name to be sorted.
+#[derive(Clone, Copy)]
+struct Key {
+    /// Its first bytes, after what all have in common, as a number.
+    head: u64,
+    start: usize,
+    end: usize,
 }
 
 impl Names {
+    /// The names in a folder that are wanted, sorted, in place of those that were there.
+    fn fill(
+        &mut self,
+        folder: &Path,
+        buffer: &mut [u8],
+        wanted: impl Fn(&[u8], &dyn Fn() -> PathBuf, Kind) -> bool,
+    ) -> Result<(), ListingError> {
+        self.text.clear();
+        self.keys.clear();
+        let visit = |name: &[u8], kind| {
+            if wanted(name, &|| folder.join(OsStr::from_bytes(name)), kind) {
+                self.push(name);
+            }
+        };
+        for_each_entry(folder, buffer, visit)
+            .map_err(|error| ListingError { path: folder.to_path_buf(), error })?;
+        self.sort();
+        Ok(())
+    }
+
     fn push(&mut self, name: &[u8]) {
         let start = self.text.len();
         self.text.extend_from_slice(name);
-        self.ends.push((start, self.text.len()));
+        self.keys.push(Key { head: 0, start, end: self.text.len() });
     }
 
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        self.ends.iter().map(|&(start, end)| &self.text[start..end])
+        self.keys.iter().map(|key| &self.text[key.start..key.end])
     }
 
     /// By the order of bytes. Most names are told apart by the eight bytes after what all have in
     /// common, as one number.
     fn sort(&mut self) {
-        let Some(first) = self.iter().next() else { return };
-        let alike = |name: &[u8]| first.iter().zip(name).take_while(|(a, b)| a == b).count();
-        let common = self.iter().map(alike).min().unwrap_or(0);
-        let key = |&(start, end): &(usize, usize)| {
-            let name = &self.text[start + common..end];
-            let mut head = [0; 8];
-            let length = name.len().min(8);
-            head[..length].copy_from_slice(&name[..length]);
-            (u64::from_be_bytes(head), start, end)
-        };
-        let mut keys: Vec<_> = self.ends.iter().map(key).collect();
-        let rest = |&(_, start, end): &(u64, usize, usize)| &self.text[start..end];
-        keys.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| rest(a).cmp(rest(b))));
-        self.ends = keys.into_iter().map(|(_, start, end)| (start, end)).collect();
+        let Names { text, keys } = self;
+        let Some(first) = keys.first().map(|key| &text[key.start..key.end]) else { return };
+        let mut common = first.len();
+        for key in &*keys {
+            let name = &text[key.start..key.end];
+            if !name.starts_with(&first[..common]) {
+                common = first.iter().zip(name).take_while(|(a, b)| a == b).count();
+            }
+        }
+        for key in &mut *keys {
+            key.head = head(&text[key.start + common..key.end]);
+        }
+        let name = |key: &Key| &text[key.start..key.end];
+        keys.sort_unstable_by(|a, b| a.head.cmp(&b.head).then_with(|| name(a).cmp(name(b))));
     }
+}
+
+/// The first eight bytes as a number that is in their order.
+fn head(name: &[u8]) -> u64 {
+    if let Some(eight) = name.first_chunk() {
+        return u64::from_be_bytes(*eight);
+    }
+    let mut eight = [0; 8];
+    eight[..name.len()].copy_from_slice(name);
+    u64::from_be_bytes(eight)
 }
 
 /// What the folder itself says of an entry.
@@ -117,33 +183,19 @@ impl Kind {
     }
 }
 
-/// The names in a folder that are wanted, sorted.
-fn entries(
-    folder: &Path,
-    wanted: impl Fn(&[u8], &dyn Fn() -> PathBuf, Kind) -> bool,
-) -> Result<Names, ListingError> {
-    let mut names = Names::default();
-    let visit = |name: &[u8], kind| {
-        if wanted(name, &|| folder.join(OsStr::from_bytes(name)), kind) {
-            names.push(name);
-        }
-    };
-    for_each_entry(folder, visit)
-        .map_err(|error| ListingError { path: folder.to_path_buf(), error })?;
-    names.sort();
-    Ok(names)
-}
-
 /// Asks the system itself, for thousands of entries at once: a string for each of them would cost
 /// more than all the rest.
 #[cfg(target_os = "linux")]
-fn for_each_entry(folder: &Path, mut visit: impl FnMut(&[u8], Kind)) -> io::Result<()> {
+fn for_each_entry(
+    folder: &Path,
+    buffer: &mut [u8],
+    mut visit: impl FnMut(&[u8], Kind),
+) -> io::Result<()> {
     use std::os::fd::AsRawFd;
 
     /// Bytes of an entry before its name: two numbers of 64 bits, the entry's length, its kind.
     const HEAD: usize = 19;
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(folder)?;
-    let mut buffer = vec![0_u8; 256 << 10];
     loop {
         // SAFETY: the kernel writes at most as many bytes as the buffer has.
         let bytes = unsafe {
@@ -168,7 +220,10 @@ fn for_each_entry(folder: &Path, mut visit: impl FnMut(&[u8], Kind)) -> io::Resu
                 return Err(io::Error::other("the system gave an entry without a length"));
             };
             rest = &rest[length..];
-            let name = entry[HEAD..].split(|&byte| byte == 0).next().unwrap_or_default();
+            // The name ends with a zero in the last eight bytes, as entries are no longer than that.
+            let last = HEAD.max(length - 8);
+            let rest = entry[last..].iter().position(|&byte| byte == 0);
+            let name = &entry[HEAD..rest.map_or(length, |rest| last + rest)];
             let kind = match entry[18] {
                 libc::DT_DIR => Kind::Folder,
                 libc::DT_LNK | libc::DT_UNKNOWN => Kind::Unclear,
@@ -182,7 +237,11 @@ fn for_each_entry(folder: &Path, mut visit: impl FnMut(&[u8], Kind)) -> io::Resu
 }
 
 #[cfg(not(target_os = "linux"))]
-fn for_each_entry(folder: &Path, mut visit: impl FnMut(&[u8], Kind)) -> io::Result<()> {
+fn for_each_entry(
+    folder: &Path,
+    _: &mut [u8],
+    mut visit: impl FnMut(&[u8], Kind),
+) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         let kind = match entry.file_type() {
@@ -197,7 +256,32 @@ fn for_each_entry(folder: &Path, mut visit: impl FnMut(&[u8], Kind)) -> io::Resu
 
 #[cfg(test)]
 mod tests {
+    use super::super::fetch::Source;
     use super::*;
+
+    #[test]
+    fn a_folder_of_folders_is_listed_in_order() {
+        let root = std::env::temp_dir().join(format!("penstock-listing-{}", std::process::id()));
+        for folder in ["b", "a", "none"] {
+            std::fs::create_dir_all(root.join(folder).join("deep.jpg")).unwrap();
+        }
+        // Names of every length, for ends of entries at every place.
+        let names: Vec<String> = (1..200).map(|length| "x".repeat(length) + ".jpg").collect();
+        for name in &names {
+            std::fs::write(root.join("b").join(name), b"").unwrap();
+        }
+        std::fs::write(root.join("a/y.JPG"), b"").unwrap();
+        std::fs::write(root.join("a/y.txt"), b"").unwrap();
+        let listed = list(&root, None, &Globs::new(&["*.jpg"], true)).ok().unwrap();
+        std::fs::remove_dir_all(&root).unwrap();
+        let mut expected: Vec<String> = names.iter().map(|name| format!("b/{name}")).collect();
+        expected.push("a/y.JPG".into());
+        expected.sort();
+        let found: Vec<_> = (0..listed.len()).map(|i| listed.name(i).to_string()).collect();
+        assert_eq!(found, expected);
+        assert_eq!((listed.label(0), listed.label(1)), (0, 1));
+        assert!(list(&root, None, &Globs::new(&["*"], true)).is_err());
+    }
 
     #[test]
     fn names_are_sorted_by_their_bytes() {

@@ -123,21 +123,27 @@ CUTS = st.lists(
 
 
 def give(readers, batch_size, epochs, steps, by_calls):
-    """What readers give that are stopped at the same step."""
+    """What readers give that are stopped at the same step, and those that had a batch in it."""
     given = []
     if by_calls:
         for reader in readers:
             given += [numbers(reader(batch_size=batch_size)) for _ in range(epochs * 3 + steps)]
-        return flat(given)
+        return flat(given), readers
+    coming = [reader.next_epoch(batch_size=batch_size) for reader in readers]
+    if any(reader._is_done for reader in readers):
+        # Stopped when the epoch was over for some: the others finish theirs, to be in step again.
+        for reader, iterator in zip(readers, coming, strict=True):
+            if not reader._is_done:
+                given += [numbers(outputs) for outputs in iterator]
     for _ in range(epochs):
         for reader in readers:
             given += [numbers(outputs) for outputs in reader.next_epoch(batch_size=batch_size)]
     iterators = [reader.next_epoch(batch_size=batch_size) for reader in readers]
-    # Before the end of any: whoever is at the end of an epoch takes all others to be there, too.
-    steps = min(steps, *(max(0, len(iterator) - 1) for iterator in iterators))
+    steps = min(steps, max(map(len, iterators)))
     for iterator in iterators:
-        given += [numbers(next(iterator)) for _ in range(steps)]
-    return flat(given)
+        given += [numbers(next(iterator)) for _ in range(min(steps, len(iterator)))]
+    pairs = zip(readers, iterators, strict=True)
+    return flat(given), [reader for reader, iterator in pairs if len(iterator) >= steps]
 
 
 @given(
@@ -154,18 +160,15 @@ def test_however_often_shards_and_batches_change_nothing_is_lost_or_repeated(
 ):
     """The samples of each turn come once, whoever gives them and whenever."""
     arguments = {"last_batch": policy, "stick_to_shard": stick, **shuffle}
-    if policy == "partial":
-        # Epochs of several lengths would end at several steps.
-        size, by_calls = 12, False
-        cuts = [(shards, batch_size, epochs, 0) for shards, batch_size, epochs, _ in cuts]
     given, state = [], None
     for shards, batch_size, epochs, steps in cuts:
         readers = [
             make(size, state, num_shards=shards, shard_id=shard, **arguments)
             for shard in range(shards)
         ]
-        given += give(readers, batch_size, epochs, steps, by_calls)
-        state = readers[source % shards].get_state()
+        more, last = give(readers, batch_size, epochs, steps, by_calls)
+        given += more
+        state = last[source % len(last)].get_state()
     # The rest of the turns that were begun: another batch size is another change.
     reader = make(size, state, **arguments)
     reader.next_epoch(batch_size=7)
@@ -174,6 +177,22 @@ def test_however_often_shards_and_batches_change_nothing_is_lost_or_repeated(
         given += list(order.numbers(turn, 0))
     counts = np.bincount(np.array(given, int), minlength=size)
     assert counts.min() == counts.max(), counts
+
+
+@pytest.mark.parametrize("policy", ["wrap", "partial"])
+def test_a_shard_at_its_end_leaves_the_last_batch_of_another(policy):
+    """By hand: shards of 2 and 3 samples, both stopped at step 2."""
+    readers = [make(5, num_shards=2, shard_id=s, last_batch=policy) for s in range(2)]
+    iterators = [reader.next_epoch(batch_size=1) for reader in readers]
+    given = [flat(numbers(next(iterator)) for _ in range(2)) for iterator in iterators]
+    assert given == [[0, 1], [2, 3]]
+    for state in [reader.get_state() for reader in readers]:
+        rest = make(5, state, last_batch=policy)
+        assert flat(numbers(o) for o in rest.next_epoch(batch_size=1)) == [4]
+        other = make(5, state, num_shards=2, shard_id=1, last_batch=policy)
+        assert flat(numbers(o) for o in other.next_epoch(batch_size=1)) == [4]
+        same = make(5, state, num_shards=2, shard_id=0, last_batch=policy, stick_to_shard=False)
+        assert flat(numbers(o) for o in same.next_epoch(batch_size=1)) == [2, 3, 4]
 
 
 @pytest.mark.parametrize("shuffle", SHUFFLES, ids=str)
@@ -206,12 +225,15 @@ def test_shards_cover_the_data_set(size, shards):
     size=st.integers(1, 30),
     shards=st.integers(1, 5),
     stick=st.booleans(),
-    samples=st.integers(0, 500),
+    policy=st.sampled_from(POLICIES),
+    batch_size=st.integers(1, 4),
+    batches=st.integers(0, 200),
 )
-def test_walking_is_drawing(size, shards, stick, samples):
-    order = Order(Plan(size=max(size, shards), num_shards=shards, stick=stick))
+def test_walking_is_drawing(size, shards, stick, policy, batch_size, batches):
+    size = max(size, shards * batch_size)
+    order = Order(Plan(size=size, num_shards=shards, stick=stick, last_batch=policy))
     for reader in range(shards):
         place = Place(0, 0)
-        for _ in range(samples):
-            _, place = order.draw(place, reader, 1)
-        assert order.walk(reader, 0, samples) == place
+        for _ in range(batches):
+            _, place = order.draw(place, reader, batch_size)
+        assert order.walk(reader, 0, batches, batch_size) == place

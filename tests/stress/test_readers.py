@@ -115,3 +115,31 @@ def test_readers_that_are_dropped_in_mid_epoch_leave_nothing_running(files):
         next(reader.next_epoch(batch_size=20))
         del reader
     assert sum(thread.name == "penstock" for thread in threading.enumerate()) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("order", [{}, {"random_shuffle": True, "seed": 1}, {"shuffle": "global"}])
+def test_a_million_samples_leave_no_memory_behind(tmp_path, order):
+    """Through batches, single states and errors: every fiftieth file is missing."""
+    names = [tmp_path / f"{number:04d}" for number in range(2000)]
+    for number, name in enumerate(names):
+        if number % 50:
+            name.write_bytes(number.to_bytes(2, "little") * 20)
+    reader = File(files=names, on_error="skip", last_batch="partial", **order)
+
+    def epochs(count):
+        given = 0
+        for _ in range(count):
+            for data, _ in reader.next_epoch(batch_size=250):
+                given += data.evaluate().batch_size
+                reader.get_state()
+            assert len(reader.errors) == 40
+        gc.collect()
+        with open("/proc/self/statm") as file:
+            return given, int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    _, before = epochs(20)
+    given, after = epochs(520)
+    assert given == 520 * 1960 > 10**6
+    assert after - before < 4 << 20

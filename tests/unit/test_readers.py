@@ -65,6 +65,31 @@ def test_files_without_a_size_are_read_to_their_end():
     assert bytes(np.asarray(data)).startswith(b"Name:")
 
 
+def test_names_may_be_paths_of_any_kind(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/x.jpg").write_bytes(b"x")
+    (tmp_path / "list").write_text("a/x.jpg 0\n")
+
+    class Named(os.PathLike):
+        def __fspath__(self):
+            return str(tmp_path / "a/x.jpg")
+
+    path = tmp_path / "a/x.jpg"
+    for arguments in (
+        {"file_root": tmp_path},
+        {"file_list": tmp_path / "list"},
+        {"files": path},
+        {"files": [path]},
+        {"files": (Named(), str(path))},
+        {"files": iter([path])},
+        {"files": ["a/x.jpg"], "file_root": tmp_path},
+    ):
+        for data, _ in File(**arguments).next_epoch():
+            assert bytes(np.asarray(data)) == b"x"
+    with pytest.raises(TypeError, match=r"`files`.*a list of names"):
+        File(files=[path, 3])
+
+
 def test_a_lower_case_name_gets_a_hint():
     with pytest.raises(AttributeError, match=r"did you mean `readers\.File`"):
         ndd.readers.file
@@ -80,7 +105,7 @@ def test_an_unknown_argument_gets_a_hint(files):
 def test_every_argument_is_documented():
     described = File.__doc__
     for name in inspect.signature(File).parameters:
-        assert f"        {name}: " in described, name
+        assert f"\n    {name}: " in described, name
 
 
 # Epochs
@@ -130,6 +155,19 @@ def test_asking_for_the_length_begins_nothing(files):
         warnings.simplefilter("error")
         assert len(reader.next_epoch(batch_size=2)) == 3
         assert epoch(reader) == [[0, 1], [2, 3], [4, 0]]
+
+
+def test_asking_for_an_epoch_after_the_last_batch_moves_nothing(files):
+    """Readers of other shards may have a batch left, so the state is still that of the last one."""
+    reader = File(files=files[:5], num_shards=2, last_batch="partial")
+    iterator = reader.next_epoch(batch_size=1)
+    assert [labels(next(iterator)) for _ in range(2)] == [[0], [1]]
+    state = reader.get_state()
+    assert len(reader.next_epoch(batch_size=1)) == 3
+    assert reader.get_state() == state
+    assert next(iterator, None) is None
+    assert reader.get_state() != state
+    assert epoch(reader, 1) == [[2], [3], [4]]
 
 
 def test_an_unfinished_epoch_is_said_once(files):
@@ -441,6 +479,17 @@ def test_bad_samples_don_t_move_positions(files):
     restored = File(files=files[:8], on_error="skip")
     restored.set_state(reader.get_state())
     assert epoch(restored) == [[2, 3], [4, 5], [6, 7]]
+
+
+def test_lengths_count_what_is_skipped(files):
+    """Which files are bad must not change an epoch, or shards would get out of step."""
+    reader = File(files=files[:6], on_error="skip")
+    iterator = reader.next_epoch(batch_size=2)
+    files[2].unlink()
+    files[3].unlink()
+    assert [labels(outputs) for outputs in iterator] == [[0, 1], [4, 5]]
+    assert len(iterator) == 3
+    assert len(reader.next_epoch(batch_size=2)) == 3
 
 
 # Threads

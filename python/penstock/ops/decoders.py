@@ -3,6 +3,18 @@
 A file that can't be decoded is an error of its own sample: the others of the batch can be read.
 Images that say that they have more than 2^28 pixels are refused before memory is taken for them;
 the environment variable PENSTOCK_MAX_PIXELS moves that limit.
+
+What becomes of files of a batch that can't be decoded (or read) is up to `on_error`. "raise", the
+default: an error when the batch is used. "skip": they are left out, so that the batch is smaller.
+"substitute": the next sample of the batch that can be decoded stands in. What belongs to the
+samples goes `along`, or labels would be those of other images:
+
+    images, labels = decoders.image(jpegs, on_error="skip", along=labels)
+
+`along` takes a batch or several, and makes the result a tuple. Unless it raises, such a call waits
+for its images. Of a batch as a reader gave it, bad samples are listed in the `errors` of the
+reader, and its `max_errors` is the limit for them, too. They count as given: epochs and
+checkpoints are the same as if they had been good.
 """
 
 from __future__ import annotations
@@ -13,7 +25,7 @@ from penstock._define import Data, PerSample, Result, operator
 from penstock._dtype import DType, float32, float64, int32, int64, uint8, uint32, uint64
 
 
-@operator(namespace="decoders")
+@operator(namespace="decoders", sifts=True)
 def image(
     input: Data,
     *,
@@ -85,7 +97,7 @@ def image(
     return _image("image", dtype, output_type)
 
 
-@operator(namespace="decoders")
+@operator(namespace="decoders", sifts=True)
 def image_crop(
     input: Data,
     *,
@@ -163,7 +175,7 @@ def image_crop(
     return _image("image_crop", dtype, output_type)
 
 
-@operator(namespace="decoders", random=True)
+@operator(namespace="decoders", random=True, sifts=True)
 def image_random_crop(
     input: Data,
     *,
@@ -231,7 +243,7 @@ def image_random_crop(
     return _image("image_random_crop", dtype, output_type)
 
 
-@operator(namespace="decoders")
+@operator(namespace="decoders", sifts=True)
 def image_slice(
     data: Data,
     anchor: Data = None,

@@ -35,8 +35,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex, TypedDict, TypeVar
 
-from penstock import _ahead, _core, _errors
-from penstock._array import wrap
+from penstock import _ahead, _core, _errors, _sift
 from penstock._convert import LARGEST_BATCH
 from penstock._device import DeviceLike
 from penstock._device import device as to_device
@@ -51,8 +50,6 @@ if TYPE_CHECKING:
     from penstock._core import Value
 
 Self = TypeVar("Self", bound="Reader")
-
-ON_ERROR = ("raise", "skip", "substitute")
 
 GLOBAL_SEED = 0
 """Of `shuffle_after_epoch`, where none is given: all shards must have the same."""
@@ -160,8 +157,11 @@ class Reader:
         max_errors: How many samples of an epoch may be bad before that is an error.
         num_shards: Into how many shards the data set is divided, one for each reader.
         on_error: What becomes of samples that can't be read. "raise" (default): an error, when the
-            batch is used. "skip": they are left out, so that the batch is smaller. "substitute":
-            the next sample that can be read stands in. `errors` lists them.
+            batch is used. "skip": they are left out, so that the batch is smaller, and a batch
+            without any good one is left out itself. "substitute": the next sample that can be
+            read stands in. `errors` lists them. In any case they count as given: lengths of
+            epochs and positions in checkpoints don't depend on which files are bad, so that
+            shards stay in step, and another run goes on at the same sample.
         pad_last_batch: Fill the last batch by repeating the last sample, and shards that are
             smaller than others, too.
         prefetch_queue_depth: How many batches are read ahead.
@@ -236,7 +236,8 @@ class Reader:
             self._opened()
 
     def __init_subclass__(cls) -> None:
-        """The signature that `help` and editors show: the format's arguments and those of all."""
+        """What `help` and editors show: the format's arguments and those of all."""
+        cls.__doc__ = _with_common_arguments(cls.__doc__ or "")
         own = inspect.signature(cls.__init__).parameters.values()
         shown = [item for item in own if item.name != "self" and item.kind != item.VAR_KEYWORD]
         known = {item.name for item in shown}
@@ -344,7 +345,10 @@ class Reader:
 
     @property
     def errors(self) -> list[SampleError]:
-        """The samples that could not be read in the current epoch, or the one just finished."""
+        """The samples that could not be read in the current epoch, or the one just finished.
+
+        Those that a decoder was told to leave out or to replace are among them.
+        """
         return list(self._errors)
 
     def get_metadata(self, batch_size: SupportsIndex | None = None) -> dict[str, int]:
@@ -377,7 +381,10 @@ class Reader:
 
         Other shards and another batch size are no obstacle, as long as all readers were stopped at
         the same step (or all at the end of an epoch): what none of them has given is divided anew.
-        (Readers that shuffle by a buffer must have had the same `seed` for that.)
+        The state may be that of any reader that was given a batch in the last step; one whose
+        epoch was shorter knows less. With the same shards, those whose epoch was over begin the
+        next one, while others give what they have left. (Readers that shuffle by a buffer must
+        have had the same `seed` for that.)
         """
         if not isinstance(state, str | bytes):
             raise TypeError(
@@ -434,8 +441,8 @@ class Reader:
         self._last_batch = self._choose_last_batch(given)
         self._shuffle, self._seed = self._choose_shuffle(given)
         self._on_error = given.get("on_error", "raise")
-        if self._on_error not in ON_ERROR:
-            raise self._not_one_of("on_error", self._on_error, ON_ERROR)
+        if self._on_error not in _sift.ON_ERROR:
+            raise self._not_one_of("on_error", self._on_error, _sift.ON_ERROR)
         self._max_errors = whole(given, "max_errors", 2**62)
         if self._max_errors < 0:
             raise _errors.bad_argument(self._what, "max_errors", "must not be negative")
@@ -613,40 +620,27 @@ class Reader:
             self._place = Place(state.turn, state.offset)
             return
         before = Order(replace(plan, num_shards=state.num_shards))
-        wraps = plan.last_batch == "wrap"
+        old_size, first_turn = state.batch_size, state.first_turn
 
         def given(reader: int) -> int:
-            return before.given(
-                reader, state.first_turn, state.epoch, state.step, state.batch_size or 1
-            )
+            return before.given(reader, first_turn, state.epoch, state.step, old_size) * old_size
 
-        slip = state.given - given(state.shard_id) if wraps else 0
-        if (state.num_shards, state.batch_size) == (self._num_shards, batch_size):
-            self._order = before
-            self._first_turn, self._given = state.first_turn, state.given
-            self._epoch, self._step, self._left = state.epoch, state.step, state.left
+        slip = state.given - given(state.shard_id)
+        if (state.num_shards, old_size) == (self._num_shards, batch_size):
+            self._order, self._first_turn, self._epoch = before, first_turn, state.epoch
+            self._given, self._step, self._left = state.given, state.step, state.left
             self._place = Place(state.turn, state.offset)
             if self._shard_id != state.shard_id:
-                if wraps:
-                    self._given = given(self._shard_id) + slip
-                    self._place = before.walk(self._shard_id, self._first_turn, self._given)
-                if state.left:
-                    turn = state.first_turn + state.epoch
-                    count = before.batches(turn, self._shard_id, batch_size)
-                    self._left = max(0, count - state.step)
-            self._begun = self._resumed = state.left > 0
+                self._given = given(self._shard_id) + slip
+                batches = self._given // batch_size
+                self._place = before.walk(self._shard_id, first_turn, batches, batch_size)
+                if state.step:
+                    count = before.batches(first_turn + state.epoch, self._shard_id, batch_size)
+                    self._step = min(state.step, count)
+                    self._left = count - self._step
+            self._begun, self._resumed = self._step > 0, self._left > 0
             return
-        if wraps:
-            cut = Cut(
-                state.num_shards,
-                state.batch_size,
-                state.first_turn,
-                state.epoch,
-                state.step,
-                slip,
-            )
-        else:
-            cut = Cut(state.num_shards, state.batch_size, state.turn, 0, 0, state.offset)
+        cut = Cut(state.num_shards, old_size, first_turn, state.epoch, state.step, slip)
         order = Order(replace(plan, cuts=(*state.cuts, cut)))
         self._first_turn = order.first_turn
         # Where nothing was left over, there is nothing to remember.
@@ -730,21 +724,31 @@ class Reader:
         if self._resumed:
             return self._left
         # One that follows an unfinished epoch is as long as that one, as in the original.
-        turn = self._first_turn + self._epoch
+        turn = self._first_turn + self._epoch + self._is_done
         return self._order.batches(turn, self._shard_id, self._batch_size)
 
     def _begin(self) -> int:
         """Begin an epoch, and return its number of batches."""
+        self._finish_if_done()
         count = self._coming()
         if not self._resumed:
             self._step, self._left, self._begun = 0, count, True
-            self._finish_if_done()
         self._resumed = False
         self._errors = []
         return count
 
+    @property
+    def _is_done(self) -> bool:
+        """Whether all of the epoch has been given."""
+        return self._begun and self._left == 0
+
     def _finish_if_done(self) -> None:
-        if self._left == 0 and self._begun:
+        """Count the epoch, if all of it has been given.
+
+        Not with its last batch, but when more is asked for: as long as that batch is in hand,
+        readers of other shards may have some left, which a state must not take for given.
+        """
+        if self._is_done:
             self._epoch, self._step, self._begun = self._epoch + 1, 0, False
 
     def _next(self) -> Any:
@@ -762,17 +766,16 @@ class Reader:
         if self._way == "epochs":
             self._step += 1
             self._left -= 1
-            self._finish_if_done()
         self._read_ahead(head.after)
-        values = head.values
+        values, numbers = head.values, head.numbers
         if self._on_error != "raise":
-            values = self._without_bad(head.place, head.numbers, values)
+            values, numbers = self._without_bad(head.place, numbers, values)
             if not values:
                 return None
         if current_mode() > EvalMode.eager:
             for value in values:
                 settle(value, at_call=True)
-        return self._yields(tuple(map(wrap, values)))
+        return self._yields(_sift.mark(values, self, numbers))
 
     def _read_ahead(self, place: Place) -> None:
         depth = self._depth
@@ -798,21 +801,23 @@ class Reader:
 
     def _without_bad(
         self, place: Place, numbers: Numbers, values: tuple[Value, ...]
-    ) -> tuple[Value, ...]:
-        """The values without, or with others in place of, samples that can't be read."""
+    ) -> tuple[tuple[Value, ...], Numbers]:
+        """The values without, or with others in place of, samples that can't be read; and the
+        numbers that are left.
+        """
         tried: set[int] = set()
         while True:
             bad = {index: fault for value in values for index, fault in value.faults()}
             for index in sorted(bad):
                 self._note(int(numbers[index]), bad[index], tried)
             if not bad:
-                return values
+                return values, numbers
             if self._on_error == "skip":
                 good = [index for index in range(len(numbers)) if index not in bad]
                 if not good:
-                    return ()
+                    return (), numbers[:0]
                 pool = io_pool()
-                return tuple(value.pick(pool, good) for value in values)
+                return tuple(value.pick(pool, good) for value in values), numbers[good]
             numbers = self._substitutes(place, numbers, bad, tried)
             values = self._values(numbers)
 
@@ -820,6 +825,16 @@ class Reader:
         if number in tried:
             return
         tried.add(number)
+        self._add_error(number, fault)
+
+    def _note_later(self, number: int, fault: _core.Fault) -> None:
+        """A sample that was given turns out to be bad, such as one that can't be decoded."""
+        with self._guard():
+            known = {(error.sample, error.reason) for error in self._errors}
+            if not self._closed and (number, str(fault.cause[-1])) not in known:
+                self._add_error(number, fault)
+
+    def _add_error(self, number: int, fault: _core.Fault) -> None:
         name = self._opened().name(number)
         error = _errors.exception(fault)
         self._errors.append(SampleError(name, number, str(fault.cause[-1])))
@@ -849,6 +864,17 @@ class Reader:
                     f"that there is no substitute. The last error: {self._errors[-1]}"
                 )
         return chosen
+
+
+def _with_common_arguments(doc: str) -> str:
+    """A docstring with the arguments that all readers have after its own."""
+    # Newer Pythons take the indentation away, older ones don't.
+    own, _, example = inspect.cleandoc(doc).partition("\nExample:\n")
+    own = own.partition("    max_batch_size: ")[0].rstrip()
+    if "\nArgs:\n" not in own:
+        own += "\n\nArgs:"
+    common = inspect.cleandoc(Reader.__doc__ or "").partition("Args:\n")[2].rstrip()
+    return f"{own}\n{common}\n" + (f"\nExample:\n{example}" if example else "")
 
 
 def _use(way: str, batched: bool) -> str:
@@ -881,6 +907,7 @@ class Epoch:
                 outputs = reader._next()
                 if outputs is not None:
                     return outputs
+            reader._finish_if_done()
             raise StopIteration
 
 

@@ -71,8 +71,6 @@ class File(Reader):
         labels: A label for each of `files`; by default its number.
     """
 
-    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
-
     def __init__(
         self,
         max_batch_size: SupportsIndex | None = None,

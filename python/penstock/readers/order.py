@@ -54,11 +54,11 @@ class Cut(NamedTuple):
     Args:
         num_shards: How many readers there were.
         batch_size: The size of their batches.
-        turn: The turn that they began with; unless they wrap, the one that they were in.
+        turn: The turn that they began with.
         epoch: How many epochs they had finished.
-        step: How many batches of the next one they had been given.
-        slip: How many samples more they had been given: iterators that are left unfinished move
-            the epochs. Unless they wrap, what they had been given of the turn.
+        step: How many batches of the next one they had been given, or all that it has for them.
+        slip: How many samples more they had been given, in whole batches: calls belong to no epoch,
+            and iterators that are left unfinished move the epochs.
     """
 
     num_shards: int
@@ -178,34 +178,46 @@ class Order:
             turn, offset = turn + 1, 0
         return batch, Place(turn, offset)
 
-    def walk(self, reader: int, turn: int, samples: int) -> Place:
-        """The place that is so many samples after the beginning of a turn."""
-        last_cut, rotation = self._last_cut(), self._rotation()
-        cycle = self.plan.size if self._rotates() else self.length(last_cut + 1, reader)
-        while samples >= (length := self.length(turn, reader)):
-            if turn > last_cut and samples >= cycle:
-                turn += samples // cycle * rotation
-                samples %= cycle
-            else:
-                turn += 1
-                samples -= length
-        return Place(turn, samples)
+    def walk(self, reader: int, turn: int, batches: int, batch_size: int) -> Place:
+        """The place that is so many batches after the beginning of a turn."""
+        if self.plan.last_batch == "wrap":
+            turn, samples = self._skip(reader, turn, batches * batch_size, self.length)
+            return Place(turn, samples)
+
+        def count(turn: int, reader: int) -> int:
+            return self.batches(turn, reader, batch_size)
+
+        turn, batches = self._skip(reader, turn, batches, count)
+        return Place(turn, batches * batch_size)
 
     def stop(self, reader: int, cut: Cut) -> Place:
         """Where a reader was when all were stopped."""
-        if self.plan.last_batch != "wrap":
-            return Place(cut.turn, min(cut.slip, self.length(cut.turn, reader)))
-        given = self.given(reader, cut.turn, cut.epoch, cut.step, cut.batch_size)
-        return self.walk(reader, cut.turn, given + cut.slip)
+        batches = self.given(reader, cut.turn, cut.epoch, cut.step, cut.batch_size)
+        batches += cut.slip // cut.batch_size
+        return self.walk(reader, cut.turn, batches, cut.batch_size)
 
     def given(self, reader: int, turn: int, epoch: int, step: int, batch_size: int) -> int:
-        """What a reader that wraps has been given since it began with a turn."""
+        """How many batches a reader has been given since it began with a turn."""
 
         def count(turn: int) -> int:
             return self.batches(turn, reader, batch_size)
 
-        batches = self._sum(turn, epoch, count) + min(step, count(turn + epoch))
-        return batches * batch_size
+        return self._sum(turn, epoch, count) + min(step, count(turn + epoch))
+
+    def _skip(
+        self, reader: int, turn: int, amount: int, of: Callable[[int, int], int]
+    ) -> tuple[int, int]:
+        """Skip whole turns of which each has so much; the turn then, and what is left."""
+        last_cut, rotation = self._last_cut(), self._rotation()
+        cycle = sum(of(last_cut + 1 + i, reader) for i in range(rotation))
+        while amount >= (whole := of(turn, reader)):
+            if turn > last_cut and amount >= cycle:
+                turn += amount // cycle * rotation
+                amount %= cycle
+            else:
+                turn += 1
+                amount -= whole
+        return turn, amount
 
     def _sum(self, turn: int, turns: int, of: Callable[[int], int]) -> int:
         total, end = 0, turn + turns

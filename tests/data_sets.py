@@ -1,0 +1,194 @@
+"""Small data sets for every reader, for tests that ask the same of all of them.
+
+`MAKERS` has for each class in `penstock.readers` a function that writes so many samples, all
+different, into a folder, and returns the arguments that the reader needs. A new format gets a
+function here, under the name of its class.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import penstock as ndd
+
+Arguments = dict[str, Any]
+MAKERS: dict[str, Callable[[Path, int], Arguments]] = {}
+
+
+def makes(name: str) -> Callable[[Callable[[Path, int], Arguments]], Any]:
+    """Register the maker of a reader's data sets."""
+
+    def register(maker: Callable[[Path, int], Arguments]) -> Any:
+        MAKERS[name] = maker
+        return maker
+
+    return register
+
+
+def reader_classes() -> dict[str, type[ndd.readers.Reader]]:
+    """All readers that there are, by name."""
+    found = {name: getattr(ndd.readers, name) for name in ndd.readers.__all__}
+    base = ndd.readers.Reader
+    return {
+        name: kind
+        for name, kind in found.items()
+        if isinstance(kind, type) and issubclass(kind, base) and kind is not base
+    }
+
+
+def contents(outputs: Any) -> list[tuple[bytes, ...]]:
+    """What a reader gave, sample by sample, as plain bytes."""
+    parts = list(outputs.values()) if isinstance(outputs, dict) else list(outputs)
+    columns = [
+        [np.asarray(one).tobytes() for one in (part if isinstance(part, ndd.Batch) else [part])]
+        for part in parts
+    ]
+    return list(zip(*columns, strict=True))
+
+
+@makes("File")
+def file(folder: Path, count: int) -> Arguments:
+    for number in range(count):
+        (folder / f"{number:04d}.jpg").write_bytes(number.to_bytes(3, "little"))
+    return {"files": sorted(folder.glob("*.jpg"))}
+
+
+@makes("Numpy")
+def numpy(folder: Path, count: int) -> Arguments:
+    for number in range(count):
+        np.save(folder / f"{number:04d}.npy", np.full((2, number % 3 + 1), number, np.int32))
+    return {"file_root": str(folder)}
+
+
+@makes("Webdataset")
+def webdataset(folder: Path, count: int) -> Arguments:
+    with tarfile.open(folder / "samples.tar", "w") as tar:
+        for number in range(count):
+            for extension in ("jpg", "cls"):
+                data = f"{extension} {number}".encode()
+                entry = tarfile.TarInfo(f"{number:04d}.{extension}")
+                entry.size = len(data)
+                tar.addfile(entry, io.BytesIO(data))
+    return {"paths": [str(folder / "samples.tar")], "ext": ["jpg", "cls"]}
+
+
+@makes("TFRecord")
+def tfrecord(folder: Path, count: int) -> Arguments:
+    from tfrecord.tools.tfrecord2idx import create_index
+    from tfrecord.writer import TFRecordWriter
+
+    path = str(folder / "samples.tfrecord")
+    writer = TFRecordWriter(path)
+    for number in range(count):
+        writer.write({"image": (b"image %d" % number, "byte"), "label": (number, "int")})
+    writer.close()
+    create_index(path, f"{path}.idx")
+    kinds = ndd.tfrecord  # type: ignore[attr-defined]
+    features = {
+        "image": kinds.FixedLenFeature((), kinds.string, ""),
+        "label": kinds.FixedLenFeature([1], kinds.int64, -1),
+    }
+    return {"path": path, "index_path": f"{path}.idx", "features": features}
+
+
+@makes("MXNet")
+def mxnet(folder: Path, count: int) -> Arguments:
+    record, index = bytearray(), []
+    for number in range(count):
+        index.append(f"{number}\t{len(record)}\n")
+        data = struct.pack("<IfQQ", 0, float(number), number, 0) + b"image %d" % number
+        record += struct.pack("<II", 0xCED7230A, len(data)) + data
+        record += bytes(-len(data) % 4)
+    (folder / "samples.rec").write_bytes(record)
+    (folder / "samples.idx").write_text("".join(index))
+    return {"path": [str(folder / "samples.rec")], "index_path": [str(folder / "samples.idx")]}
+
+
+@makes("COCO")
+def coco(folder: Path, count: int) -> Arguments:
+    images, annotations = [], []
+    for number in range(count):
+        (folder / f"{number:04d}.jpg").write_bytes(b"image %d" % number)
+        name = f"{number:04d}.jpg"
+        images.append({"id": number + 1, "file_name": name, "width": 100, "height": 80})
+        for box in range(number % 3 + 1):
+            found = {"id": len(annotations) + 1, "image_id": number + 1, "category_id": box + 1}
+            annotations.append({**found, "bbox": [box, number, 5, 6], "iscrowd": 0, "area": 30})
+    categories = [{"id": number, "name": str(number)} for number in (1, 2, 3)]
+    path = folder / "annotations.json"
+    parts = {"images": images, "annotations": annotations, "categories": categories}
+    path.write_text(json.dumps(parts))
+    return {"file_root": str(folder), "annotations_file": str(path)}
+
+
+@makes("NemoAsr")
+def nemo_asr(folder: Path, count: int) -> Arguments:
+    import soundfile
+
+    lines = []
+    for number in range(count):
+        path = folder / f"{number:04d}.wav"
+        sound = np.full(40 + number, (number + 1) / 64, np.float32)
+        soundfile.write(path, sound, 8000, subtype="PCM_16")
+        entry = {"audio_filepath": str(path), "duration": len(sound) / 8000, "text": str(number)}
+        lines.append(json.dumps(entry) + "\n")
+    (folder / "manifest.json").write_text("".join(lines))
+    return {"manifest_filepaths": [str(folder / "manifest.json")], "read_text": True}
+
+
+@makes("Caffe")
+def caffe(folder: Path, count: int) -> Arguments:
+    def datum(number: int) -> bytes:
+        # Fields of a Datum: data (4), label (5), whether the data is encoded (7).
+        return _bytes(4, b"image %d" % number) + _number(5, number) + _number(7, 1)
+
+    return {"path": [_lmdb(folder, map(datum, range(count)))]}
+
+
+@makes("Caffe2")
+def caffe2(folder: Path, count: int) -> Arguments:
+    def tensors(number: int) -> bytes:
+        # Of each TensorProto: type (2), numbers (4), texts (6). 4 is the type of texts, 2 of ints.
+        image = _number(1, 1) + _number(2, 4) + _bytes(6, b"image %d" % number)
+        label = _number(1, 1) + _number(2, 2) + _number(4, number)
+        return _bytes(1, image) + _bytes(1, label)
+
+    return {"path": _lmdb(folder, map(tensors, range(count)))}
+
+
+def _lmdb(folder: Path, records: Any) -> str:
+    import lmdb
+
+    with (
+        lmdb.open(str(folder / "samples"), map_size=1 << 24) as store,
+        store.begin(write=True) as t,
+    ):
+        for number, record in enumerate(records):
+            t.put(f"{number:08d}".encode(), record)
+    return str(folder / "samples")
+
+
+def _number(field: int, value: int) -> bytes:
+    """A whole number as a field of a protocol buffer."""
+    return _varint(field << 3) + _varint(value)
+
+
+def _bytes(field: int, data: bytes) -> bytes:
+    return _varint(field << 3 | 2) + _varint(len(data)) + data
+
+
+def _varint(value: int) -> bytes:
+    digits = bytearray()
+    while value > 127:
+        digits.append(value & 127 | 128)
+        value >>= 7
+    digits.append(value)
+    return bytes(digits)

@@ -1,0 +1,133 @@
+"""What holds for every reader, of whatever format: a restored one goes on as if it had never
+stopped, and shards share the data set. `tests/data_sets.py` has data for each of them.
+"""
+
+import itertools
+
+import pytest
+from tests.data_sets import MAKERS, contents, reader_classes
+
+from penstock import _core
+from penstock.readers import base
+
+READERS = reader_classes()
+COUNT, BATCH, EPOCHS = 7, 3, 3
+
+ORDERS = {
+    "in order": {},
+    "buffer": {"random_shuffle": True, "seed": 5, "initial_fill": 3},
+    "global": {"shuffle": "global", "seed": 9},
+}
+each_reader = pytest.mark.parametrize("name", READERS)
+each_order = pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+
+
+@pytest.fixture(scope="module")
+def data_sets(tmp_path_factory):
+    """The arguments of each reader, made once."""
+    made = {}
+
+    def make(name):
+        if name not in made:
+            made[name] = MAKERS[name](tmp_path_factory.mktemp(name), COUNT)
+        return made[name]
+
+    return make
+
+
+def test_there_is_a_data_set_for_every_reader():
+    missing = sorted(READERS.keys() - MAKERS.keys())
+    assert not missing, f"tests/data_sets.py has none for {', '.join(missing)}"
+
+
+def walk(reader, batch_size):
+    """The batches of each epoch, and the states before the first and after each of them."""
+    epochs, states = [], [reader.get_state()]
+    for _ in range(EPOCHS):
+        epoch = []
+        for outputs in reader.next_epoch(batch_size=batch_size):
+            epoch.append(contents(outputs))
+            states.append(reader.get_state())
+        epochs.append(epoch)
+    return epochs, states
+
+
+@each_reader
+@each_order
+@pytest.mark.parametrize("batch_size", [None, BATCH])
+@pytest.mark.parametrize(("shards", "threads"), [(1, 1), (1, 3), (2, 2), (3, 1)])
+def test_restored_at_every_step_it_goes_on(
+    monkeypatch, data_sets, name, order, batch_size, shards, threads
+):
+    """With any number of threads and of batches read ahead: none of them is in the state."""
+    arguments = {**data_sets(name), **order, "num_shards": shards}
+    for shard in range(shards):
+        epochs, states = walk(READERS[name](**arguments, shard_id=shard), batch_size)
+        ends = list(itertools.accumulate(map(len, epochs)))
+        flat = list(itertools.chain(*epochs))
+        monkeypatch.setattr(base, "_pool", _core.Pool(threads))
+        for at, state in enumerate(states[:-1]):
+            restored = READERS[name](**arguments, shard_id=shard, prefetch_queue_depth=at % 3 + 1)
+            restored.set_state(state)
+            assert restored.get_state() == state
+            end = next(end for end in ends if end > at)
+            rest = restored.next_epoch(batch_size=batch_size)
+            assert list(map(contents, rest)) == flat[at:end], f"from step {at}"
+            if end < len(flat):
+                more = restored.next_epoch(batch_size=batch_size)
+                after = next(later for later in ends if later > end)
+                assert list(map(contents, more)) == flat[end:after], f"from step {at}"
+
+
+@each_reader
+@each_order
+def test_shards_share_the_data_set_and_all_samples_differ(data_sets, name, order):
+    given = []
+    for shard in range(3):
+        reader = READERS[name](
+            **data_sets(name), **order, num_shards=3, shard_id=shard, last_batch="partial"
+        )
+        for outputs in reader.next_epoch(batch_size=2):
+            given += contents(outputs)
+    assert len(given) == len(set(given)) == COUNT
+
+
+@each_reader
+@each_order
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 2), (2, 1)])
+def test_other_shards_go_on_where_these_stopped(data_sets, name, order, before, after):
+    """Stopped at any step, what was not given comes once, whoever gives it."""
+    arguments = {**data_sets(name), **order, "last_batch": "partial"}
+    for steps in range(COUNT // before + 2):
+        readers = [
+            READERS[name](**arguments, num_shards=before, shard_id=shard) for shard in range(before)
+        ]
+        iterators = [reader.next_epoch(batch_size=1) for reader in readers]
+        taken = min(steps, max(map(len, iterators)))
+        given = []
+        for iterator in iterators:
+            for outputs in itertools.islice(iterator, min(taken, len(iterator))):
+                given += contents(outputs)
+        # One that was given something in the last step knows how far all are.
+        state = next(
+            reader.get_state()
+            for reader, iterator in zip(readers, iterators, strict=True)
+            if len(iterator) >= taken
+        )
+        if len(given) == COUNT:
+            continue
+        for shard in range(after):
+            reader = READERS[name](**arguments, num_shards=after, shard_id=shard)
+            reader.set_state(state)
+            for outputs in reader.next_epoch(batch_size=2):
+                given += contents(outputs)
+        assert len(given) == len(set(given)) == COUNT, f"stopped at step {steps}"
+
+
+@each_reader
+def test_a_changed_data_set_is_noticed(tmp_path, name):
+    for count in (4, 5):
+        (tmp_path / str(count)).mkdir()
+    few, more = (READERS[name](**MAKERS[name](tmp_path / str(n), n)) for n in (4, 5))
+    with pytest.raises(ValueError, match=r"had 4 samples, and has 5 now"):
+        more.set_state(few.get_state())
