@@ -49,4 +49,6 @@ class MXNet(Reader):
         super().__init__(max_batch_size, name, device, num_inputs, **common)
 
     def _open(self) -> Source:
-        return opened(self._what, "path", _core.Records.recordio, self._paths, self._index)
+        return opened(
+            self._what, "path", "index_path", _core.Records.recordio, self._paths, self._index
+        )

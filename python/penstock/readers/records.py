@@ -66,13 +66,22 @@ def index_names(
     return found
 
 
-def opened(what: str, key: str, opens: Callable[..., Records], *arguments: Any) -> Source:
+def opened(
+    what: str,
+    key: str,
+    index_key: str,
+    opens: Callable[..., Records],
+    files: list[str],
+    index: list[str] | None,
+    *arguments: Any,
+) -> Source:
     """The source of what `opens` gives, which has at least one record."""
     try:
-        records = opens(*arguments)
+        records = opens(files, index, *arguments)
     except ValueError as error:
         path, problem = error.args
-        raise _errors.bad_argument(what, key, f"can't be used: {path}: {problem}") from None
+        blamed = index_key if index is not None and path in index else key
+        raise _errors.bad_argument(what, blamed, f"can't be used: {path}: {problem}") from None
     if not len(records):
         raise _errors.bad_argument(what, key, "names no samples: the files have none")
     return RecordSource(what, records)

@@ -74,7 +74,13 @@ class TFRecord(Reader):
             for key, feature in self._features.items()
         ]
         return opened(
-            self._what, "path", _core.Records.tfrecord, self._paths, self._index, features
+            self._what,
+            "path",
+            "index_path",
+            _core.Records.tfrecord,
+            self._paths,
+            self._index,
+            features,
         )
 
     def _yields(self, outputs: tuple[Any, ...]) -> dict[str, Any]:

@@ -102,6 +102,7 @@ class Webdataset(Reader):
         return opened(
             self._what,
             "paths",
+            "index_paths",
             _core.Records.webdataset,
             self._paths,
             self._index,
