@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from penstock import noise as noise
     from penstock import random as random
     from penstock import readers as readers
+    from penstock import tfrecord as tfrecord
     from penstock._batch import Batch as Batch
     from penstock._batch import as_batch as as_batch
     from penstock._batch import batch as batch
@@ -137,6 +138,7 @@ _NAMESPACES = (
     "random",
     "readers",
     "reductions",
+    "tfrecord",
     "transforms",
 )
 

@@ -88,6 +88,33 @@ class Files:
     def read(self, operator: str, numbers: Any, batch: bool, site: int, pool: Pool) -> Value: ...
     def labels(self, numbers: Any, batch: bool) -> Value: ...
 
+class Records:
+    """Records of files by number."""
+
+    @staticmethod
+    def tfrecord(
+        files: Sequence[str],
+        index: Sequence[str] | None,
+        features: Sequence[tuple[str, str, Sequence[int], bool, Any]],
+    ) -> Records: ...
+    @staticmethod
+    def recordio(files: Sequence[str], index: Sequence[str] | None) -> Records: ...
+    @staticmethod
+    def webdataset(
+        files: Sequence[str],
+        index: Sequence[str] | None,
+        extensions: Sequence[Sequence[str]],
+        dtypes: Sequence[int],
+        ignore_case: bool,
+        missing: str,
+    ) -> Records: ...
+    def __len__(self) -> int: ...
+    def fingerprint(self) -> int: ...
+    def name(self, number: int) -> str: ...
+    def read(
+        self, operator: str, numbers: Any, batch: bool, site: int, pool: Pool
+    ) -> list[Value]: ...
+
 class Philox:
     """A place in a sequence of random words, that moves on."""
 

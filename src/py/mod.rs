@@ -7,6 +7,7 @@ mod fault;
 mod import;
 mod pool;
 mod readers;
+mod records;
 mod rng;
 mod submit;
 mod value;
@@ -29,6 +30,8 @@ mod _core {
     use super::pool::{PyPool, fork_parent, fork_prepare, shut_down};
     #[pymodule_export]
     use super::readers::{PyFiles, shuffle};
+    #[pymodule_export]
+    use super::records::PyRecords;
     #[pymodule_export]
     use super::rng::{PyDraw, PyPhilox};
     #[pymodule_export]

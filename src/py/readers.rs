@@ -180,7 +180,7 @@ impl PyFiles {
 }
 
 /// Submits the reading of samples of a source: a value for each of `outputs`.
-pub fn fetch<S: Source>(
+pub fn fetch<S: Source + ?Sized>(
     py: Python<'_>,
     operator: &str,
     source: Arc<S>,

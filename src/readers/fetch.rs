@@ -24,12 +24,12 @@ pub trait Source: Send + Sync + 'static {
 }
 
 /// The kernel that reads the named samples; it has no inputs.
-pub struct Fetch<S> {
+pub struct Fetch<S: ?Sized> {
     source: Arc<S>,
     numbers: Box<[usize]>,
 }
 
-impl<S: Source> Fetch<S> {
+impl<S: Source + ?Sized> Fetch<S> {
     /// `None` when a number is not one of the source's.
     pub fn new(source: Arc<S>, numbers: Box<[usize]>) -> Option<Fetch<S>> {
         let known = numbers.iter().all(|&number| number < source.len());
@@ -37,7 +37,7 @@ impl<S: Source> Fetch<S> {
     }
 }
 
-impl<S: Source> SampleKernel for Fetch<S> {
+impl<S: Source + ?Sized> SampleKernel for Fetch<S> {
     fn run(
         &self,
         args: &ArgReader<'_>,

@@ -15,9 +15,15 @@ from penstock.readers.base import Reader as Reader
 from penstock.readers.base import SampleError as SampleError
 from penstock.readers.base import UnfinishedEpochWarning as UnfinishedEpochWarning
 from penstock.readers.file import File as File
+from penstock.readers.mxnet import MXNet as MXNet
 from penstock.readers.state import ReaderState as ReaderState
+from penstock.readers.tfrecord import TFRecord as TFRecord
+from penstock.readers.webdataset import Webdataset as Webdataset
 
-__all__ = ["File", "Reader", "ReaderState", "SampleError", "UnfinishedEpochWarning"]
+__all__ = [
+    *("File", "MXNet", "TFRecord", "Webdataset"),
+    *("Reader", "ReaderState", "SampleError", "UnfinishedEpochWarning"),
+]
 
 # The modules of the formats are no names for users: `readers.file` gets the hint below.
 for _format in __all__:

@@ -1,0 +1,54 @@
+"""`readers.MXNet`: images and labels of RecordIO files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, SupportsIndex
+
+from penstock import _core
+from penstock._device import DeviceLike
+from penstock.readers.base import Common, Reader, Source
+from penstock.readers.records import Name, index_names, names, opened
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class MXNet(Reader):
+    """Reads RecordIO files of images: their bytes (uint8), and their labels (float32).
+
+    Samples come in the order in which they are in the file. Where one came from is its
+    `source_info`: the file and the place in it.
+
+    Args:
+        path: The name of the file (.rec), or of several.
+        index_path: The name of its index (.idx), a text with an id and the place of each record,
+            or one for each file. A single one for several files has places in all of them, as if
+            they were one. Without it, the files are looked through when the reader opens them.
+    """
+
+    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
+
+    def __init__(
+        self,
+        max_batch_size: SupportsIndex | None = None,
+        name: str | None = None,
+        device: DeviceLike | None = "cpu",
+        num_inputs: int | None = None,
+        *,
+        path: Name | Iterable[Name],
+        index_path: Name | Iterable[Name] | None = None,
+        **common: Unpack[Common],
+    ) -> None:
+        what = "readers.MXNet"
+        self._paths = names(what, "path", path)
+        index = None if index_path is None else names(what, "index_path", index_path)
+        if index is not None and len(index) > 1:
+            index = index_names(what, "index_path", index, len(self._paths))
+        self._index = index
+        super().__init__(max_batch_size, name, device, num_inputs, **common)
+
+    def _open(self) -> Source:
+        return opened(
+            self._what, "path", "index_path", _core.Records.recordio, self._paths, self._index
+        )

@@ -1,0 +1,87 @@
+"""Formats that keep many samples in one file: what their readers have in common."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from penstock import _errors
+from penstock._sites import here
+from penstock.readers.base import Source, io_pool
+from penstock.readers.order import Numbers
+
+if TYPE_CHECKING:
+    from penstock._core import Records, Value
+
+Name: TypeAlias = str | os.PathLike[str]
+
+
+class RecordSource:
+    """Records, all outputs of which are read from files."""
+
+    def __init__(self, what: str, records: Records) -> None:
+        self._what = what
+        self._records = records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def fingerprint(self) -> int:
+        """A number that changes with the files' names and with what is where in them."""
+        return self._records.fingerprint()
+
+    def name(self, number: int) -> str:
+        """The file and where in it the record is."""
+        return self._records.name(number)
+
+    def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
+        """The outputs of records, when they have been read."""
+        return tuple(self._records.read(self._what, numbers, batch, here(), io_pool()))
+
+
+def names(what: str, key: str, given: Name | Iterable[Name]) -> list[str]:
+    """Names of files, of which there is at least one."""
+    listed = [given] if isinstance(given, str | os.PathLike) else given
+    try:
+        found = [os.fspath(name) for name in listed]
+    except TypeError:
+        raise _errors.wrong_argument(what, key, given, "a name or a list of names") from None
+    if not found:
+        raise _errors.bad_argument(what, key, "is empty")
+    return found
+
+
+def index_names(
+    what: str, key: str, given: Name | Iterable[Name] | None, files: int
+) -> list[str] | None:
+    """Names of index files, as many as there are files."""
+    if given is None:
+        return None
+    found = names(what, key, given)
+    if len(found) != files:
+        raise _errors.bad_argument(
+            what, key, f"has {len(found)} index files for {files} files; give one for each"
+        )
+    return found
+
+
+def opened(
+    what: str,
+    key: str,
+    index_key: str,
+    opens: Callable[..., Records],
+    files: list[str],
+    index: list[str] | None,
+    *arguments: Any,
+) -> Source:
+    """The source of what `opens` gives, which has at least one record."""
+    try:
+        records = opens(files, index, *arguments)
+    except ValueError as error:
+        path, problem = error.args
+        blamed = index_key if index is not None and path in index else key
+        raise _errors.bad_argument(what, blamed, f"can't be used: {path}: {problem}") from None
+    if not len(records):
+        raise _errors.bad_argument(what, key, "names no samples: the files have none")
+    return RecordSource(what, records)

@@ -1,0 +1,87 @@
+"""`readers.TFRecord`: features of examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from penstock import _core, _errors
+from penstock._device import DeviceLike
+from penstock.readers.base import Common, Reader, Source
+from penstock.readers.records import Name, index_names, names, opened
+from penstock.tfrecord import Feature, FeatureType
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_KINDS = {FeatureType.int64: "int", FeatureType.float32: "float", FeatureType.string: "bytes"}
+
+
+class TFRecord(Reader):
+    """Reads the features of examples in TFRecord files, as a dict.
+
+    Strings become bytes (uint8), numbers int64 or float32. Checksums are looked at, so that a
+    damaged record is an error that names it. Where a sample came from is its `source_info`: the
+    file and the place in it.
+
+    Args:
+        features: What to read: a dict of names and `tfrecord.FixedLenFeature` or
+            `tfrecord.VarLenFeature`.
+        path: The name of the file, or of several.
+        index_path: For each file the name of its index, a text with the place and the length of
+            each record. Without it, the files are looked through when the reader opens them.
+        use_o_direct: Without effect.
+    """
+
+    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
+
+    def __init__(
+        self,
+        max_batch_size: SupportsIndex | None = None,
+        name: str | None = None,
+        device: DeviceLike | None = "cpu",
+        num_inputs: int | None = None,
+        *,
+        features: Mapping[str, Feature],
+        path: Name | Iterable[Name],
+        index_path: Name | Iterable[Name] | None = None,
+        use_o_direct: bool | None = None,
+        **common: Unpack[Common],
+    ) -> None:
+        what = "readers.TFRecord"
+        if not isinstance(features, Mapping):
+            raise _errors.wrong_argument(
+                what, "features", features, "a dict of names and features, as of `tfrecord`"
+            )
+        if not features:
+            raise _errors.bad_argument(what, "features", "is empty")
+        for key, feature in features.items():
+            if not isinstance(key, str) or not isinstance(feature, Feature):
+                raise _errors.wrong_argument(
+                    what,
+                    "features",
+                    feature if isinstance(key, str) else key,
+                    "names and `tfrecord.FixedLenFeature` or `tfrecord.VarLenFeature`",
+                )
+        self._features = dict(features)
+        self._paths = names(what, "path", path)
+        self._index = index_names(what, "index_path", index_path, len(self._paths))
+        super().__init__(max_batch_size, name, device, num_inputs, **common)
+
+    def _open(self) -> Source:
+        features = [
+            (key, _KINDS[feature.dtype], feature.shape, feature.varies, feature._fallback())
+            for key, feature in self._features.items()
+        ]
+        return opened(
+            self._what,
+            "path",
+            "index_path",
+            _core.Records.tfrecord,
+            self._paths,
+            self._index,
+            features,
+        )
+
+    def _yields(self, outputs: tuple[Any, ...]) -> dict[str, Any]:
+        return dict(zip(self._features, outputs, strict=True))

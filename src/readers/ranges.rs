@@ -1,0 +1,296 @@
+//! Pieces of files, by number: what the formats that keep many samples in one file are made of.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use super::files::Hash;
+use super::read::{fault, open};
+use crate::value::Cause;
+
+pub type Result<T, E = Cause> = std::result::Result<T, E>;
+
+/// How many files are kept open: data sets may have more than a process may open.
+const OPEN_FILES: usize = 64;
+
+/// Files are looked through side by side: most of the time goes to waiting for the file system.
+const THREADS: usize = 8;
+
+/// What is kept of the memory that records are read to before they are taken apart.
+const SCRATCH: usize = 16 << 20;
+
+/// A file that can't be used, or its index.
+#[derive(Debug)]
+pub struct Unreadable {
+    pub path: PathBuf,
+    pub problem: String,
+}
+
+impl Unreadable {
+    pub fn new(path: &Path, problem: impl Into<String>) -> Unreadable {
+        Unreadable { path: path.to_path_buf(), problem: problem.into() }
+    }
+
+    pub fn of(path: &Path, cause: Cause) -> Unreadable {
+        match cause {
+            Cause::File { problem } => Unreadable::new(path, problem),
+            other => Unreadable::new(path, format!("{other:?}")),
+        }
+    }
+}
+
+/// A fault of what a file holds.
+pub fn broken(problem: impl Into<String>) -> Cause {
+    Cause::File { problem: problem.into() }
+}
+
+/// A piece of one of the files.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Piece {
+    pub file: u32,
+    pub offset: u64,
+    pub length: u64,
+}
+
+/// A file, and how long it was when it was opened.
+pub struct Opened {
+    file: File,
+    pub size: u64,
+}
+
+impl Opened {
+    pub fn open(path: &Path) -> Result<Opened> {
+        let file = open(path)?;
+        let known = file.metadata().map_err(|error| fault(&error))?;
+        match known.is_file() {
+            true => Ok(Opened { file, size: known.len() }),
+            false if known.is_dir() => Err(broken("it is a folder")),
+            false => Err(broken("it is no regular file")),
+        }
+    }
+
+    /// Fills `out` with the bytes from `offset` on.
+    pub fn read(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.file.read_exact_at(out, offset).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => broken(format!(
+                "it has shrunk while it was read: it had {} bytes, and ends before byte {} now",
+                self.size,
+                offset.saturating_add(out.len() as u64)
+            )),
+            _ => fault(&error),
+        })
+    }
+}
+
+/// Pieces of files.
+pub struct Ranges {
+    files: Vec<PathBuf>,
+    pieces: Vec<Piece>,
+    /// Those that were used last, the latest at the end.
+    opened: Mutex<VecDeque<(u32, Arc<Opened>)>>,
+}
+
+impl Ranges {
+    pub fn new(files: Vec<PathBuf>, pieces: Vec<Piece>) -> Ranges {
+        Ranges { files, pieces, opened: Mutex::default() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    pub fn piece(&self, number: usize) -> Piece {
+        self.pieces[number]
+    }
+
+    pub fn path(&self, number: usize) -> &Path {
+        &self.files[self.pieces[number].file as usize]
+    }
+
+    /// Where a record is, for people.
+    pub fn name(&self, number: usize) -> Arc<str> {
+        let offset = self.pieces[number].offset;
+        format!("{} at index {offset}", self.path(number).display()).into()
+    }
+
+    /// The file that a piece is in, which is long enough to have it.
+    pub fn opened(&self, number: usize) -> Result<Arc<Opened>> {
+        let piece = self.pieces[number];
+        let found = self.open(piece.file)?;
+        match piece.offset.checked_add(piece.length) {
+            Some(end) if end <= found.size => Ok(found),
+            _ => Err(broken(format!(
+                "the index has {} bytes from byte {} on, but the file ends after {}",
+                piece.length, piece.offset, found.size
+            ))),
+        }
+    }
+
+    fn open(&self, file: u32) -> Result<Arc<Opened>> {
+        let lock = || self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        {
+            let mut opened = lock();
+            if let Some(place) = opened.iter().rposition(|(number, _)| *number == file) {
+                let found = opened[place].1.clone();
+                if place + OPEN_FILES / 2 < opened.len()
+                    && let Some(entry) = opened.remove(place)
+                {
+                    opened.push_back(entry);
+                }
+                return Ok(found);
+            }
+        }
+        // Two threads may open the same file, which does no harm.
+        let found = Arc::new(Opened::open(&self.files[file as usize])?);
+        let mut opened = lock();
+        while opened.len() >= OPEN_FILES {
+            opened.pop_front();
+        }
+        opened.push_back((file, found.clone()));
+        Ok(found)
+    }
+
+    /// Calls `take` with the bytes of a piece.
+    pub fn with_bytes<T>(&self, number: usize, take: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
+        thread_local! {
+            static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+        }
+        let opened = self.opened(number)?;
+        let piece = self.pieces[number];
+        let length = piece.length as usize;
+        let mut bytes = BYTES.with_borrow_mut(std::mem::take);
+        if bytes.len() < length {
+            bytes.clear();
+            bytes.try_reserve(length).map_err(|_| Cause::Memory { bytes: length })?;
+            bytes.resize(length, 0);
+        }
+        opened.read(piece.offset, &mut bytes[..length])?;
+        let taken = take(&bytes[..length]);
+        if bytes.len() <= SCRATCH {
+            BYTES.set(bytes);
+        }
+        taken
+    }
+
+    /// Tells data sets apart: by the names of the files and by what is where in them.
+    pub fn hash(&self) -> Hash {
+        let mut hash = Hash(self.pieces.len() as u64);
+        for file in &self.files {
+            // Not by the folder: a data set may be moved.
+            hash.bytes(file.file_name().unwrap_or_default().as_bytes());
+        }
+        for piece in &self.pieces {
+            hash.word(u64::from(piece.file));
+            hash.word(piece.offset);
+            hash.word(piece.length);
+        }
+        hash
+    }
+}
+
+/// What `look` finds in each of the files, in their order.
+pub fn look_through<T: Send>(
+    files: &[PathBuf],
+    look: impl Fn(usize, &Path) -> Result<T, Unreadable> + Sync,
+) -> Result<Vec<T>, Unreadable> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(files.len()));
+    let work = || {
+        while let Some((index, path)) = {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            files.get(index).map(|path| (index, path))
+        } {
+            let found = look(index, path);
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, found));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..THREADS.min(files.len()) {
+            // Where the system has no thread to give, this one does the work.
+            let _ = thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, found)| found).collect()
+}
+
+/// The bytes of an index.
+pub fn read_index(path: &Path) -> Result<Vec<u8>, Unreadable> {
+    fs::read(path).map_err(|error| Unreadable::of(path, fault(&error)))
+}
+
+/// The lines of an index that are two whole numbers each.
+pub fn parse_pairs(path: &Path, text: &[u8]) -> Result<Vec<(u64, u64)>, Unreadable> {
+    let mut pairs = Vec::new();
+    for (line, text) in text.split(|&byte| byte == b'\n').enumerate() {
+        let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        let pair = match (words.next(), words.next(), words.next()) {
+            (None, ..) => continue,
+            (Some(first), Some(second), None) => whole(first).zip(whole(second)),
+            _ => None,
+        };
+        let fail = || {
+            let (line, text) = (line + 1, shown(text));
+            Unreadable::new(
+                path,
+                format!("line {line} should be two whole numbers, it is {text:?}"),
+            )
+        };
+        pairs.push(pair.ok_or_else(fail)?);
+    }
+    Ok(pairs)
+}
+
+/// A whole number in digits.
+pub fn whole(digits: &[u8]) -> Option<u64> {
+    let plain = digits.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(digits).ok().filter(|_| plain)?.parse().ok()
+}
+
+/// Something of a file as a message shows it.
+pub fn shown(text: &[u8]) -> String {
+    let shown = String::from_utf8_lossy(&text[..text.len().min(80)]).trim().to_owned();
+    if text.len() > 80 { shown + "..." } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_is_pairs_of_numbers() {
+        let path = Path::new("a.idx");
+        let parsed = |text: &str| parse_pairs(path, text.as_bytes());
+        assert_eq!(parsed("0 5\n\n 5\t7 \r\n").unwrap(), [(0, 5), (5, 7)]);
+        assert_eq!(parsed("").unwrap(), []);
+        for text in ["0", "0 1 2", "x 1", "-1 5", "0 99999999999999999999999", "0 1.5", "\u{ff}"] {
+            let error = parsed(&format!("0 5\n{text}\n")).unwrap_err();
+            assert!(error.problem.starts_with("line 2 "), "{}", error.problem);
+        }
+    }
+
+    #[test]
+    fn pieces_outside_of_the_file_are_refused() {
+        let path = std::env::temp_dir().join(format!("penstock-ranges-{}", std::process::id()));
+        fs::write(&path, b"0123456789").unwrap();
+        let at = |offset, length| Piece { file: 0, offset, length };
+        let pieces = vec![at(2, 3), at(8, 3), at(u64::MAX, 2), at(10, 0)];
+        let ranges = Ranges::new(vec![path.clone()], pieces);
+        let read = |number| ranges.with_bytes(number, |bytes| Ok(bytes.to_vec()));
+        assert_eq!(read(0).unwrap(), b"234");
+        assert_eq!(read(3).unwrap(), b"");
+        assert!(read(1).is_err() && read(2).is_err());
+        fs::write(&path, b"012").unwrap();
+        assert!(read(0).is_err());
+        fs::remove_file(&path).unwrap();
+    }
+}

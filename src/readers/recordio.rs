@@ -1,0 +1,272 @@
+//! RecordIO files of MXNet: images and their labels.
+//!
+//! A record is a magic number, its length with three bits of flags, and the data, filled up to
+//! four bytes. Data that has the magic number in it is cut into parts there. The data begins with
+//! a header: how many labels follow it (none: the label is in the header itself), and ids.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::fetch::Source;
+use super::ranges::{
+    Opened, Piece, Ranges, Result, Unreadable, broken, look_through, parse_pairs, read_index,
+};
+use crate::kernels::Allocate;
+use crate::value::{DType, Desc, Sample};
+
+const MAGIC: [u8; 4] = 0xCED7_230A_u32.to_le_bytes();
+
+/// The image's bytes and the labels of records.
+pub struct RecordIo {
+    ranges: Ranges,
+}
+
+impl RecordIo {
+    /// Without an index, the files are looked through. One index for several files is of those
+    /// files one after another.
+    pub fn open(files: Vec<PathBuf>, index: Option<&[PathBuf]>) -> Result<RecordIo, Unreadable> {
+        let mut pieces = Vec::new();
+        if let Some([index]) = index
+            && files.len() > 1
+        {
+            let sizes = look_through(&files, |_, path| {
+                let opened = Opened::open(path).map_err(|cause| Unreadable::of(path, cause))?;
+                Ok(opened.size)
+            })?;
+            spread(&sizes, starts(index)?, &mut pieces);
+        } else {
+            let found = look_through(&files, |number, path| {
+                let unreadable = |cause| Unreadable::of(path, cause);
+                let opened = Opened::open(path).map_err(unreadable)?;
+                let starts = match index.and_then(|index| index.get(number)) {
+                    Some(index) => starts(index)?,
+                    None => scan(&opened).map_err(unreadable)?,
+                };
+                Ok((opened.size, starts))
+            })?;
+            for (file, (size, starts)) in (0..).zip(found) {
+                cut(file, size, &starts, &mut pieces);
+            }
+        }
+        Ok(RecordIo { ranges: Ranges::new(files, pieces) })
+    }
+
+    pub fn fingerprint(&self) -> u64 {
+        self.ranges.hash().finish()
+    }
+}
+
+impl Source for RecordIo {
+    fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
+        self.ranges.with_bytes(number, |record| {
+            let joined;
+            let data = match &parts(record)?[..] {
+                [one] => one,
+                many => {
+                    joined = many.join(&MAGIC[..]);
+                    &joined[..]
+                }
+            };
+            let (labels, image) = labels(data)?;
+            let mut space = allocate(0, Desc::new(DType::U8, &[image.len()]))?;
+            space.bytes().copy_from_slice(image);
+            let image = space.into_sample()?;
+            let mut space = allocate(1, Desc::new(DType::F32, &[labels.len()]))?;
+            for (place, &label) in space.elements().iter_mut().zip(labels) {
+                *place = f32::from_le_bytes(label);
+            }
+            Ok(smallvec![image, space.into_sample()?])
+        })
+    }
+
+    fn name(&self, number: usize) -> Arc<str> {
+        self.ranges.name(number)
+    }
+}
+
+/// Where records begin, by their index: lines of an id and a place.
+fn starts(index: &Path) -> Result<Vec<u64>, Unreadable> {
+    let pairs = parse_pairs(index, &read_index(index)?)?;
+    let mut starts: Vec<u64> = pairs.into_iter().map(|(_, start)| start).collect();
+    // The order is that of the file, not of the index.
+    starts.sort_unstable();
+    Ok(starts)
+}
+
+/// Each record ends where the next one begins, the last one at the end of the file.
+fn cut(file: u32, size: u64, starts: &[u64], pieces: &mut Vec<Piece>) {
+    for (number, &offset) in starts.iter().enumerate() {
+        let end = starts.get(number + 1).map_or(size, |&next| next.min(size));
+        // What begins after the end of the file is said to be too long when it is read.
+        let length = if offset < size { end - offset } else { 1 };
+        pieces.push(Piece { file, offset, length });
+    }
+}
+
+/// Divides places in files that follow one another.
+fn spread(sizes: &[u64], starts: Vec<u64>, pieces: &mut Vec<Piece>) {
+    let mut rest = &starts[..];
+    let mut before = 0;
+    for (file, &size) in (0..).zip(sizes) {
+        let last = file as usize + 1 == sizes.len();
+        let count = if last { rest.len() } else { rest.partition_point(|&at| at - before < size) };
+        let inside: Vec<u64> = rest[..count].iter().map(|&at| at - before).collect();
+        cut(file, size, &inside, pieces);
+        rest = &rest[count..];
+        before += size;
+    }
+}
+
+/// Where the records of a file begin.
+fn scan(file: &Opened) -> Result<Vec<u64>> {
+    let mut found = Vec::new();
+    let (mut at, mut inside) = (0, false);
+    while at < file.size {
+        let number = found.len() - usize::from(inside);
+        let cut = || {
+            let size = file.size;
+            broken(format!("record {number}, at byte {at}, is cut off: the file ends at {size}"))
+        };
+        if file.size - at < 8 {
+            return Err(cut());
+        }
+        let mut bytes = [0; 8];
+        file.read(at, &mut bytes)?;
+        let named = |problem| broken(format!("record {number}, at byte {at}: {problem}"));
+        let Head { flag, length } = head(&bytes).map_err(named)?;
+        if (flag >= 2) != inside {
+            return Err(named("its parts are not in order"));
+        }
+        if !inside {
+            found.push(at);
+        }
+        inside = flag == 1 || flag == 2;
+        let whole = 8 + (length as u64).next_multiple_of(4);
+        if whole > file.size - at {
+            return Err(cut());
+        }
+        at += whole;
+    }
+    match inside {
+        true => Err(broken(format!("record {}, the last one, has no end", found.len() - 1))),
+        false => Ok(found),
+    }
+}
+
+struct Head {
+    /// 0: a whole record; 1, 2, 3: the first, one in the middle, and the last part of one.
+    flag: u32,
+    length: usize,
+}
+
+fn head(bytes: &[u8; 8]) -> Result<Head, &'static str> {
+    let [a, b, c, d, e, f, g, h] = *bytes;
+    let word = u32::from_le_bytes([e, f, g, h]);
+    match ([a, b, c, d] == MAGIC, word >> 29) {
+        (true, flag @ 0..=3) => Ok(Head { flag, length: (word & 0x1FFF_FFFF) as usize }),
+        (true, _) => Err("it has unknown flags"),
+        (false, _) => Err("the magic number of RecordIO is missing"),
+    }
+}
+
+/// The parts of the record at the beginning of the bytes.
+fn parts(record: &[u8]) -> Result<SmallVec<[&[u8]; 1]>> {
+    let mut parts: SmallVec<[&[u8]; 1]> = smallvec![];
+    let mut rest = record;
+    loop {
+        let Some((first, after)) = rest.split_first_chunk() else {
+            return Err(broken("the record is cut off"));
+        };
+        let Head { flag, length } = head(first).map_err(broken)?;
+        if (flag >= 2) == parts.is_empty() {
+            return Err(broken("the parts of the record are not in order"));
+        }
+        let Some(data) = after.get(..length) else {
+            let left = after.len();
+            return Err(broken(format!(
+                "the record is cut off: it has {length} bytes, of which {left} are there"
+            )));
+        };
+        parts.push(data);
+        if flag == 0 || flag == 3 {
+            return Ok(parts);
+        }
+        rest = after.get(length.next_multiple_of(4)..).unwrap_or_default();
+    }
+}
+
+/// The labels of a record, and what follows them.
+fn labels(data: &[u8]) -> Result<(&[[u8; 4]], &[u8])> {
+    let Some((header, rest)) = data.split_first_chunk::<24>() else {
+        let length = data.len();
+        return Err(broken(format!("the record has {length} bytes, too few for its header")));
+    };
+    let (words, _) = header.as_chunks::<4>();
+    let count = u32::from_le_bytes(words[0]) as usize;
+    if count == 0 {
+        return Ok((&words[1..2], rest));
+    }
+    match count.checked_mul(4).and_then(|bytes| rest.split_at_checked(bytes)) {
+        Some((labels, image)) => Ok((labels.as_chunks().0, image)),
+        None => Err(broken(format!(
+            "the record claims {count} labels, more than its {} bytes hold",
+            rest.len()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(flag: u32, data: &[u8]) -> Vec<u8> {
+        let word = (flag << 29 | data.len() as u32).to_le_bytes();
+        let fill = vec![0; data.len().next_multiple_of(4) - data.len()];
+        [&MAGIC, &word[..], data, &fill].concat()
+    }
+
+    #[test]
+    fn parts_are_found_and_damage_is_refused() {
+        let record = [chunk(1, b"abcd"), chunk(2, b""), chunk(3, b"efg")].concat();
+        assert_eq!(parts(&record).unwrap().to_vec(), [&b"abcd"[..], b"", b"efg"]);
+        assert_eq!(parts(&chunk(0, b"one")).unwrap().to_vec(), [b"one"]);
+        for wrong in [chunk(2, b""), chunk(3, b""), chunk(1, b"x"), chunk(4, b""), vec![]] {
+            assert!(parts(&wrong).is_err());
+        }
+        for place in 0..record.len() {
+            let _ = parts(&record[..place]);
+            for bit in 0..8 {
+                let mut flipped = record.clone();
+                flipped[place] ^= 1 << bit;
+                let _ = parts(&flipped).and_then(|parts| labels(&parts.concat()).map(|_| ()));
+            }
+        }
+    }
+
+    #[test]
+    fn labels_are_in_the_header_or_after_it() {
+        let header =
+            |count: u32| [&count.to_le_bytes()[..], &2.5_f32.to_le_bytes(), &[0; 16]].concat();
+        let one = [&header(0)[..], b"image"].concat();
+        assert_eq!(labels(&one).unwrap(), (&[2.5_f32.to_le_bytes()][..], &b"image"[..]));
+        let two = [&header(2)[..], &[1; 8], b"image"].concat();
+        assert_eq!(labels(&two).unwrap(), (&[[1; 4], [1; 4]][..], &b"image"[..]));
+        assert!(labels(&header(1)).is_err());
+        assert!(labels(&header(u32::MAX)).is_err());
+        assert!(labels(&one[..23]).is_err());
+    }
+
+    #[test]
+    fn one_index_is_of_all_files() {
+        let mut pieces = vec![];
+        spread(&[100, 50], vec![0, 40, 100, 120, 500], &mut pieces);
+        let found: Vec<_> = pieces.iter().map(|p| (p.file, p.offset, p.length)).collect();
+        assert_eq!(found, [(0, 0, 40), (0, 40, 60), (1, 0, 20), (1, 20, 30), (1, 400, 1)]);
+    }
+}

@@ -1,0 +1,547 @@
+//! TFRecord files: each record is an `Example`, a map from names to lists of values.
+//!
+//! A record is the length of its data (8 bytes), a checksum of the length, the data, and a
+//! checksum of the data. The data is a protocol buffer; no more of those is understood here than
+//! an `Example` needs.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::fetch::Source;
+use super::ranges::{
+    Opened, Piece, Ranges, Result, Unreadable, broken, look_through, parse_pairs, read_index,
+};
+use crate::kernels::Allocate;
+use crate::value::{DType, Desc, Element, Sample, Shape, extent};
+
+/// Bytes before the data of a record, and after it.
+const HEAD: u64 = 12;
+const TAIL: u64 = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    Bytes,
+    Float,
+    Int,
+}
+
+impl Kind {
+    pub fn dtype(self) -> DType {
+        match self {
+            Kind::Bytes => DType::U8,
+            Kind::Float => DType::F32,
+            Kind::Int => DType::I64,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Bytes => "strings",
+            Kind::Float => "float32",
+            Kind::Int => "int64",
+        }
+    }
+}
+
+/// What stands in where a record has no values: one number for all elements, or one for each.
+pub enum Fallback {
+    None,
+    Bytes(Vec<u8>),
+    Float(Vec<f32>),
+    Int(Vec<i64>),
+}
+
+/// What is wanted of each record.
+pub struct Feature {
+    pub key: String,
+    pub kind: Kind,
+    /// The shape; of a variable one, all but the first extent.
+    pub shape: Shape,
+    pub variable: bool,
+    pub fallback: Fallback,
+}
+
+impl Feature {
+    /// The number of dimensions of what comes out.
+    pub fn ndim(&self) -> usize {
+        match self.kind {
+            Kind::Bytes => 1,
+            _ => self.shape.len() + usize::from(self.variable),
+        }
+    }
+}
+
+/// The records of files.
+pub struct TfRecords {
+    ranges: Ranges,
+    features: Vec<Feature>,
+}
+
+impl TfRecords {
+    /// Without an index, the files are looked through.
+    pub fn open(
+        files: Vec<PathBuf>,
+        index: Option<&[PathBuf]>,
+        features: Vec<Feature>,
+    ) -> Result<TfRecords, Unreadable> {
+        let found = look_through(&files, |number, path| match index.and_then(|i| i.get(number)) {
+            Some(index) => parse_pairs(index, &read_index(index)?),
+            None => {
+                let scanned = Opened::open(path).and_then(|opened| scan(&opened));
+                scanned.map_err(|cause| Unreadable::of(path, cause))
+            }
+        })?;
+        let mut pieces = Vec::with_capacity(found.iter().map(Vec::len).sum());
+        for (file, found) in (0..).zip(found) {
+            pieces.extend(found.into_iter().map(|(offset, length)| Piece { file, offset, length }));
+        }
+        Ok(TfRecords { ranges: Ranges::new(files, pieces), features })
+    }
+
+    pub fn features(&self) -> &[Feature] {
+        &self.features
+    }
+
+    pub fn fingerprint(&self) -> u64 {
+        self.ranges.hash().finish()
+    }
+}
+
+impl Source for TfRecords {
+    fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
+        self.ranges.with_bytes(number, |record| {
+            let lists = find(payload(record)?, &self.features)
+                .map_err(|Damaged(what)| broken(format!("the record is no Example: {what}")))?;
+            let mut samples = SmallVec::with_capacity(lists.len());
+            for (output, (feature, values)) in self.features.iter().zip(lists).enumerate() {
+                samples.push(give(output, feature, values, allocate)?);
+            }
+            Ok(samples)
+        })
+    }
+
+    fn name(&self, number: usize) -> Arc<str> {
+        self.ranges.name(number)
+    }
+}
+
+/// Where the records of a file are.
+fn scan(file: &Opened) -> Result<Vec<(u64, u64)>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < file.size {
+        let number = found.len();
+        let cut = || {
+            let size = file.size;
+            broken(format!("record {number}, at byte {at}, is cut off: the file ends at {size}"))
+        };
+        if file.size - at < HEAD + TAIL {
+            return Err(cut());
+        }
+        let mut head = [0; HEAD as usize];
+        file.read(at, &mut head)?;
+        let (length, sum) = split_head(&head);
+        if masked(&head[..8]) != sum {
+            let hint = match head {
+                [0x1F, 0x8B, ..] if at == 0 => "; the file is compressed, unpack it first",
+                _ if at == 0 => "; it may be no TFRecord file",
+                _ => "",
+            };
+            return Err(broken(format!(
+                "record {number}, at byte {at}: the checksum of its length is wrong{hint}"
+            )));
+        }
+        let whole = length.checked_add(HEAD + TAIL).filter(|&whole| whole <= file.size - at);
+        let whole = whole.ok_or_else(cut)?;
+        found.push((at, whole));
+        at += whole;
+    }
+    Ok(found)
+}
+
+fn split_head(head: &[u8; HEAD as usize]) -> (u64, u32) {
+    let [a, b, c, d, e, f, g, h, i, j, k, l] = *head;
+    (u64::from_le_bytes([a, b, c, d, e, f, g, h]), u32::from_le_bytes([i, j, k, l]))
+}
+
+/// The checksum as TFRecord keeps it: a checksum of checksums would be a poor one.
+fn masked(bytes: &[u8]) -> u32 {
+    crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xA282_EAD8)
+}
+
+/// The data of a record.
+fn payload(record: &[u8]) -> Result<&[u8]> {
+    let Some((head, rest)) = record.split_first_chunk() else {
+        return Err(broken(format!("the record has {} bytes, too few to be one", record.len())));
+    };
+    let (length, sum) = split_head(head);
+    if masked(&head[..8]) != sum {
+        return Err(broken("the checksum of the record's length is wrong"));
+    }
+    let data = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length));
+    let Some((data, [a, b, c, d, ..])) = data else {
+        return Err(broken(format!(
+            "the record has {length} bytes of data, of which the index allows {}",
+            rest.len().saturating_sub(TAIL as usize)
+        )));
+    };
+    if masked(data) != u32::from_le_bytes([*a, *b, *c, *d]) {
+        return Err(broken("the checksum of the record's data is wrong"));
+    }
+    Ok(data)
+}
+
+/// Makes the output of a feature.
+fn give(
+    output: usize,
+    feature: &Feature,
+    values: Values<'_>,
+    allocate: &Allocate<'_>,
+) -> Result<Sample> {
+    let refuse = |problem: String| broken(format!("feature {:?} {problem}", feature.key));
+    match (feature.kind, values, &feature.fallback) {
+        (Kind::Bytes, Values::Bytes(Some(bytes)), _) => {
+            put(output, &[bytes.len()], bytes, allocate)
+        }
+        (Kind::Bytes, Values::None | Values::Bytes(None), Fallback::Bytes(bytes)) => {
+            put(output, &[bytes.len()], bytes, allocate)
+        }
+        (Kind::Float, Values::Float(values), fallback) => {
+            let fallback = if let Fallback::Float(values) = fallback { &values[..] } else { &[] };
+            numbers(output, feature, &values, fallback, allocate)
+        }
+        (Kind::Float, Values::None, Fallback::Float(fallback)) => {
+            numbers(output, feature, &[], fallback, allocate)
+        }
+        (Kind::Int, Values::Int(values), fallback) => {
+            let fallback = if let Fallback::Int(values) = fallback { &values[..] } else { &[] };
+            numbers(output, feature, &values, fallback, allocate)
+        }
+        (Kind::Int, Values::None, Fallback::Int(fallback)) => {
+            numbers(output, feature, &[], fallback, allocate)
+        }
+        (Kind::Float, Values::None, _) if feature.variable => {
+            numbers::<f32>(output, feature, &[], &[], allocate)
+        }
+        (Kind::Int, Values::None, _) if feature.variable => {
+            numbers::<i64>(output, feature, &[], &[], allocate)
+        }
+        (_, Values::None | Values::Bytes(None), _) => {
+            Err(refuse("is not in the record, and has no default".into()))
+        }
+        (kind, values, _) => {
+            let found = values.kind().map_or("nothing", Kind::name);
+            Err(refuse(format!("should hold {}, and holds {found}", kind.name())))
+        }
+    }
+}
+
+fn numbers<T: Element>(
+    output: usize,
+    feature: &Feature,
+    values: &[T],
+    fallback: &[T],
+    allocate: &Allocate<'_>,
+) -> Result<Sample> {
+    let refuse = |problem: String| broken(format!("feature {:?} {problem}", feature.key));
+    let large = || refuse("has a shape that is too large".into());
+    let count = extent(&feature.shape).ok_or_else(large)?;
+    if feature.variable {
+        let rows = values.len().checked_div(count).unwrap_or(0);
+        if rows * count != values.len() {
+            return Err(refuse(format!(
+                "has {} values, which are no rows of shape {:?}",
+                values.len(),
+                &feature.shape[..]
+            )));
+        }
+        let mut shape: Shape = smallvec![rows];
+        shape.extend_from_slice(&feature.shape);
+        return put(output, &shape, values, allocate);
+    }
+    if values.is_empty() && count > 0 {
+        return match fallback {
+            [one] => {
+                let mut space = allocate(output, Desc::new(T::DTYPE, &feature.shape))?;
+                space.elements().fill(*one);
+                space.into_sample()
+            }
+            all if all.len() == count => put(output, &feature.shape, all, allocate),
+            _ => Err(refuse("has no values, and no default".into())),
+        };
+    }
+    if values.len() != count {
+        return Err(refuse(format!(
+            "has {} values, and its shape {:?} asks for {count}",
+            values.len(),
+            &feature.shape[..]
+        )));
+    }
+    put(output, &feature.shape, values, allocate)
+}
+
+fn put<T: Element>(
+    output: usize,
+    shape: &[usize],
+    values: &[T],
+    allocate: &Allocate<'_>,
+) -> Result<Sample> {
+    let mut space = allocate(output, Desc::new(T::DTYPE, shape))?;
+    space.elements().copy_from_slice(values);
+    space.into_sample()
+}
+
+/// The values of a feature in a record.
+#[derive(Debug, PartialEq)]
+enum Values<'a> {
+    None,
+    /// The first of them.
+    Bytes(Option<&'a [u8]>),
+    Float(Vec<f32>),
+    Int(Vec<i64>),
+}
+
+impl Values<'_> {
+    fn kind(&self) -> Option<Kind> {
+        match self {
+            Values::None => None,
+            Values::Bytes(_) => Some(Kind::Bytes),
+            Values::Float(_) => Some(Kind::Float),
+            Values::Int(_) => Some(Kind::Int),
+        }
+    }
+}
+
+/// What is wrong with a protocol buffer.
+#[derive(Debug, PartialEq)]
+struct Damaged(&'static str);
+
+/// The values of the features in an `Example`.
+fn find<'a>(example: &'a [u8], features: &[Feature]) -> Result<Vec<Values<'a>>, Damaged> {
+    let mut found: Vec<_> = features.iter().map(|_| Values::None).collect();
+    let mut example = Wire(example);
+    while let Some(field) = example.field()? {
+        let (1, Field::Bytes(map)) = field else { continue };
+        let mut map = Wire(map);
+        while let Some(field) = map.field()? {
+            let (1, Field::Bytes(entry)) = field else { continue };
+            let mut key: &[u8] = b"";
+            let mut lists: SmallVec<[&[u8]; 1]> = smallvec![];
+            let mut entry = Wire(entry);
+            while let Some(field) = entry.field()? {
+                match field {
+                    (1, Field::Bytes(text)) => key = text,
+                    (2, Field::Bytes(list)) => lists.push(list),
+                    _ => {}
+                }
+            }
+            // Of entries with the same key, the last one counts.
+            for (feature, found) in features.iter().zip(&mut found) {
+                if feature.key.as_bytes() == key {
+                    *found = Values::None;
+                    for list in &lists {
+                        read_feature(list, found)?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn read_feature<'a>(feature: &'a [u8], values: &mut Values<'a>) -> Result<(), Damaged> {
+    let mut feature = Wire(feature);
+    while let Some(field) = feature.field()? {
+        let (kind @ 1..=3, Field::Bytes(list)) = field else { continue };
+        let mut list = Wire(list);
+        match kind {
+            1 => {
+                let mut first = match values {
+                    Values::Bytes(first) => *first,
+                    _ => None,
+                };
+                while let Some(field) = list.field()? {
+                    if let (1, Field::Bytes(bytes)) = field {
+                        first.get_or_insert(bytes);
+                    }
+                }
+                *values = Values::Bytes(first);
+            }
+            2 => {
+                let mut floats = match std::mem::replace(values, Values::None) {
+                    Values::Float(floats) => floats,
+                    _ => Vec::new(),
+                };
+                while let Some(field) = list.field()? {
+                    match field {
+                        (1, Field::Four(bytes)) => floats.push(f32::from_le_bytes(bytes)),
+                        (1, Field::Bytes(packed)) => {
+                            let (packed, []) = packed.as_chunks() else {
+                                return Err(Damaged("a list of floats ends inside of a number"));
+                            };
+                            floats.extend(packed.iter().map(|&bytes| f32::from_le_bytes(bytes)));
+                        }
+                        _ => {}
+                    }
+                }
+                *values = Values::Float(floats);
+            }
+            _ => {
+                let mut ints = match std::mem::replace(values, Values::None) {
+                    Values::Int(ints) => ints,
+                    _ => Vec::new(),
+                };
+                while let Some(field) = list.field()? {
+                    match field {
+                        (1, Field::Number(number)) => ints.push(number as i64),
+                        (1, Field::Bytes(packed)) => {
+                            let mut packed = Wire(packed);
+                            while !packed.0.is_empty() {
+                                ints.push(packed.number()? as i64);
+                            }
+                        }
+                        _ => {}
+                    }
+                }
+                *values = Values::Int(ints);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A protocol buffer that is being read.
+struct Wire<'a>(&'a [u8]);
+
+enum Field<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+    Four([u8; 4]),
+    Eight,
+}
+
+impl<'a> Wire<'a> {
+    /// The next field, and its number.
+    fn field(&mut self) -> Result<Option<(u64, Field<'a>)>, Damaged> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        let tag = self.number()?;
+        let field = match tag & 7 {
+            0 => Field::Number(self.number()?),
+            1 => {
+                self.bytes(8)?;
+                Field::Eight
+            }
+            2 => {
+                let length = self.number()?;
+                Field::Bytes(self.bytes(length)?)
+            }
+            5 => {
+                let bytes = self.bytes(4)?;
+                Field::Four([bytes[0], bytes[1], bytes[2], bytes[3]])
+            }
+            _ => return Err(Damaged("it has a field of an unknown type")),
+        };
+        match tag >> 3 {
+            0 => Err(Damaged("it has a field of number 0")),
+            number => Ok(Some((number, field))),
+        }
+    }
+
+    /// A number of seven bits in each byte, the lowest first.
+    fn number(&mut self) -> Result<u64, Damaged> {
+        let mut number = 0;
+        for (index, &byte) in self.0.iter().enumerate().take(10) {
+            number |= u64::from(byte & 0x7F) << (7 * index);
+            if byte < 0x80 {
+                self.0 = &self.0[index + 1..];
+                return Ok(number);
+            }
+        }
+        Err(Damaged("a number does not end"))
+    }
+
+    fn bytes(&mut self, length: u64) -> Result<&'a [u8], Damaged> {
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let (bytes, rest) = self
+            .0
+            .split_at_checked(length)
+            .ok_or(Damaged("a field is longer than what it is in"))?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn feature(key: &str, kind: Kind) -> Feature {
+        let (key, fallback) = (key.into(), Fallback::None);
+        Feature { key, kind, shape: smallvec![], variable: true, fallback }
+    }
+
+    fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+        [&[number << 3 | 2, bytes.len() as u8], bytes].concat()
+    }
+
+    fn entry(key: &str, feature: &[u8]) -> Vec<u8> {
+        field(1, &[field(1, key.as_bytes()), field(2, feature)].concat())
+    }
+
+    #[test]
+    fn lists_may_be_packed_or_not_and_the_last_entry_counts() {
+        let ints = field(3, &[field(1, &[1, 0x80, 1]), vec![8, 7]].concat());
+        let floats = field(2, &[&[13][..], &1.5_f32.to_le_bytes(), &field(1, &[0; 4])].concat());
+        let strings = field(1, &[field(1, b"first"), field(1, b"second")].concat());
+        let map = [
+            entry("i", &strings),
+            entry("i", &ints),
+            entry("f", &[floats.clone(), floats].concat()),
+            entry("s", &strings),
+            entry("other", b""),
+            vec![0x7D, 1, 2, 3, 4],
+        ];
+        let example = field(1, &map.concat());
+        let wanted = [("i", Kind::Int), ("f", Kind::Float), ("s", Kind::Bytes), ("x", Kind::Int)];
+        let features = wanted.map(|(key, kind)| feature(key, kind));
+        let found = find(&example, &features).unwrap();
+        assert_eq!(found[0], Values::Int(vec![1, 128, 7]));
+        assert_eq!(found[1], Values::Float(vec![1.5, 0.0, 1.5, 0.0]));
+        assert_eq!(found[2], Values::Bytes(Some(b"first")));
+        assert_eq!(found[3], Values::None);
+        // Whatever is done to the bytes, they are read or refused.
+        for end in 0..example.len() {
+            let _ = find(&example[..end], &features);
+        }
+        for place in 0..example.len() {
+            for bit in 0..8 {
+                let mut flipped = example.clone();
+                flipped[place] ^= 1 << bit;
+                let _ = find(&flipped, &features);
+            }
+        }
+    }
+
+    #[test]
+    fn a_record_is_checked_before_it_is_used() {
+        let data = b"some data";
+        let head = (data.len() as u64).to_le_bytes();
+        let record =
+            [&head[..], &masked(&head).to_le_bytes(), data, &masked(data).to_le_bytes()].concat();
+        assert_eq!(payload(&record).unwrap(), data);
+        for place in 0..record.len() {
+            let mut flipped = record.clone();
+            flipped[place] ^= 1;
+            assert!(payload(&flipped).is_err());
+            assert!(payload(&record[..place]).is_err());
+        }
+    }
+}
