@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use half::f16;
-use half::slice::HalfFloatSliceExt;
 use smallvec::{SmallVec, smallvec};
 
 use super::cast::Convert;
@@ -229,8 +228,9 @@ impl Plan {
 trait Source {
     /// A row of one channel from the element `at` on, which is that of the first pixel.
     fn channel(&self, at: usize, channel: usize, out: &mut [f32]);
-    /// All channels of a row, pixel by pixel.
-    fn pixels(&self, at: usize, out: &mut [f32]);
+    /// All channels of a row, pixel by pixel, of `padded` elements each. What is beyond the channels
+    /// of the image can be anything.
+    fn pixels(&self, at: usize, padded: usize, out: &mut [f32]);
     /// The three channels of an interleaved row, each for itself; false when that is no faster.
     fn three(&self, at: usize, out: [&mut [f32]; 3]) -> bool;
 }
@@ -270,30 +270,32 @@ impl<T: Element + Convert<f32>> Source for Rows<'_, T> {
         );
     }
 
-    fn pixels(&self, at: usize, out: &mut [f32]) {
-        let src = &self.src[at..at + out.len()];
-        let steps = self.steps;
+    fn pixels(&self, at: usize, padded: usize, out: &mut [f32]) {
+        let (steps, mirror) = (self.steps, self.plan.mirror);
+        let src = &self.src[at..at + out.len() / padded * steps.len()];
         run_on_best_isa(
             #[inline(always)]
-            || match *steps {
-                [a] => interleaved([a], src, out),
-                [a, b] => interleaved([a, b], src, out),
-                [a, b, c] => interleaved([a, b, c], src, out),
-                [a, b, c, d] => interleaved([a, b, c, d], src, out),
+            || match (steps, padded) {
+                (&[a], 1) => interleaved([a], src, mirror, out),
+                (&[a, b], 2) => interleaved([a, b], src, mirror, out),
+                (&[a, b, c], 3) => interleaved([a, b, c], src, mirror, out),
+                (&[a, b, c, d], 4) => interleaved([a, b, c, d], src, mirror, out),
+                (&[a, b, c], 4) => spread([a, b, c], src, mirror, out),
                 _ => {
-                    let pixels =
-                        src.chunks_exact(steps.len()).zip(out.chunks_exact_mut(steps.len()));
-                    for (src, out) in pixels {
+                    let work = |(src, out): (&[T], &mut [f32])| {
                         for ((o, &x), step) in out.iter_mut().zip(src).zip(steps) {
                             *o = step.apply(x.convert());
                         }
+                    };
+                    let (src, out) = (src.chunks_exact(steps.len()), out.chunks_exact_mut(padded));
+                    if mirror {
+                        src.rev().zip(out).for_each(work);
+                    } else {
+                        src.zip(out).for_each(work);
                     }
                 }
             },
         );
-        if self.plan.mirror {
-            reverse_pixels(out, steps.len());
-        }
     }
 
     fn three(&self, at: usize, out: [&mut [f32]; 3]) -> bool {
@@ -326,14 +328,33 @@ fn run_on_best_isa(work: impl FnOnce()) {
     }
 }
 
-/// Pixels that lie as they will be. The steps of several pixels side by side are a pattern that
-/// fills whole vectors.
+/// Pixels that lie as they will be, or the other way round.
 #[inline(always)]
 fn interleaved<const C: usize, T: Copy + Convert<f32>>(
     steps: [Step; C],
     src: &[T],
+    mirror: bool,
     out: &mut [f32],
 ) {
+    if !mirror {
+        return in_order(steps, src, out);
+    }
+    // Turned around in a small place first: then whole vectors can be worked on.
+    const TILE: usize = 64;
+    let Some(&[first, ..]) = src.as_chunks::<C>().0.first().map(|pixel| &pixel[..]) else { return };
+    let mut tile = [[first; C]; TILE];
+    for (src, out) in src.as_chunks::<C>().0.rchunks(TILE).zip(out.chunks_mut(TILE * C)) {
+        let tile = &mut tile[..src.len()];
+        for (to, from) in tile.iter_mut().zip(src.iter().rev()) {
+            *to = *from;
+        }
+        in_order(steps, tile.as_flattened(), out);
+    }
+}
+
+/// The steps of several pixels side by side are a pattern that fills whole vectors.
+#[inline(always)]
+fn in_order<const C: usize, T: Copy + Convert<f32>>(steps: [Step; C], src: &[T], out: &mut [f32]) {
     const WIDE: usize = 24;
     let steps: [Step; WIDE] = std::array::from_fn(|i| steps[i % C]);
     let (head, tail) = src.as_chunks::<WIDE>();
@@ -348,10 +369,20 @@ fn interleaved<const C: usize, T: Copy + Convert<f32>>(
     }
 }
 
-fn reverse_pixels(row: &mut [f32], channels: usize) {
-    row.reverse();
-    if channels > 1 {
-        row.chunks_exact_mut(channels).for_each(<[f32]>::reverse);
+/// Pixels of three channels to pixels of four, of which the last is zero.
+#[inline(always)]
+fn spread<T: Copy + Convert<f32>>(steps: [Step; 3], src: &[T], mirror: bool, out: &mut [f32]) {
+    let none = Step { mean: 0.0, scale: 0.0, shift: 0.0 };
+    let steps = [steps[0], steps[1], steps[2], none];
+    let (src, out) = (src.as_chunks::<3>().0, out.as_chunks_mut::<4>().0);
+    let work = |(&[a, b, c], out): (&[T; 3], &mut [f32; 4])| {
+        let pixel = [a.convert(), b.convert(), c.convert(), 0.0];
+        *out = std::array::from_fn(|i| steps[i].apply(pixel[i]));
+    };
+    if mirror {
+        src.iter().rev().zip(out).for_each(work);
+    } else {
+        src.iter().zip(out).for_each(work);
     }
 }
 
@@ -434,12 +465,24 @@ where
     );
 }
 
+/// With the processor's own conversion, where it has one.
+fn halves(isa: Isa, out: &mut [f16], wide: &[f32]) {
+    let done = match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: an `Isa::Avx2` is only made where AVX2 and F16C were detected.
+        Isa::Avx2 => unsafe { avx2::halves(out, wide) },
+        _ => 0,
+    };
+    for (o, &x) in out[done..].iter_mut().zip(&wide[done..]) {
+        *o = f16::from_f32(x);
+    }
+}
+
 converted! {
     crate::value::Bool: plainly;
     i8: plainly; i16: plainly; i32: plainly; i64: plainly;
     u8: plainly; u16: plainly; u32: plainly; u64: plainly;
-    // With the processor's own conversion, where it has one.
-    f16: |out, wide| out.convert_from_f32_slice(wide);
+    f16: |out, wide| halves(Isa::best(), out, wide);
     half::bf16: plainly;
     f64: plainly;
 }
@@ -544,10 +587,15 @@ fn write_row<U: Stored>(
             pixel.copy_from_slice(fill);
         }
         if let Some(from) = from
-            && padded == count
             && plan.is_interleaved()
         {
-            return U::write(middle, scratch, |out| rows.pixels(from, out));
+            U::write(middle, scratch, |out| rows.pixels(from, padded, out));
+            if padded > count {
+                for pixel in middle.chunks_exact_mut(padded) {
+                    pixel[count..].copy_from_slice(&fill[count..]);
+                }
+            }
+            return;
         }
     } else {
         for place in (0..inside.start).chain(inside.end..width) {
@@ -557,15 +605,22 @@ fn write_row<U: Stored>(
         }
     }
     let Some(from) = from else { return };
-    let mut row = vec![fill[0]; inside.len()];
+    // A channel at a time, in pieces that need no room of their own.
+    let mut piece = [fill[0]; 256];
     for (channel, &fill) in fill.iter().enumerate() {
-        if channel < count {
-            U::write(&mut row, scratch, |out| rows.channel(from, channel, out));
-        } else {
-            row.fill(fill);
+        if channel >= count {
+            inside.clone().for_each(|place| out[place * step + channel * out_step] = fill);
+            continue;
         }
-        for (place, &x) in inside.clone().zip(&row) {
-            out[place * step + channel * out_step] = x;
+        for start in (0..inside.len()).step_by(piece.len()) {
+            let piece = &mut piece[..(inside.len() - start).min(256)];
+            // A mirrored piece comes from the other end of the row.
+            let before = if plan.mirror { inside.len() - start - piece.len() } else { start };
+            let from = from + before * plan.width.step;
+            U::write(piece, scratch, |out| rows.channel(from, channel, out));
+            for (place, &x) in (inside.start + start..).zip(&*piece) {
+                out[place * step + channel * out_step] = x;
+            }
         }
     }
 }
@@ -594,10 +649,11 @@ fn deinterleave(isa: Isa, src: &[u8], steps: [Step; 3], mirror: bool, out: [&mut
         // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
         Isa::Avx2 => unsafe {
             let out = [out[0].as_mut_ptr(), out[1].as_mut_ptr(), out[2].as_mut_ptr()];
-            if mirror {
-                avx2::deinterleave::<true>(src, n, steps, out)
-            } else {
-                avx2::deinterleave::<false>(src, n, steps, out)
+            match (mirror, steps.iter().all(|step| step.shift == 0.0)) {
+                (true, true) => avx2::deinterleave::<true, false>(src, n, steps, out),
+                (true, false) => avx2::deinterleave::<true, true>(src, n, steps, out),
+                (false, true) => avx2::deinterleave::<false, false>(src, n, steps, out),
+                (false, false) => avx2::deinterleave::<false, true>(src, n, steps, out),
             }
         },
         _ => 0,
@@ -620,14 +676,31 @@ fn deinterleave(isa: Isa, src: &[u8], steps: [Step; 3], mirror: bool, out: [&mut
 mod avx2 {
     use std::arch::x86_64::*;
 
+    use half::f16;
+
     use super::Step;
+
+    /// Eight at a time; how many were done.
+    #[target_feature(enable = "avx2,f16c")]
+    pub fn halves(out: &mut [f16], wide: &[f32]) -> usize {
+        let (out, wide) = (out.as_chunks_mut::<8>().0, wide.as_chunks::<8>().0);
+        for (out, wide) in out.iter_mut().zip(wide) {
+            // SAFETY: there are eight floats, and there is room for eight halves.
+            unsafe {
+                let halves =
+                    _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(wide.as_ptr()));
+                _mm_storeu_si128(out.as_mut_ptr().cast(), halves);
+            }
+        }
+        8 * out.len().min(wide.len())
+    }
 
     /// Eight pixels at a time; how many pixels were done.
     ///
     /// # Safety
     /// Each of `out` has room for `n`, and `src` has three times as many.
     #[target_feature(enable = "avx2")]
-    pub unsafe fn deinterleave<const MIRROR: bool>(
+    pub unsafe fn deinterleave<const MIRROR: bool, const SHIFTED: bool>(
         src: &[u8],
         n: usize,
         steps: [Step; 3],
@@ -642,39 +715,41 @@ mod avx2 {
                 p0, z, z, z, p1, z, z, z, p2, z, z, z, p3, z, z, z,
             )
         };
-        let picks = [pick(0), pick(1), pick(2)];
         let backwards = _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0);
-        let constants = steps.map(|step| {
-            let all = |x| _mm256_set1_ps(x);
-            (all(step.mean), all(step.scale), all(step.shift))
-        });
-        let mut x = 0;
+        let all = |x| _mm256_set1_ps(x);
+        let [a, b, c] = steps;
+        let normalise = |pixels, pick, mean, scale, shift| {
+            let bytes = _mm256_shuffle_epi8(pixels, pick);
+            let numbers = _mm256_sub_ps(_mm256_cvtepi32_ps(bytes), mean);
+            // No fused multiplication: results are the same on every machine.
+            let made = _mm256_mul_ps(numbers, scale);
+            let made = if SHIFTED { _mm256_add_ps(made, shift) } else { made };
+            if MIRROR { _mm256_permutevar8x32_ps(made, backwards) } else { made }
+        };
+        let picks = (pick(0), pick(1), pick(2));
+        let means = (all(a.mean), all(b.mean), all(c.mean));
+        let scales = (all(a.scale), all(b.scale), all(c.scale));
+        let shifts = (all(a.shift), all(b.shift), all(c.shift));
         // The second load reads four bytes beyond the eight pixels.
-        while x + 8 <= n && 3 * x + 28 <= src.len() {
+        let blocks = (n / 8).min(src.len().saturating_sub(4) / 24);
+        for block in 0..blocks {
+            let to = if MIRROR { n - 8 - 8 * block } else { 8 * block };
             // SAFETY: 28 bytes from here on are in `src`, and eight places of each row are left.
             unsafe {
-                let from = src.as_ptr().add(3 * x);
+                let from = src.as_ptr().add(24 * block);
                 let pixels = _mm256_set_m128i(
                     _mm_loadu_si128(from.add(12).cast()),
                     _mm_loadu_si128(from.cast()),
                 );
-                for c in 0..3 {
-                    let (mean, scale, shift) = constants[c];
-                    let bytes = _mm256_shuffle_epi8(pixels, picks[c]);
-                    let numbers = _mm256_sub_ps(_mm256_cvtepi32_ps(bytes), mean);
-                    // No fused multiplication: results are the same on every machine.
-                    let made = _mm256_add_ps(_mm256_mul_ps(numbers, scale), shift);
-                    if MIRROR {
-                        let made = _mm256_permutevar8x32_ps(made, backwards);
-                        _mm256_storeu_ps(out[c].add(n - 8 - x), made);
-                    } else {
-                        _mm256_storeu_ps(out[c].add(x), made);
-                    }
-                }
+                let made = normalise(pixels, picks.0, means.0, scales.0, shifts.0);
+                _mm256_storeu_ps(out[0].add(to), made);
+                let made = normalise(pixels, picks.1, means.1, scales.1, shifts.1);
+                _mm256_storeu_ps(out[1].add(to), made);
+                let made = normalise(pixels, picks.2, means.2, scales.2, shifts.2);
+                _mm256_storeu_ps(out[2].add(to), made);
             }
-            x += 8;
         }
-        x
+        8 * blocks
     }
 }
 
@@ -685,9 +760,10 @@ mod tests {
     #[test]
     fn every_isa_agrees_with_scalar() {
         let src: Vec<u8> = (0..3 * 43).map(|i| (i * 37 % 256) as u8).collect();
-        let step = |mean, scale| Step { mean, scale, shift: 0.25 };
-        let steps = [step(123.675, 1.0 / 58.395), step(0.1, 3.0), step(-4.0, f32::INFINITY)];
-        for (n, mirror) in (0..=43).flat_map(|n| [(n, false), (n, true)]) {
+        let cases = (0..=43).flat_map(|n| [(n, false), (n, true)]);
+        for ((n, mirror), shift) in cases.flat_map(|case| [(case, 0.25), (case, 0.0)]) {
+            let step = |mean, scale| Step { mean, scale, shift };
+            let steps = [step(123.675, 1.0 / 58.395), step(0.1, 3.0), step(-4.0, f32::INFINITY)];
             let run = |isa| {
                 let mut rows = vec![vec![0.0; n]; 3];
                 if let [a, b, c] = &mut rows[..] {
@@ -707,9 +783,34 @@ mod tests {
     }
 
     #[test]
+    fn every_isa_rounds_to_the_same_halves() {
+        let wide: Vec<f32> = (0..1003)
+            .map(|i| (i as f32 - 500.0) * 0.123_456_7)
+            .chain([f32::INFINITY, 7e4])
+            .collect();
+        let expected: Vec<f16> = wide.iter().map(|&x| f16::from_f32(x)).collect();
+        for isa in Isa::available() {
+            let mut made = vec![f16::ZERO; wide.len()];
+            halves(isa, &mut made, &wide);
+            assert_eq!(made, expected, "{isa:?}");
+        }
+    }
+
+    #[test]
     fn pixels_turn_around_as_a_whole() {
-        let mut row = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-        reverse_pixels(&mut row, 3);
-        assert_eq!(row, [4.0, 5.0, 6.0, 1.0, 2.0, 3.0]);
+        let none = Step { mean: 0.0, scale: 1.0, shift: 0.0 };
+        for n in [0, 1, 2, 63, 64, 65, 200] {
+            let src: Vec<f32> = (0..3 * n).map(|i| i as f32).collect();
+            let expected: Vec<f32> =
+                src.as_chunks::<3>().0.iter().rev().flatten().copied().collect();
+            let mut made = vec![0.0; 3 * n];
+            interleaved([none; 3], &src, true, &mut made);
+            assert_eq!(made, expected);
+            let mut padded = vec![1.0; 4 * n];
+            spread([none; 3], &src, true, &mut padded);
+            for (pixel, expected) in padded.chunks(4).zip(expected.chunks(3)) {
+                assert_eq!(pixel[..3], *expected);
+            }
+        }
     }
 }

@@ -123,6 +123,7 @@ impl<'a> Sequence<'a> {
         let all = |frames: Vec<Desc>| {
             let mut desc = fit(&frames)?;
             desc.shape.insert(0, self.frames);
+            desc.layout = outer(desc.layout);
             match extent(&desc.shape) {
                 Some(_) => Ok(desc),
                 None => Err(Cause::Memory { bytes: usize::MAX }),
@@ -153,6 +154,14 @@ fn inner(layout: Layout) -> Layout {
     Layout::new(layout.as_str().strip_prefix('F').unwrap_or_default()).unwrap_or_default()
 }
 
+/// The layout of a sequence of such frames.
+fn outer(layout: Layout) -> Layout {
+    if layout.letters().is_empty() {
+        return layout;
+    }
+    Layout::new(&format!("F{}", layout.as_str())).unwrap_or_default()
+}
+
 /// What all frames are, which must be the same.
 pub fn alike(frames: &[Desc]) -> Result<Desc> {
     let first = &frames[0];
@@ -167,6 +176,17 @@ pub fn alike(frames: &[Desc]) -> Result<Desc> {
             Err(Cause::Value { problem })
         }
     }
+}
+
+/// What has room for all frames, which differ in their extents.
+pub fn largest(frames: &[Desc]) -> Desc {
+    let mut all = frames[0].clone();
+    for frame in frames {
+        for (side, &other) in all.shape.iter_mut().zip(&frame.shape) {
+            *side = (*side).max(other);
+        }
+    }
+    all
 }
 
 impl ArgReader<'_> {

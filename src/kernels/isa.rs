@@ -26,7 +26,10 @@ impl Isa {
     pub fn available() -> Vec<Isa> {
         let mut found = vec![Isa::Scalar];
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        if is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c")
+        {
             found.push(Isa::Avx2);
         }
         found

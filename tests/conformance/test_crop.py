@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.conformance.on_purpose import Differs, assert_refused
-from tests.conformance.oracle import assert_same
+from tests.conformance.oracle import assert_same, oracle, ours
 
 WINDOWS = [
     "", "crop=[2, 2]", "crop=[1, 3]", "crop=[9, 1, 2]", "crop=[2.9, 1.2]", "crop=[0, 2]",
@@ -194,6 +194,36 @@ def test_shapes_without_a_choice_agree(arguments):
 )
 def test_both_refuse(source):
     assert_refused(source)
+
+
+WINDOW_CHOICES = [
+    "", "random_area=[0.3, 0.6], random_aspect_ratio=[0.5, 0.9]",
+    "random_area=[0.01, 1], random_aspect_ratio=[0.2, 5], num_attempts=2",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", WINDOW_CHOICES)
+@pytest.mark.parametrize("shape", [(480, 640), (120, 1000)], ids=str)
+def test_windows_are_spread_as_those_of_the_original(shape, arguments):
+    count = 4000
+    source = f"""
+        shapes = ndd.batch([{list(shape)}] * {count})
+        a, s = ndd.random_crop_generator(shapes, rng=ndd.random.RNG(7), {arguments})
+        np.hstack([np.stack([np.array(one) for one in x]) for x in (a, s)]).tolist()
+    """
+    windows = [np.array(side.run(source), float) for side in (oracle, ours)]
+    measures = {
+        "area": lambda y, x, h, w: h * w,
+        "aspect ratio": lambda y, x, h, w: w / h,
+        "place along y": lambda y, x, h, w: y / np.maximum(shape[0] - h, 1),
+        "place along x": lambda y, x, h, w: x / np.maximum(shape[1] - w, 1),
+    }
+    for name, measure in measures.items():
+        theirs, mine = (np.sort(measure(*window.T)) for window in windows)
+        # Kolmogorov and Smirnov: the distance of two such draws is above that once in 10^5.
+        places = np.union1d(theirs, mine)
+        below = [np.searchsorted(c, places, "right") / count for c in (theirs, mine)]
+        assert abs(below[0] - below[1]).max() < 2.47 * np.sqrt(2 / count), name
 
 
 ANY_TYPE = "elements of every type can be converted to every other"

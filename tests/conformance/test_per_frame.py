@@ -9,6 +9,7 @@ from tests.conformance.oracle import assert_same
 SHORT = "T, B, frames = ndd.tensor, ndd.batch, ndd.per_frame\n"
 VIDEO = np.arange(24, dtype=np.uint8).reshape(3, 2, 2, 2)
 POINTS = np.arange(12, dtype=np.float32).reshape(3, 2, 2)
+FILM = np.random.default_rng(5).uniform(0, 1, (3, 5, 8, 3)).astype(np.float32)
 MATRICES = np.arange(18, dtype=np.float32).reshape(3, 2, 3)
 
 AGREE = [
@@ -53,6 +54,52 @@ AGREE = [
     ' mean=T(np.float32([1, 2, 3]).reshape(3, 1, 1, 1), layout="FHWC"))',
     'ndd.full_like(T(video, layout="FHWC"), fill_value=T(video, layout="FHWC"))',
 ]
+# Of images, on a film of three frames.
+IMAGES = [
+    "ndd.brightness(f, brightness=v), ndd.brightness(f, brightness_shift=v)",
+    "ndd.contrast(f, contrast=v), ndd.contrast(f, contrast=0.5, contrast_center=v)",
+    "ndd.brightness_contrast(f, brightness=v, contrast=frames([2.0, 1.5, 1]))",
+    "ndd.color_twist(f, brightness=v, contrast=v, hue=v, saturation=v), ndd.hue(f, hue=v)",
+    "ndd.hsv(f, hue=v, saturation=v, value=v, dtype=ndd.float32), ndd.saturation(f, saturation=v)",
+    "ndd.gaussian_blur(f, sigma=v), ndd.gaussian_blur(f, window_size=frames([3, 5, 1]))",
+    "ndd.gaussian_blur(f, sigma=frames([[1.0, 0.5], [2.0, 1.0], [0.5, 3.0]]))",
+    "ndd.laplacian(f, scale=v), ndd.laplacian(f, window_size=frames([3, 5, 7]))",
+    "ndd.laplacian(f, smoothing_size=frames([[1, 3], [3, 5], [1, 1]]))",
+    "ndd.filter(f, np.eye(3, dtype=np.float32), anchor=frames([[0, 0], [1, 2], [2, 0]]))",
+    "ndd.filter(f, frames(np.arange(27, dtype=np.float32).reshape(3, 3, 3)))",
+    "ndd.filter(f, np.ones((3, 3), np.float32), frames(np.float32([1, 2, 3])), border='constant')",
+    "ndd.filter(image, frames(np.arange(18, dtype=np.float32).reshape(2, 3, 3)))",
+    # Turned frames share the largest canvas.
+    "ndd.rotate(f, angle=frames([0.0, 45, 90]))",
+    "ndd.rotate(f, angle=frames([10.0, 80, 30]), fill_value=7)",
+    "ndd.rotate(f, angle=frames([10.0, 80, 30]), keep_size=True)",
+    "ndd.rotate(f, angle=frames([10.0, 80, 30]), size=[4, 3]), ndd.rotate(f, angle=frames([9.0]))",
+    'ndd.rotate(B([film, film[:2]], layout="FHWC"), angle=frames(B([[5.0, 0, 90], [0.0, 60]])))',
+    'ndd.rotate(T(film[..., None], layout="FDHWC"), angle=frames([30.0, 90, 180]),'
+    " axis=frames(np.eye(3, dtype=np.float32)), keep_size=True)",
+    "ndd.warp_affine(f, frames(maps)), ndd.warp_affine(f, matrix=frames(maps))",
+    "ndd.warp_affine(f, maps[1], size=[3, 4]), ndd.warp_affine(f, frames(maps), fill_value=1)",
+    "ndd.warp_affine(image, frames(maps[:2]))",
+    "ndd.warp_affine(f, frames(maps[:2]))",
+    "ndd.experimental.warp_perspective(f, frames(homographies))",
+    "ndd.experimental.warp_perspective(f, matrix=frames(homographies), size=[4, 9])",
+    "ndd.experimental.warp_perspective(image, frames(homographies[:2]))",
+    "ndd.experimental.warp_perspective(f, frames(homographies[:2]))",
+    # Not as many as there are frames.
+    "ndd.brightness(f, brightness=frames([1.0, 2.0])), ndd.rotate(f, angle=frames([1.0, 2.0]))",
+]
+
+
+@pytest.mark.parametrize("source", IMAGES)
+def test_images_as_the_original(source):
+    film = (
+        'f, image = T(film, layout="FHWC"), T(film[0], layout="HWC")\nv = frames([0.5, 2.0, 1.0])\n'
+    )
+    maps = np.float32([[[1, 0, 0], [0, 1, 0]], [[0.9, 0.2, 1], [-0.1, 1.1, 0]], [[1, 0, 2]] * 2])
+    rest = np.float32([[[0, 0, 1]], [[0.01, 0, 1]], [[0, 0.02, 1]]])
+    homographies = np.concatenate([maps, rest], 1)
+    inputs = {"film": FILM, "maps": maps, "homographies": homographies}
+    assert_same(SHORT + film + source, tol=1e-3, **inputs)
 
 
 @pytest.mark.parametrize("source", AGREE)

@@ -1,6 +1,7 @@
-"""Former names, which go on working: what they stand for has left the experimental stage."""
+"""What may still change, and former names of what no longer does, which go on working."""
 
 from penstock.experimental import decoders as decoders
 from penstock.ops.decoders import peek_image_shape as peek_image_shape
+from penstock.ops.warp import warp_perspective as warp_perspective
 
-__all__ = ["decoders", "peek_image_shape"]
+__all__ = ["decoders", "peek_image_shape", "warp_perspective"]

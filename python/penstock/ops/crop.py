@@ -6,6 +6,7 @@ from penstock import _errors
 from penstock._argument import Floats
 from penstock._define import Data, Like, PerSample, Result, operator
 from penstock._dtype import DType, float32, int32
+from penstock._former import chosen_dtype
 
 _LAYOUTS = "HWC CHW DHWC CDHW FHWC FCHW CFHW FDHWC FCDHW CFDHW"
 
@@ -58,7 +59,7 @@ def crop(
         >>> crop(image, crop=[1, 2], crop_pos_x=1, crop_pos_y=0).torch().flatten().tolist()
         [2, 3]
     """
-    return Like(input, dtype=_chosen_dtype("crop", dtype, output_dtype))
+    return Like(input, dtype=chosen_dtype("crop", dtype, output_dtype))
 
 
 @operator(layouts=_LAYOUTS)
@@ -134,7 +135,7 @@ def crop_mirror_normalize(
     if sorted(layout) != sorted(taken):
         problem = f'must have the letters of "{taken}" in some order, got "{layout}"'
         raise _errors.bad_argument("crop_mirror_normalize", "output_layout", problem)
-    kind = _chosen_dtype("crop_mirror_normalize", dtype, output_dtype) or float32
+    kind = chosen_dtype("crop_mirror_normalize", dtype, output_dtype) or float32
     return Result(kind, value.ndim, layout, to=layout)
 
 
@@ -164,9 +165,3 @@ def random_crop_generator(
         True
     """
     return Result(int32, 1), Result(int32, 1)
-
-
-def _chosen_dtype(name: str, dtype: DType | None, old: DType | None) -> DType | None:
-    if dtype is not None and old is not None:
-        raise TypeError(f"{name}: `output_dtype` is the old name of `dtype`; give one of them.")
-    return dtype or old

@@ -79,7 +79,7 @@ def laplacian(
     return Like(input, dtype=dtype or input.dtype)
 
 
-@operator()
+@operator(makes_frames=True)
 def filter(
     data: Data,
     filter: Data,

@@ -7,6 +7,7 @@ from penstock._argument import Floats, Ints
 from penstock._array import Array, wrap
 from penstock._define import Data, Like, PerSample, operator
 from penstock._dtype import DType, int64
+from penstock._former import chosen_dtype
 from penstock._invoke import invoke
 
 _LARGEST = _core.register("pad", "largest")
@@ -81,9 +82,7 @@ def slice(
             device="cpu",
             shape=(3,))
     """
-    if dtype is not None and output_dtype is not None:
-        raise TypeError("slice: `output_dtype` is the old name of `dtype`; give one of them.")
-    kind = dtype or output_dtype
+    kind = chosen_dtype("slice", dtype, output_dtype)
     return Like(data, dtype=kind, to=None if kind is None else kind._code)
 
 

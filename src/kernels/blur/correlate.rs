@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::axes::{Axes, filtered, per_axis, spatial};
 use super::rows::mirrored;
+use crate::kernels::frames::Frames;
 use crate::kernels::isa::Isa;
 use crate::kernels::{Arg, FromArg, Kernel, Result, Space, args, floats};
 use crate::value::{Cause, DType, Desc, Sample, Shape};
@@ -84,6 +85,7 @@ fn axes_for(inputs: &[&Desc]) -> Result<Axes> {
 impl Kernel for Filter {
     type Args = FilterArgs;
     const CHEAP: bool = false;
+    const FRAMES: Frames = Frames::Made;
 
     fn output(args: &FilterArgs, inputs: &[&Desc]) -> Result<Desc> {
         let mut desc = filtered(inputs[0], args.dtype)?;
@@ -260,35 +262,89 @@ impl<'a> Padded<'a> {
 const BLOCK: usize = 32;
 
 fn weighted_sum(isa: Isa, taps: &[(&[f32], f32)], out: &mut [f32]) {
-    #[inline(always)]
-    fn run(taps: &[(&[f32], f32)], out: &mut [f32]) {
-        let (blocks, rest) = out.as_chunks_mut::<BLOCK>();
+    let done = match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: an `Isa::Avx2` is only made where AVX2 and FMA were detected.
+        Isa::Avx2 => unsafe { avx2::weighted_sum(taps, out) },
+        _ => 0,
+    };
+    let (blocks, rest) = out[done..].as_chunks_mut::<BLOCK>();
+    let mut start = done;
+    for out in blocks {
+        let mut sums = [0.0; BLOCK];
+        for (row, weight) in taps {
+            let row = &row[start..start + BLOCK];
+            for i in 0..BLOCK {
+                sums[i] += weight * row[i];
+            }
+        }
+        *out = sums;
+        start += BLOCK;
+    }
+    for (i, out) in rest.iter_mut().enumerate() {
+        *out = taps.iter().map(|(row, weight)| weight * row[start + i]).sum();
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use std::arch::x86_64::*;
+
+    /// Floats that are summed up in registers; many, so that sums need not wait for one another.
+    const WIDE: usize = 64;
+
+    /// Whole groups, and what is left of them once more with the last group; how many were done.
+    /// Here multiplications are fused: sums of many are twice as fast, and a bit more exact.
+    #[target_feature(enable = "avx2,fma")]
+    pub fn weighted_sum(taps: &[(&[f32], f32)], out: &mut [f32]) -> usize {
+        let n = out.len();
+        assert!(taps.iter().all(|(row, _)| row.len() >= n));
+        if n < WIDE {
+            return 0;
+        }
         let mut start = 0;
-        for out in blocks {
-            let mut sums = [0.0; BLOCK];
+        loop {
+            let mut sums = [_mm256_setzero_ps(); WIDE / 8];
             for (row, weight) in taps {
-                let row = &row[start..start + BLOCK];
-                for i in 0..BLOCK {
-                    sums[i] += weight * row[i];
+                let weight = _mm256_set1_ps(*weight);
+                for (i, sum) in sums.iter_mut().enumerate() {
+                    // SAFETY: `start + WIDE` is at most `n`, which all rows have.
+                    let x = unsafe { _mm256_loadu_ps(row.as_ptr().add(start + 8 * i)) };
+                    *sum = _mm256_fmadd_ps(x, weight, *sum);
                 }
             }
-            *out = sums;
-            start += BLOCK;
-        }
-        for (i, out) in rest.iter_mut().enumerate() {
-            *out = taps.iter().map(|(row, weight)| weight * row[start + i]).sum();
+            for (i, sum) in sums.iter().enumerate() {
+                // SAFETY: as above, `out` has `n`.
+                unsafe { _mm256_storeu_ps(out.as_mut_ptr().add(start + 8 * i), *sum) };
+            }
+            if start + WIDE == n {
+                return n;
+            }
+            start = (start + WIDE).min(n - WIDE);
         }
     }
-    match isa {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => {
-            #[target_feature(enable = "avx2")]
-            unsafe fn avx2(taps: &[(&[f32], f32)], out: &mut [f32]) {
-                run(taps, out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_isa_sums_up_the_same() {
+        let data: Vec<f32> = (0..300).map(|i| (i * 7919 % 251) as f32 - 100.0).collect();
+        for n in [0, 1, 31, 32, 63, 64, 65, 127, 128, 200] {
+            let taps: Vec<(&[f32], f32)> =
+                (0..25).map(|i| (&data[3 * i..][..n], 0.1 * i as f32 - 1.0)).collect();
+            let run = |isa| {
+                let mut out = vec![f32::NAN; n];
+                weighted_sum(isa, &taps, &mut out);
+                out
+            };
+            let expected = run(Isa::Scalar);
+            for isa in Isa::available() {
+                let close = |(a, b): (&f32, &f32)| (a - b).abs() < 1e-2;
+                assert!(run(isa).iter().zip(&expected).all(close), "{isa:?} {n}");
             }
-            // SAFETY: an `Isa::Avx2` is only made where it was detected.
-            unsafe { avx2(taps, out) }
         }
-        _ => run(taps, out),
     }
 }

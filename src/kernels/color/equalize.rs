@@ -49,19 +49,29 @@ type Histogram = [u32; 256];
 fn equalize<const N: usize>(src: &[u8], dst: &mut [u8]) {
     let (src, dst) = (src.as_chunks::<N>().0, dst.as_chunks_mut::<N>().0);
     // Two sets of counts: neighbours are often alike, and counting the same twice has to wait.
-    let mut counts = [[[0_u32; 256]; N]; 2];
-    for (i, pixel) in src.iter().enumerate() {
-        for (counts, &x) in counts[i % 2].iter_mut().zip(pixel) {
-            counts[usize::from(x)] += 1;
+    let (mut even, mut odd) = ([[0_u32; 256]; N], [[0_u32; 256]; N]);
+    let (pairs, last) = src.as_chunks::<2>();
+    for [a, b] in pairs {
+        for channel in 0..N {
+            even[channel][usize::from(a[channel])] += 1;
+            odd[channel][usize::from(b[channel])] += 1;
         }
     }
-    let tables: [[u8; 256]; N] = std::array::from_fn(|channel| {
-        let [even, odd] = counts.each_ref().map(|counts| &counts[channel]);
-        equalizing(&std::array::from_fn(|x| even[x] + odd[x]))
-    });
+    for pixel in last {
+        for channel in 0..N {
+            even[channel][usize::from(pixel[channel])] += 1;
+        }
+    }
+    let mut tables = [[0; 256]; N];
+    for channel in 0..N {
+        for (count, more) in even[channel].iter_mut().zip(&odd[channel]) {
+            *count += more;
+        }
+        tables[channel] = equalizing(&even[channel]);
+    }
     for (d, s) in dst.iter_mut().zip(src) {
-        for ((d, &s), table) in d.iter_mut().zip(s).zip(&tables) {
-            *d = table[usize::from(s)];
+        for channel in 0..N {
+            d[channel] = tables[channel][usize::from(s[channel])];
         }
     }
 }

@@ -21,6 +21,8 @@ pub fn scale(input: &Sample, out: &mut Space, gain: f64, bias: f64) {
     let (gain, bias) = (gain as f32, bias as f32);
     if (input.desc.dtype, out.desc.dtype) == (DType::U8, DType::U8) {
         floats::scale_bytes(Isa::best(), input.elements(), out.elements(), gain, bias);
+    } else if (input.desc.dtype, out.desc.dtype) == (DType::F32, DType::F32) {
+        scale_to(Isa::best(), input.elements(), out.elements(), gain, bias);
     } else {
         tiles::<f32>(input, out, |isa, tile| scale_floats(isa, tile, gain, bias));
     }
@@ -116,6 +118,27 @@ fn scale_floats(isa: Isa, tile: &mut [f32], gain: f32, bias: f32) {
             unsafe { avx2(tile, gain, bias) }
         }
         _ => scale_row(tile, gain, bias),
+    }
+}
+
+fn scale_to(isa: Isa, src: &[f32], dst: &mut [f32], gain: f32, bias: f32) {
+    #[inline(always)]
+    fn run(src: &[f32], dst: &mut [f32], gain: f32, bias: f32) {
+        for (d, &s) in dst.iter_mut().zip(src) {
+            *d = s * gain + bias;
+        }
+    }
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => {
+            #[target_feature(enable = "avx2")]
+            unsafe fn avx2(src: &[f32], dst: &mut [f32], gain: f32, bias: f32) {
+                run(src, dst, gain, bias);
+            }
+            // SAFETY: an `Isa::Avx2` is only made where it was detected.
+            unsafe { avx2(src, dst, gain, bias) }
+        }
+        _ => run(src, dst, gain, bias),
     }
 }
 

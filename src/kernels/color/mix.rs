@@ -57,6 +57,20 @@ pub fn swap(isa: Isa, src: &[u8], dst: &mut [u8]) {
     }
 }
 
+/// Makes three channels of one.
+pub fn repeat(isa: Isa, src: &[u8], dst: &mut [u8]) {
+    let dst = dst.as_chunks_mut::<3>().0;
+    let done = match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: an `Isa::Avx2` is only made where it was detected.
+        Isa::Avx2 => unsafe { avx2::repeat(src, dst) },
+        _ => 0,
+    };
+    for (d, &s) in dst[done..].iter_mut().zip(&src[done..]) {
+        *d = [s; 3];
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::*;
@@ -129,6 +143,26 @@ mod avx2 {
             at += 15;
         }
         at
+    }
+
+    /// Whole groups of 16 pixels; returns how many they are.
+    #[target_feature(enable = "avx2")]
+    pub fn repeat(src: &[u8], dst: &mut [[u8; 3]]) -> usize {
+        let first = mask(&[0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5]);
+        let second = mask(&[5, 5, 6, 6, 6, 7, 7, 7, 8, 8, 8, 9, 9, 9, 10, 10]);
+        let third = mask(&[10, 11, 11, 11, 12, 12, 12, 13, 13, 13, 14, 14, 14, 15, 15, 15]);
+        let (src, dst) = (src.as_chunks::<16>().0, dst.as_chunks_mut::<16>().0);
+        for (src, dst) in src.iter().zip(dst.iter_mut()) {
+            let to = dst.as_mut_ptr().cast::<__m128i>();
+            // SAFETY: there are 16 bytes, and there is room for three times as many.
+            unsafe {
+                let gray = _mm_loadu_si128(src.as_ptr().cast());
+                _mm_storeu_si128(to, _mm_shuffle_epi8(gray, first));
+                _mm_storeu_si128(to.add(1), _mm_shuffle_epi8(gray, second));
+                _mm_storeu_si128(to.add(2), _mm_shuffle_epi8(gray, third));
+            }
+        }
+        16 * src.len().min(dst.len())
     }
 
     /// Whole groups of 16 pixels.
@@ -240,6 +274,19 @@ mod tests {
                 for (a, b) in src.chunks(3).zip(dst.chunks(3)) {
                     assert_eq!([a[0], a[1], a[2]], [b[2], b[1], b[0]], "{isa:?}, {count}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn every_isa_repeats_all_pixels() {
+        for count in [0, 1, 15, 16, 17, 100] {
+            let src = &pixels(count)[..count];
+            for isa in Isa::available() {
+                let mut dst = vec![7; 3 * count];
+                repeat(isa, src, &mut dst);
+                let expected: Vec<u8> = src.iter().flat_map(|&x| [x; 3]).collect();
+                assert_eq!(dst, expected, "{isa:?}, {count}");
             }
         }
     }

@@ -79,11 +79,7 @@ impl Kernel for ColorSpaceConversion {
                     *d = [luma[usize::from(s)], 128, 128];
                 }
             }
-            (Gray, _) => {
-                for (d, &s) in dst.as_chunks_mut::<3>().0.iter_mut().zip(src) {
-                    *d = [s; 3];
-                }
-            }
+            (Gray, _) => mix::repeat(isa, src, dst),
             (Rgb, Gray) => mix::bytes(isa, src, dst, &LUMA.to_floats()),
             (Bgr, Gray) => mix::bytes(isa, src, dst, &reversed(LUMA).to_floats()),
             (YCbCr, Gray) => {

@@ -1,6 +1,6 @@
 //! Linear interpolation of 8-bit images, in whole numbers: 14 bits for each of four weights.
 
-use super::line::{Line, nearest, split};
+use super::line::{Line, edges, nearest, split};
 use super::{Extents, Map};
 use crate::kernels::Space;
 use crate::kernels::cast::Convert;
@@ -55,12 +55,12 @@ impl Image<'_> {
         let inside = line.inside(out.len() / c, limits);
         let (before, rest) = out.split_at_mut(inside.start * c);
         let (middle, after) = rest.split_at_mut(inside.len() * c);
-        for (x, out) in before.chunks_exact_mut(c).enumerate() {
-            self.edge(line.at(x), out);
-        }
-        for (x, out) in after.chunks_exact_mut(c).enumerate() {
-            self.edge(line.at(inside.end + x), out);
-        }
+        edges(line, [self.width, self.height], self.fill, before, 0, c, |at, out| {
+            self.edge(at, out);
+        });
+        edges(line, [self.width, self.height], self.fill, after, inside.end, c, |at, out| {
+            self.edge(at, out);
+        });
         let done = match isa {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected; `inside` holds places

@@ -30,16 +30,21 @@ impl Line {
 
     /// The pixels, of `n`, that come from places from zero up to, but not including, `limits`.
     pub fn inside(&self, n: usize, limits: [usize; 2]) -> Range<usize> {
+        self.within(n, 0.0, limits)
+    }
+
+    /// The pixels, of `n`, that come from places from `low` up to, but not including, `limits`.
+    pub fn within(&self, n: usize, low: f32, limits: [usize; 2]) -> Range<usize> {
         let limits = limits.map(|limit| limit as f32);
         let is_inside = |x: usize| {
             let [sx, sy] = self.at(x);
-            sx >= 0.0 && sx < limits[0] && sy >= 0.0 && sy < limits[1]
+            sx >= low && sx < limits[0] && sy >= low && sy < limits[1]
         };
         let (mut first, mut last) = (0.0, n as f64);
         for (axis, limit) in limits.into_iter().enumerate() {
             let (start, step) = (f64::from(self.start[axis]), f64::from(self.step[axis]));
             if step != 0.0 {
-                let (a, b) = (-start / step, (f64::from(limit) - start) / step);
+                let (a, b) = ((f64::from(low) - start) / step, (f64::from(limit) - start) / step);
                 // One more on each side, for what rounding does to a place.
                 first = f64::max(first, a.min(b).floor() - 1.0);
                 last = f64::min(last, a.max(b).ceil() + 1.0);
@@ -58,6 +63,33 @@ impl Line {
             last -= 1;
         }
         first..last
+    }
+}
+
+/// Makes pixels of `c` elements, of which the first is pixel `first` of the row, one by one; but
+/// those that have nothing of the image next to them are nothing but `fill`, if there is one.
+pub fn edges<T: Copy>(
+    line: &Line,
+    sides: [usize; 2],
+    fill: Option<T>,
+    out: &mut [T],
+    first: usize,
+    c: usize,
+    edge: impl Fn([f32; 2], &mut [T]),
+) {
+    let n = out.len() / c;
+    let near = match fill {
+        Some(fill) => {
+            let near = line.within(first + n, -1.0, sides);
+            let near = near.start.clamp(first, first + n)..near.end.clamp(first, first + n);
+            out[..(near.start - first) * c].fill(fill);
+            out[(near.end.max(near.start) - first) * c..].fill(fill);
+            near
+        }
+        None => first..first + n,
+    };
+    for x in near {
+        edge(line.at(x), &mut out[(x - first) * c..][..c]);
     }
 }
 
@@ -91,12 +123,14 @@ mod tests {
             for (x0, y0) in [(0.0, 0.0), (-3.5, 2.25), (17.0, 9.999), (1e20, 0.0)] {
                 let line = Line { start: [x0, y0], step: [dx, dy] };
                 for limits in [[0, 5], [1, 1], [20, 12]] {
-                    let range = line.inside(40, limits);
-                    for x in 0..40 {
-                        let [sx, sy] = line.at(x);
-                        let inside = (0.0..limits[0] as f32).contains(&sx)
-                            && (0.0..limits[1] as f32).contains(&sy);
-                        assert_eq!(range.contains(&x), inside, "{line:?} {limits:?} {x}");
+                    for low in [0.0, -1.0] {
+                        let range = line.within(40, low, limits);
+                        for x in 0..40 {
+                            let [sx, sy] = line.at(x);
+                            let inside = (low..limits[0] as f32).contains(&sx)
+                                && (low..limits[1] as f32).contains(&sy);
+                            assert_eq!(range.contains(&x), inside, "{line:?} {limits:?} {x}");
+                        }
                     }
                 }
             }

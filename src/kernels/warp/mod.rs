@@ -1,20 +1,25 @@
-//! Images and volumes under affine maps: warp_affine, rotate.
+//! Images and volumes under affine maps: warp_affine, rotate. Under projective maps: `perspective`.
 //!
 //! Coordinates are those of the plane: the first pixel lies between 0 and 1, its centre at one half.
 
 mod bytes;
 mod line;
 mod numbers;
+mod perspective;
 
 use smallvec::SmallVec;
 
+use super::frames::{self, Frames};
 use super::portable::sin_cos_of_turn;
 use super::regions::{LONGEST, too_large};
 use super::{Arg, Entry, FromArg, Kernel, Result, Space, args};
 use crate::value::{Cause, DType, Desc, Sample, extent};
 
-pub const TABLE: &[Entry] =
-    &[Entry::one::<WarpAffine>("warp_affine"), Entry::one::<Rotate>("rotate")];
+pub const TABLE: &[Entry] = &[
+    Entry::one::<WarpAffine>("warp_affine"),
+    Entry::one::<Rotate>("rotate"),
+    Entry::one::<perspective::WarpPerspective>("warp_perspective"),
+];
 
 type Floats = SmallVec<[f64; 6]>;
 
@@ -198,6 +203,7 @@ args! {
 
 impl Kernel for WarpAffine {
     type Args = WarpAffineArgs;
+    const FRAMES: Frames = Frames::Made;
     const CHEAP: bool = false;
     const EVENS_OUT: bool = true;
 
@@ -354,6 +360,11 @@ impl Kernel for Rotate {
         let map = Map::about_centres(back, &from, &to);
         let sampling = Sampling { interpolation: args.interp_type, fill: args.fill_value };
         warp(&sampling, &map, &inputs[0], out)
+    }
+
+    /// Frames that are turned by angles of their own get the largest canvas.
+    fn fit(frames: &[Desc]) -> Result<Desc> {
+        Ok(frames::largest(frames))
     }
 }
 
