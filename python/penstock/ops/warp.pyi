@@ -112,3 +112,51 @@ def warp_affine(
     output_dtype: DTypeLike | None = None,
     size: float | Sequence[Any] | TensorLike | Batch | None = None,
 ) -> Tensor: ...
+@overload
+def warp_perspective(
+    input: Batch,
+    matrix_input: TensorLike | Batch | None = None,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    border_mode: str | None = None,
+    fill_value: float | Sequence[Any] | None = None,
+    interp_type: int | None = None,
+    inverse_map: bool | None = None,
+    matrix: float | Sequence[Any] | TensorLike | Batch | None = None,
+    pixel_origin: str | None = None,
+    size: float | Sequence[Any] | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def warp_perspective(
+    input: TensorLike,
+    matrix_input: TensorLike | Batch | None = None,
+    /,
+    *,
+    batch_size: int,
+    device: DeviceLike | None = None,
+    border_mode: str | None = None,
+    fill_value: float | Sequence[Any] | None = None,
+    interp_type: int | None = None,
+    inverse_map: bool | None = None,
+    matrix: float | Sequence[Any] | TensorLike | Batch | None = None,
+    pixel_origin: str | None = None,
+    size: float | Sequence[Any] | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def warp_perspective(
+    input: TensorLike,
+    matrix_input: TensorLike | Batch | None = None,
+    /,
+    *,
+    batch_size: None = None,
+    device: DeviceLike | None = None,
+    border_mode: str | None = None,
+    fill_value: float | Sequence[Any] | None = None,
+    interp_type: int | None = None,
+    inverse_map: bool | None = None,
+    matrix: float | Sequence[Any] | TensorLike | Batch | None = None,
+    pixel_origin: str | None = None,
+    size: float | Sequence[Any] | TensorLike | Batch | None = None,
+) -> Tensor: ...
