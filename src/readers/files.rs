@@ -70,7 +70,7 @@ impl Files {
     /// Tells sets of files apart: by names, labels and their order, not by where the root is.
     pub fn fingerprint(&self) -> u64 {
         *self.fingerprint.get_or_init(|| {
-            let mut hash = Hash(self.ends.len() as u64);
+            let mut hash = Hash::new(self.ends.len() as u64);
             hash.bytes(&self.names);
             self.ends.iter().for_each(|&end| hash.word(end as u64));
             self.labels.iter().for_each(|&label| hash.word(label as u64));
@@ -94,15 +94,19 @@ impl Source for Files {
 }
 
 /// Not for adversaries: a few instructions for eight bytes.
-struct Hash(u64);
+pub(super) struct Hash(u64);
 
 impl Hash {
-    fn word(&mut self, word: u64) {
+    pub(super) fn new(seed: u64) -> Hash {
+        Hash(seed)
+    }
+
+    pub(super) fn word(&mut self, word: u64) {
         let mixed = u128::from(self.0 ^ word) * u128::from(0x9E37_79B9_7F4A_7C15_u64);
         self.0 = (mixed as u64) ^ ((mixed >> 64) as u64) ^ 0x2545_F491_4F6C_DD1D;
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
         words.iter().for_each(|&word| self.word(u64::from_le_bytes(word)));
         let mut last = [0; 8];
@@ -110,7 +114,7 @@ impl Hash {
         self.word(u64::from_le_bytes(last));
     }
 
-    fn finish(mut self) -> u64 {
+    pub(super) fn finish(mut self) -> u64 {
         self.word(0);
         self.0
     }

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use super::fetch::Source;
 use super::files::Files;
 use super::glob::Globs;
 
@@ -60,6 +61,16 @@ pub fn list(root: &Path, folders: Option<&Globs>, files: &Globs) -> Result<Files
         all.reserve(found.ends.len(), found.text.len() + found.ends.len() * (name.len() + 1));
         found.iter().for_each(|file| all.push_in(name, file, label));
     }
+    Ok(all)
+}
+
+/// The files of `root` itself, then those of the folders in there; deeper ones don't count.
+pub fn list_with_root(root: &Path, files: &Globs) -> Result<Files, ListingError> {
+    let own = entries(root, |name, path, kind| files.matches(name) && !kind.is_folder(path))?;
+    let inner = list(root, None, files)?;
+    let mut all = Files::new(root.to_path_buf());
+    own.iter().for_each(|name| all.push(name, 0));
+    (0..inner.len()).for_each(|number| all.push(inner.name_bytes(number), 0));
     Ok(all)
 }
 

@@ -90,12 +90,12 @@ pub fn read_file(path: &Path, allocate: &Allocate<'_>) -> Result<Sample> {
 }
 
 /// Opens without waiting: a pipe without a writer would hold a thread for ever.
-fn open(path: &Path) -> Result<File> {
+pub(super) fn open(path: &Path) -> Result<File> {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     opened.map_err(|error| fault(&error))
 }
 
-fn fault(error: &std::io::Error) -> Cause {
+pub(super) fn fault(error: &std::io::Error) -> Cause {
     let problem = match error.kind() {
         ErrorKind::NotFound => "there is no such file".into(),
         ErrorKind::PermissionDenied => "the permission to read it is missing".into(),
