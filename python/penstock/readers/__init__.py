@@ -14,10 +14,20 @@ from typing import Any
 from penstock.readers.base import Reader as Reader
 from penstock.readers.base import SampleError as SampleError
 from penstock.readers.base import UnfinishedEpochWarning as UnfinishedEpochWarning
+from penstock.readers.coco import COCO as COCO
 from penstock.readers.file import File as File
+from penstock.readers.numpy import Numpy as Numpy
 from penstock.readers.state import ReaderState as ReaderState
 
-__all__ = ["File", "Reader", "ReaderState", "SampleError", "UnfinishedEpochWarning"]
+__all__ = [
+    "COCO",
+    "File",
+    "Numpy",
+    "Reader",
+    "ReaderState",
+    "SampleError",
+    "UnfinishedEpochWarning",
+]
 
 # The modules of the formats are no names for users: `readers.file` gets the hint below.
 for _format in __all__:
