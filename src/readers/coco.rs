@@ -257,7 +257,7 @@ impl Coco {
         let extent = i64::from(height) * i64::from(width);
         if height < 0 || width < 0 || extent > i64::from(i32::MAX) {
             let problem = format!("its size is said to be {height} x {width}");
-            return Err(Cause::Value { problem });
+            return Err(Cause::Input { index: 0, problem });
         }
         let shape = [height as usize, width as usize, 1];
         let mut space = allocate(3, Desc::new(DType::I32, &shape))?;
@@ -270,7 +270,7 @@ impl Coco {
             return space.into_sample();
         }
         let mut canvas = Canvas::new(shape[0], shape[1]);
-        let refuse = |problem| Cause::Value { problem: format!("an object {problem}") };
+        let refuse = |problem| Cause::Input { index: 0, problem: format!("an object {problem}") };
         for object in members {
             let label = objects.labels[object];
             if let Some((runs, counts)) = objects.runs(object) {
@@ -321,7 +321,8 @@ impl Source for Coco {
         if self.options.image_ids {
             let mut id = allocate(made.len(), Desc::new(DType::I32, &[1]))?;
             let given = self.ids[number];
-            id.elements::<i32>()[0] = i32::try_from(given).map_err(|_| Cause::Value {
+            id.elements::<i32>()[0] = i32::try_from(given).map_err(|_| Cause::Input {
+                index: 0,
                 problem: format!("its id {given} is too large for the 32 bits of `image_ids`"),
             })?;
             made.push(id.into_sample()?);

@@ -362,7 +362,7 @@ impl Windows {
                          {:?}; `out_of_bounds_policy` says what to do then",
                         &desc.shape[..]
                     );
-                    return Err(Cause::Value { problem });
+                    return Err(Cause::Input { index: 0, problem });
                 }
                 _ => (first, last),
             };
@@ -433,7 +433,8 @@ impl Cuts {
             Some((header.desc.dtype, header.desc.ndim()))
         });
         match first {
-            Some((dtype, ndim)) if (dtype, ndim) != own => Err(Cause::Value {
+            Some((dtype, ndim)) if (dtype, ndim) != own => Err(Cause::Input {
+                index: 0,
                 problem: format!(
                     "it has {} dimensions of {}, and the first of the batch, {}, has {ndim} of {}; \
                      all of a batch must be alike in that",

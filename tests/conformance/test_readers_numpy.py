@@ -157,6 +157,7 @@ READER = "reader = ndd.readers.Numpy(file_root=root, files=['c.npy', 'f.npy'], m
     [
         "[reader(batch_size=2, roi_start=[n, 1, 1]) for n in (1, 2)]",
         "reader(batch_size=2, roi_start=ndd.batch([[1, 1, 1], [2, 2, 2]]))",
+        "reader = ndd.readers.Numpy(file_root=root, files=['c.npy', 'f.npy'])\n"
         "[reader(roi_start=[n, 1, 1]) for n in (1, 2, 3)]",
         "list(reader.next_epoch(batch_size=2))",
     ],
@@ -169,7 +170,7 @@ def test_calls_take_parts_as_in_the_original(root, source):
 def test_arrays_of_a_batch_must_be_alike_in_type_and_dimensions(root, other):
     source = f"""
 reader = ndd.readers.Numpy(file_root=root, files=['c.npy', {other}])
-[np.asarray(batch[1]) for (batch,) in reader.next_epoch(batch_size=2)]
+[[np.asarray(array) for array in batch] for (batch,) in reader.next_epoch(batch_size=2)]
 """
     expected, actual = oracle.run(source, root=root), ours.run(source, root=root)
     assert isinstance(expected, Raised)

@@ -100,10 +100,9 @@ def test_large_ids_are_fine_until_they_are_asked_for(make):
 
     reader = make(change)
     assert len(list(reader.next_epoch())) == 7
-    reader = make(change, image_ids=True)
+    last = list(make(change, image_ids=True).next_epoch())[-1]
     with pytest.raises(RuntimeError, match="1099511627776 is too large"):
-        for outputs in reader.next_epoch():
-            given(outputs)
+        given(last)
 
 
 def test_a_byte_order_mark_is_no_mistake(make):
@@ -132,7 +131,6 @@ def missing(key, where="annotations"):
         (missing("category_id"), "has no `category_id`"),
         (missing("file_name", "images"), "image 3 has no `file_name`"),
         (missing("id", "images"), "the image has no `id`"),
-        (missing("id", "categories"), ""),
         (wrong("width", -3, "images"), "`width` -3 is no size"),
         (wrong("segmentation", [[1, 2, 3]]), "an x without a y"),
         (wrong("segmentation", {"counts": [1]}), "no `size`"),
@@ -142,8 +140,6 @@ def missing(key, where="annotations"):
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(make, change, problem):
-    if not problem:
-        pytest.skip("there are two categories only")
     with pytest.raises(ValueError, match=problem):
         make(change, pixelwise_masks=True)
 
@@ -207,7 +203,7 @@ def test_a_state_taken_at_any_step_goes_on_from_there(make, shuffle, shards):
             for outputs in reader.next_epoch(batch_size=2):
                 yield [given(output) for output in outputs]
 
-    whole = list(stream(make(**arguments)))
+    whole = list(stream(make(**arguments), 8))
     for step in range(1, 6):
         reader = make(**arguments)
         first = stream(reader)
@@ -223,7 +219,12 @@ def test_a_state_taken_at_any_step_goes_on_from_there(make, shuffle, shards):
 def test_another_data_set_is_noticed(make):
     reader = make()
     next(reader.next_epoch())
+    state = reader.get_state()
     other = make(wrong("bbox", [9, 9, 9, 9]))
-    with pytest.raises((ValueError, RuntimeError)):
-        other.set_state(reader.get_state())
+
+    def resume():
+        other.set_state(state)
         next(other.next_epoch())
+
+    with pytest.raises((ValueError, RuntimeError), match="data set"):
+        resume()

@@ -56,7 +56,7 @@ def test_no_more_is_read_than_lies_between_the_ends_of_a_part(tmp_path):
     """A file that ends after the part would be refused, so a hole stands for what is not read."""
     path = tmp_path / "a.npy"
     np.save(path, np.zeros((2, 2), np.uint8))
-    head = path.read_bytes()[:-4].replace(b"(2, 2), }        ", b"(65536, 1048576),}")
+    head = path.read_bytes()[:-4].replace(b"(2, 2), }         ", b"(65536, 1048576),}")
     path.write_bytes(head)
     with open(path, "r+b") as file:
         file.truncate(len(head) + 65536 * 1048576)
@@ -148,7 +148,7 @@ def test_a_state_taken_at_any_step_goes_on_from_there(tmp_path, shuffle, shards)
             for (arrays,) in reader.next_epoch(batch_size=2):
                 yield [np.asarray(array).tolist() for array in arrays]
 
-    whole = list(stream(make()))
+    whole = list(stream(make(), 8))
     for step in range(1, 6):
         reader = make()
         first = stream(reader)
