@@ -218,6 +218,7 @@ def test_odd_annotations_are_read_as_in_the_original(root, case, masks):
     assert_same(f"{SHOW}\nshow({case!r}, {masks}=True, image_ids=True)", root=root)
 
 
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 def test_masks_that_the_tools_of_coco_wrote_are_painted_as_they_do(tmp_path):
     """The original leaves out the end of a mask that reaches the last pixel."""
     masks = pytest.importorskip("pycocotools.mask")
