@@ -115,6 +115,65 @@ class Records:
         self, operator: str, numbers: Any, batch: bool, site: int, pool: Pool
     ) -> list[Value]: ...
 
+class CocoOptions:
+    """What samples of a data set are made of, and which there are."""
+
+    def __init__(
+        self,
+        *,
+        corners: bool,
+        ratio: bool,
+        outlines: str,
+        image_ids: bool,
+        skip_empty: bool,
+        skip_crowds: bool,
+        threshold: float,
+        renumber: bool,
+        images: Sequence[str],
+    ) -> None: ...
+
+class Coco:
+    """Images by number, with the objects on them."""
+
+    @staticmethod
+    def parsed(file: str, root: str, options: CocoOptions) -> Coco: ...
+    @staticmethod
+    def loaded(folder: str, root: str, options: CocoOptions) -> Coco: ...
+    def save(self, folder: str) -> None: ...
+    def __len__(self) -> int: ...
+    def fingerprint(self) -> int: ...
+    def name(self, number: int) -> str: ...
+    def read(
+        self, operator: str, numbers: Any, batch: bool, site: int, pool: Pool
+    ) -> list[Value]: ...
+
+class Windows:
+    """Which parts of arrays are wanted."""
+
+    def __init__(
+        self, axes: Sequence[int], fill: float, outside: str, each: Sequence[Any]
+    ) -> None: ...
+
+class Arrays:
+    """Files with arrays, by number."""
+
+    @staticmethod
+    def listed(root: str, pattern: str, remember: bool) -> Arrays: ...
+    @staticmethod
+    def named(root: str, names: Iterable[Any], remember: bool) -> Arrays: ...
+    def __len__(self) -> int: ...
+    def fingerprint(self) -> int: ...
+    def name(self, number: int) -> str: ...
+    def read(
+        self,
+        operator: str,
+        numbers: Any,
+        batch: bool,
+        windows: Windows,
+        site: int,
+        pool: Pool,
+    ) -> Value: ...
+
 class Philox:
     """A place in a sequence of random words, that moves on."""
 

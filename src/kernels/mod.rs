@@ -27,7 +27,7 @@ mod portable;
 mod probe;
 mod random;
 mod reduce;
-mod regions;
+pub(crate) mod regions;
 mod registry;
 mod resize;
 mod sequence;

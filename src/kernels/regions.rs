@@ -6,7 +6,7 @@ use std::sync::Arc;
 use half::{bf16, f16};
 use smallvec::{SmallVec, smallvec};
 
-use super::cast::Number;
+use super::cast::{Convert, Number};
 use super::kernel::Allocate;
 use super::{
     Arg, ArgReader, BatchKernel, Entry, FromArg, FromArgs, Kernel, Result, SampleKernel, Space,
@@ -66,6 +66,19 @@ impl Fill {
     pub fn new(values: &[f32], dtype: DType, channels: Option<usize>) -> Fill {
         let values = values.iter().flat_map(|&value| fill_bytes(value, dtype)).collect();
         Fill { values, channels }
+    }
+
+    /// One value, rounded to the nearest that there is.
+    pub fn nearest(value: f32, dtype: DType) -> Fill {
+        let values = with_element!(dtype, |T| {
+            let value: T = value.convert();
+            // SAFETY: elements are plain numbers without padding.
+            let bytes = unsafe {
+                std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>())
+            };
+            SmallVec::from_slice(bytes)
+        });
+        Fill { values, channels: None }
     }
 }
 

@@ -1,6 +1,8 @@
 //! The border to Python: create a value, submit a node, wait for a value, export a buffer.
 
+mod arrays;
 mod bridge;
+mod coco;
 mod dlpack;
 mod export;
 mod fault;
@@ -17,7 +19,11 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
+    use super::arrays::{PyArrays, PyWindows};
+    #[pymodule_export]
     use super::bridge::call;
+    #[pymodule_export]
+    use super::coco::{PyCoco, PyCocoOptions};
     #[pymodule_export]
     use super::dlpack::from_dlpack;
     #[pymodule_export]

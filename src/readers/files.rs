@@ -69,7 +69,7 @@ impl Files {
     /// Tells sets of files apart: by names, labels and their order, not by where the root is.
     pub fn fingerprint(&self) -> u64 {
         *self.fingerprint.get_or_init(|| {
-            let mut hash = Hash(self.ends.len() as u64);
+            let mut hash = Hash::new(self.ends.len() as u64);
             hash.bytes(&self.names);
             self.ends.iter().for_each(|&end| hash.word(end as u64));
             self.labels.iter().for_each(|&label| hash.word(label as u64));
@@ -96,6 +96,10 @@ impl Source for Files {
 pub(super) struct Hash(pub(super) u64);
 
 impl Hash {
+    pub(super) fn new(seed: u64) -> Hash {
+        Hash(seed)
+    }
+
     pub(super) fn word(&mut self, word: u64) {
         let mixed = u128::from(self.0 ^ word) * u128::from(0x9E37_79B9_7F4A_7C15_u64);
         self.0 = (mixed as u64) ^ ((mixed >> 64) as u64) ^ 0x2545_F491_4F6C_DD1D;

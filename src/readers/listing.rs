@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use super::fetch::Source;
 use super::files::Files;
 use super::glob::Globs;
 
@@ -88,6 +89,19 @@ impl Block {
         let ends = ends.collect();
         Block { text, ends }
     }
+}
+
+/// The files of `root` itself, then those of the folders in there; deeper ones don't count.
+pub fn list_with_root(root: &Path, files: &Globs) -> Result<Files, ListingError> {
+    let mut own = Names::default();
+    own.fill(root, &mut vec![0; ENTRY_BYTES], |name, path, kind| {
+        files.matches(name) && !kind.is_folder(path)
+    })?;
+    let inner = list(root, None, files)?;
+    let mut all = Files::new(root.to_path_buf());
+    own.iter().for_each(|name| all.push(name, 0));
+    (0..inner.len()).for_each(|number| all.push(inner.name_bytes(number), 0));
+    Ok(all)
 }
 
 /// Names one after another.

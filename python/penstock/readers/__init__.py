@@ -14,14 +14,16 @@ from typing import Any
 from penstock.readers.base import Reader as Reader
 from penstock.readers.base import SampleError as SampleError
 from penstock.readers.base import UnfinishedEpochWarning as UnfinishedEpochWarning
+from penstock.readers.coco import COCO as COCO
 from penstock.readers.file import File as File
 from penstock.readers.mxnet import MXNet as MXNet
+from penstock.readers.numpy import Numpy as Numpy
 from penstock.readers.state import ReaderState as ReaderState
 from penstock.readers.tfrecord import TFRecord as TFRecord
 from penstock.readers.webdataset import Webdataset as Webdataset
 
 __all__ = [
-    *("File", "MXNet", "TFRecord", "Webdataset"),
+    *("COCO", "File", "MXNet", "Numpy", "TFRecord", "Webdataset"),
     *("Reader", "ReaderState", "SampleError", "UnfinishedEpochWarning"),
 ]
 

@@ -1,0 +1,261 @@
+"""`readers.COCO`: images with boxes, labels and masks."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from penstock import _core, _errors
+from penstock._device import DeviceLike
+from penstock._sites import here
+from penstock.readers.base import Common, Reader, Source, io_pool
+from penstock.readers.order import Numbers
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from penstock._core import Value
+
+Name = str | os.PathLike[str]
+
+SIZE_THRESHOLD = 0.1
+
+
+class CocoSource:
+    """Images, and what is on them."""
+
+    def __init__(self, what: str, images: _core.Coco) -> None:
+        self._what = what
+        self._images = images
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def fingerprint(self) -> int:
+        """A number that changes with the images, their names and the objects on them."""
+        return self._images.fingerprint()
+
+    def name(self, number: int) -> str:
+        """The name of an image's file, relative to the root."""
+        return self._images.name(number)
+
+    def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
+        """The bytes of images, when they have been read, and what is on them."""
+        return tuple(self._images.read(self._what, numbers, batch, here(), io_pool()))
+
+
+class COCO(Reader):
+    """Reads images and the objects on them, which a file in the format of COCO lists.
+
+    A sample is the bytes of an image (uint8), the boxes of its objects (float32 of shape (M, 4))
+    and their labels (int32 of shape (M,)); then, with `polygon_masks`, polygons (int32 of shape
+    (P, 3): which object, first and last vertex) and vertices (float32 of shape (V, 2)), or, with
+    `pixelwise_masks`, an image of labels (int32, HWC); and with `image_ids` the id (int32 of shape
+    (1,)). Images come in the order of their ids.
+
+    Args:
+        annotations_file: The file, in JSON. What the outputs don't need is passed over.
+        avoid_class_remapping: Take the ids of categories as labels. By default, labels count the
+            categories from 1, in the order of the file.
+        dump_meta_files: The old name of `save_preprocessed_annotations`.
+        dump_meta_files_path: The old name of `save_preprocessed_annotations_dir`.
+        file_root: The folder that the names of images are relative to.
+        image_ids: Give the ids of images, too.
+        images: The names of the images to read, in this order; by default all.
+        include_iscrowd: Whether objects count that are crowds.
+        ltrb: Boxes are left, top, right, bottom; by default left, top, width, height.
+        masks: As `polygon_masks`, with places of coordinates (two for a vertex) for polygons. Old.
+        meta_files_path: The old name of `preprocessed_annotations`.
+        pixelwise_masks: Paint polygons and runs to an image of labels. Where they overlap, the
+            larger label is on top.
+        polygon_masks: Give the polygons of objects. Those that have runs of pixels have none.
+        preprocessed_annotations: A folder with what `save_preprocessed_annotations` stored, to
+            read instead of `annotations_file`. Files of either library can be read by the other.
+        ratio: Give coordinates as parts of the image's width and height.
+        save_img_ids: The old name of `image_ids`.
+        save_preprocessed_annotations: Store the annotations, as they are given, in a form that is
+            read faster.
+        save_preprocessed_annotations_dir: The folder, which must be there, to store them in.
+        size_threshold: Objects whose box is less wide or high (in pixels) don't count.
+        skip_empty: Leave out images without objects.
+    """
+
+    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
+
+    def __init__(
+        self,
+        max_batch_size: SupportsIndex | None = None,
+        name: str | None = None,
+        device: DeviceLike | None = "cpu",
+        num_inputs: int | None = None,
+        *,
+        annotations_file: Name | None = None,
+        avoid_class_remapping: bool | None = None,
+        dump_meta_files: bool | None = None,
+        dump_meta_files_path: Name | None = None,
+        file_root: Name | None = None,
+        image_ids: bool | None = None,
+        images: str | Sequence[str] | None = None,
+        include_iscrowd: bool | None = None,
+        ltrb: bool | None = None,
+        masks: bool | None = None,
+        meta_files_path: Name | None = None,
+        pixelwise_masks: bool | None = None,
+        polygon_masks: bool | None = None,
+        preprocessed_annotations: Name | None = None,
+        ratio: bool | None = None,
+        save_img_ids: bool | None = None,
+        save_preprocessed_annotations: bool | None = None,
+        save_preprocessed_annotations_dir: Name | None = None,
+        size_threshold: float | None = None,
+        skip_empty: bool | None = None,
+        **common: Unpack[Common],
+    ) -> None:
+        self._what = "readers.COCO"
+        self._root = file_root
+        self._file = annotations_file
+        self._images = [images] if isinstance(images, str) else list(images or ())
+        self._include_crowds = include_iscrowd is not False
+        self._threshold = size_threshold
+        self._remap = not avoid_class_remapping
+        self._ltrb, self._ratio, self._skip_empty = bool(ltrb), bool(ratio), bool(skip_empty)
+        self._ids = bool(self._renamed("save_img_ids", save_img_ids, "image_ids", image_ids))
+        self._stored = self._renamed(
+            "meta_files_path",
+            meta_files_path,
+            "preprocessed_annotations",
+            preprocessed_annotations or None,
+        )
+        self._save = bool(
+            self._renamed(
+                "dump_meta_files",
+                dump_meta_files,
+                "save_preprocessed_annotations",
+                save_preprocessed_annotations,
+            )
+        )
+        self._save_to = self._renamed(
+            "dump_meta_files_path",
+            dump_meta_files_path,
+            "save_preprocessed_annotations_dir",
+            save_preprocessed_annotations_dir or None,
+        )
+        if masks:
+            self._warn("masks", "polygon_masks")
+        if pixelwise_masks and (polygon_masks or masks):
+            raise self._wrong("pixelwise_masks", "and `polygon_masks` can't be had together")
+        self._outlines = (
+            "pixels"
+            if pixelwise_masks
+            else "polygons"
+            if polygon_masks
+            else "coordinates"
+            if masks
+            else "none"
+        )
+        super().__init__(max_batch_size, name, device, num_inputs, **common)
+
+    def _open(self) -> Source:
+        if self._root is None:
+            raise self._wrong("file_root", "is needed: the folder with the images")
+        if self._save != (self._save_to is not None):
+            raise self._wrong(
+                "save_preprocessed_annotations",
+                "and `save_preprocessed_annotations_dir` must be given together",
+            )
+        threshold = SIZE_THRESHOLD if self._threshold is None else float(self._threshold)
+        options = _core.CocoOptions(
+            corners=self._ltrb,
+            ratio=self._ratio,
+            outlines=self._outlines,
+            image_ids=self._ids,
+            skip_empty=self._skip_empty,
+            skip_crowds=not self._include_crowds,
+            threshold=threshold,
+            renumber=self._remap,
+            images=self._images,
+        )
+        root = os.fspath(self._root)
+        images = self._loaded(root, options) if self._stored else self._parsed(root, options)
+        if not len(images):
+            raise self._wrong(
+                "images" if self._images else "annotations_file",
+                "leaves no image to read"
+                + (": none of these names is in the annotations" if self._images else ""),
+            )
+        if self._save_to is not None and not self._stored:
+            self._saved(images, os.fspath(self._save_to))
+        return CocoSource(self._what, images)
+
+    def _parsed(self, root: str, options: _core.CocoOptions) -> _core.Coco:
+        if self._file is None:
+            raise self._wrong(
+                "annotations_file", "is needed, unless there is `preprocessed_annotations`"
+            )
+        path = os.fspath(self._file)
+        try:
+            return _core.Coco.parsed(path, root, options)
+        except OSError as error:
+            raise self._wrong(
+                "annotations_file", f"can't be read: {os.strerror(error.errno or 0)}: {path}"
+            ) from error
+        except ValueError as error:
+            line, byte, problem = error.args
+            where = f", line {line}, byte {byte}" if line else ""
+            raise self._wrong(
+                "annotations_file", f"can't be used: {path}{where}: {problem}"
+            ) from None
+
+    def _loaded(self, root: str, options: _core.CocoOptions) -> _core.Coco:
+        given: dict[str, Any] = {
+            "annotations_file": self._file,
+            "images": self._images,
+            "ltrb": self._ltrb,
+            "ratio": self._ratio,
+            "size_threshold": self._threshold is not None,
+            "skip_empty": self._skip_empty,
+        }
+        for key, value in given.items():
+            if value:
+                raise self._wrong(
+                    key,
+                    "can't be given together with `preprocessed_annotations`: those are stored as "
+                    "they were asked for then",
+                )
+        try:
+            return _core.Coco.loaded(os.fspath(self._stored), root, options)
+        except ValueError as error:
+            path, problem = error.args
+            raise self._wrong(
+                "preprocessed_annotations",
+                f"can't be used: {path}: {problem}. (Masks and ids are there only if they were "
+                "asked for when it was stored)",
+            ) from None
+
+    def _saved(self, images: _core.Coco, folder: str) -> None:
+        try:
+            images.save(folder)
+        except ValueError as error:
+            path, problem = error.args
+            raise self._wrong(
+                "save_preprocessed_annotations_dir", f"can't be written to: {path}: {problem}"
+            ) from None
+
+    def _renamed(self, old: str, old_value: Any, new: str, new_value: Any) -> Any:
+        """The value of an argument that has two names."""
+        if old_value is None:
+            return new_value
+        if new_value is not None:
+            raise self._wrong(old, f"is the old name of `{new}`; give that alone")
+        self._warn(old, new)
+        return old_value
+
+    def _warn(self, old: str, new: str) -> None:
+        warnings.warn(
+            f"{self._what}: `{old}` is deprecated; use `{new}`.", DeprecationWarning, stacklevel=4
+        )
+
+    def _wrong(self, key: str, problem: str) -> _errors.ArgumentError:
+        return _errors.bad_argument(self._what, key, problem)

@@ -1,0 +1,315 @@
+"""`readers.Numpy`: arrays of NumPy, or parts of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import numpy as np
+
+from penstock import _core, _errors
+from penstock._device import DeviceLike
+from penstock._sites import here
+from penstock.readers.base import Common, Reader, Source, io_pool
+from penstock.readers.order import Numbers, Place
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from penstock._core import Value
+
+Name = str | os.PathLike[str]
+
+POLICIES = ("error", "pad", "trim_to_shape")
+
+STARTS = ("roi_start", "rel_roi_start")
+ENDS = ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
+
+_Bound = tuple[str, list[float], bool]
+_Window = tuple[_Bound | None, _Bound | None, _Bound | None]
+
+
+class NumpySource:
+    """Arrays, and which part of them is wanted now."""
+
+    def __init__(self, what: str, arrays: _core.Arrays, windows: _core.Windows) -> None:
+        self._what = what
+        self._arrays = arrays
+        self.windows = windows
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def fingerprint(self) -> int:
+        """A number that changes with the names and their order."""
+        return self._arrays.fingerprint()
+
+    def name(self, number: int) -> str:
+        """The name of a file, relative to the root."""
+        return self._arrays.name(number)
+
+    def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
+        """Arrays, when they have been read."""
+        return (self._arrays.read(self._what, numbers, batch, self.windows, here(), io_pool()),)
+
+
+class Numpy(Reader):
+    """Reads arrays from `.npy` files, of any order of elements and bytes: one output.
+
+    Of a part that the `roi_` arguments ask for, no more of the file is read than lies between its
+    first byte and its last. They say where it starts, and where it ends or how long it is, for
+    each axis (or each of `roi_axes`), or one number for all; those that begin with `rel_` are parts
+    of the extent. A call of the reader can be given them, too, also as a batch with one for each
+    sample. All arrays of a batch must have one element type and number of dimensions.
+
+    Args:
+        cache_header_information: Remember what files say of their arrays, for the next epochs.
+            They must not be changed then.
+        file_filter: The pattern of names to take in `file_root`.
+        file_list: A text file with a name on each line. Names are relative to `file_root`, by
+            default to the folder of the list.
+        file_root: The folder that names are relative to. Without `files` and `file_list`, its
+            files and those of the folders in there are read.
+        files: The names of files.
+        fill_value: What is taken for what is outside of an array, with
+            `out_of_bounds_policy="pad"`.
+        out_of_bounds_policy: What becomes of parts that go beyond an array: "error" (default),
+            "pad" or "trim_to_shape".
+        register_buffers: Without effect.
+        rel_roi_end: Where the part ends, from 0 to 1.
+        rel_roi_shape: How long it is, from 0 to 1.
+        rel_roi_start: Where it starts, from 0 to 1.
+        roi_axes: The axes that the other arguments are for; by default all.
+        roi_end: Where the part ends.
+        roi_shape: How long it is.
+        roi_start: Where it starts.
+        use_o_direct: Without effect: files are read through the system's cache.
+    """
+
+    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
+
+    def __init__(
+        self,
+        max_batch_size: SupportsIndex | None = None,
+        name: str | None = None,
+        device: DeviceLike | None = "cpu",
+        num_inputs: int | None = None,
+        *,
+        cache_header_information: bool | None = None,
+        file_filter: str | None = None,
+        file_list: Name | None = None,
+        file_root: Name | None = None,
+        files: Name | Iterable[Name] | None = None,
+        fill_value: float | None = None,
+        out_of_bounds_policy: str | None = None,
+        register_buffers: bool | None = None,
+        rel_roi_end: Any = None,
+        rel_roi_shape: Any = None,
+        rel_roi_start: Any = None,
+        roi_axes: int | Sequence[int] | None = None,
+        roi_end: Any = None,
+        roi_shape: Any = None,
+        roi_start: Any = None,
+        use_o_direct: bool | None = None,
+        **common: Unpack[Common],
+    ) -> None:
+        self._what = "readers.Numpy"
+        self._root = None if file_root is None else os.fspath(file_root)
+        self._file_list = None if file_list is None else os.fspath(file_list)
+        self._files = [files] if isinstance(files, str | os.PathLike) else files
+        self._filter = "*.npy" if file_filter is None else file_filter
+        self._reads_ahead = True
+        self._remember = bool(cache_header_information)
+        if use_o_direct and not common.get("dont_use_mmap"):
+            raise self._wrong("use_o_direct", "needs `dont_use_mmap=True`")
+        self._fill_value = 0.0 if fill_value is None else float(fill_value)
+        self._policy = "error" if out_of_bounds_policy is None else out_of_bounds_policy
+        if self._policy not in POLICIES:
+            raise self._wrong(
+                "out_of_bounds_policy",
+                f"must be one of {', '.join(map(repr, POLICIES))}, got {self._policy!r}",
+            )
+        axes = () if roi_axes is None else np.atleast_1d(roi_axes).tolist()
+        self._axes = [int(axis) for axis in axes]
+        self._bounds = {
+            key: value
+            for key, value in [
+                ("roi_start", roi_start),
+                ("roi_end", roi_end),
+                ("roi_shape", roi_shape),
+                ("rel_roi_start", rel_roi_start),
+                ("rel_roi_end", rel_roi_end),
+                ("rel_roi_shape", rel_roi_shape),
+            ]
+            if value is not None
+        }
+        for key, value in self._bounds.items():
+            if _is_batch(value):
+                raise ValueError(
+                    f"{self._what}: `{key}` can't be a batch for all that the reader reads; give "
+                    "it to a call of the reader."
+                )
+        self._windows = self._made_windows(self._bounds, None)
+        super().__init__(max_batch_size, name, device, num_inputs, **common)
+
+    def __call__(
+        self,
+        *,
+        batch_size: SupportsIndex | None = None,
+        rel_roi_end: Any = None,
+        rel_roi_shape: Any = None,
+        rel_roi_start: Any = None,
+        roi_end: Any = None,
+        roi_shape: Any = None,
+        roi_start: Any = None,
+    ) -> Any:
+        """The next batch, or without a batch size the next array, with no end of an epoch.
+
+        A reader that is called can't be iterated, nor the other way round, until `reset`.
+
+        Args:
+            batch_size: How many arrays to read.
+            rel_roi_end: As for the reader, for this call.
+            rel_roi_shape: As for the reader, for this call.
+            rel_roi_start: As for the reader, for this call.
+            roi_end: As for the reader, for this call.
+            roi_shape: As for the reader, for this call.
+            roi_start: As for the reader, for this call.
+        """
+        bounds = {
+            "roi_start": roi_start,
+            "roi_end": roi_end,
+            "roi_shape": roi_shape,
+            "rel_roi_start": rel_roi_start,
+            "rel_roi_end": rel_roi_end,
+            "rel_roi_shape": rel_roi_shape,
+        }
+        bounds = {key: value for key, value in bounds.items() if value is not None}
+        if not bounds:
+            return super().__call__(batch_size=batch_size)[0]
+        if twice := sorted(bounds.keys() & self._bounds.keys()):
+            raise ValueError(
+                f"{self._what}: `{twice[0]}` was given to the reader already, and can't be given "
+                "to a call, too."
+            )
+        with self._guard():
+            source = self._opened()
+            assert isinstance(source, NumpySource)
+            count = None if batch_size is None else self._check_batch_size(batch_size)
+            source.windows = self._made_windows({**self._bounds, **bounds}, count)
+            # What was read ahead is not this part, and what comes next may be another.
+            self._reads_ahead = False
+            self._ahead.clear()
+            try:
+                return super().__call__(batch_size=batch_size)[0]
+            finally:
+                source.windows, self._reads_ahead = self._windows, True
+
+    def _read_ahead(self, place: Place) -> None:
+        if self._reads_ahead:
+            super()._read_ahead(place)
+
+    def _open(self) -> Source:
+        if self._files is not None and self._file_list is not None:
+            raise self._wrong("files", "and `file_list` both name the files; give one of them")
+        if self._files is not None:
+            names = list(self._files)
+            if not names:
+                raise self._wrong("files", "is empty")
+            arrays = self._named(self._root or "", names)
+        elif self._file_list is not None:
+            arrays = self._listed(self._file_list)
+        elif self._root is not None:
+            arrays = self._found(self._root)
+        else:
+            raise self._wrong("file_root", "is needed, unless there is `files` or `file_list`")
+        self._files = None
+        return NumpySource(self._what, arrays, self._windows)
+
+    def _named(self, root: str, names: list[Any]) -> _core.Arrays:
+        try:
+            return _core.Arrays.named(root, names, self._remember)
+        except TypeError:
+            odd = next((x for x in names if not isinstance(x, str | os.PathLike)), names)
+            raise _errors.wrong_argument(self._what, "files", odd, "a list of names") from None
+
+    def _listed(self, path: str) -> _core.Arrays:
+        root = os.path.dirname(path) if self._root is None else self._root
+        try:
+            with open(path, "rb") as file:
+                lines = file.read().split(b"\n")
+        except OSError as error:
+            raise self._wrong("file_list", f"can't be read: {error.strerror}: {path}") from error
+        names = [os.fsdecode(line.rstrip(b"\r")) for line in lines]
+        names = [name for name in names if name.strip()]
+        if not names:
+            raise self._wrong("file_list", f"names no files: {path} is empty")
+        return self._named(root, names)
+
+    def _found(self, root: str) -> _core.Arrays:
+        try:
+            arrays = _core.Arrays.listed(root, self._filter, self._remember)
+        except OSError as error:
+            raise self._wrong(
+                "file_root", f"can't be listed: {os.strerror(error.errno or 0)}: {error.filename}"
+            ) from error
+        if not len(arrays):
+            raise self._wrong(
+                "file_root",
+                f"has no files: {root} and the folders in there hold none that match "
+                f"{self._filter!r}",
+            )
+        return arrays
+
+    def _made_windows(self, bounds: dict[str, Any], count: int | None) -> _core.Windows:
+        """What the arguments say, for all samples alike or, given batches, for each of `count`."""
+        starts = [key for key in STARTS if key in bounds]
+        ends = [key for key in ENDS if key in bounds]
+        for keys in (starts, ends):
+            if len(keys) > 1:
+                raise self._wrong(keys[0], f"can't be given together with `{keys[1]}`")
+        each: list[_Window] = []
+        if bounds:
+            rows = {key: self._rows(key, value, count) for key, value in bounds.items()}
+            for index in range(max(map(len, rows.values()))):
+                found = {
+                    key.removeprefix("rel_"): (
+                        key,
+                        row[index if len(row) > 1 else 0],
+                        key.startswith("rel_"),
+                    )
+                    for key, row in rows.items()
+                }
+                each.append((found.get("roi_start"), found.get("roi_end"), found.get("roi_shape")))
+        return _core.Windows(self._axes, self._fill_value, self._policy, each)
+
+    def _rows(self, key: str, value: Any, count: int | None) -> list[list[float]]:
+        if not _is_batch(value):
+            return [self._numbers(key, value)]
+        rows = [self._numbers(key, row) for row in value]
+        if len(rows) != (count or 1):
+            raise ValueError(
+                f"{self._what}: `{key}` has {len(rows)} samples, and the batch {count or 1}."
+            )
+        return rows
+
+    def _numbers(self, key: str, value: Any) -> list[float]:
+        try:
+            row = np.atleast_1d(np.asarray(value, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise _errors.wrong_argument(
+                self._what, key, value, "a number, or a list of them"
+            ) from None
+        # Places are whole numbers; fractions are cut off, as everywhere.
+        row = row if key.startswith("rel_") else np.trunc(row)
+        return [float(number) for number in row.ravel()]
+
+    def _wrong(self, key: str, problem: str) -> _errors.ArgumentError:
+        return _errors.bad_argument(self._what, key, problem)
+
+
+def _is_batch(value: Any) -> bool:
+    from penstock._batch import Batch
+
+    return isinstance(value, Batch)

@@ -1,0 +1,230 @@
+"""`readers.COCO`: what the original gets wrong or does not say, broken files, restoring."""
+
+import inspect
+import json
+
+import numpy as np
+import pytest
+
+from penstock.readers import COCO
+
+
+def annotations(images=7):
+    return {
+        "images": [
+            {"id": n, "file_name": f"{n}.jpg", "width": 12, "height": 4} for n in range(images)
+        ],
+        "categories": [{"id": 5}, {"id": 6}],
+        "annotations": [
+            {"image_id": n, "category_id": 5 + n % 2, "bbox": [n, 0, 3, 3], "iscrowd": 0}
+            for n in range(images)
+            for _ in range(n)
+        ],
+    }
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Makes a reader of a change of the annotations, or of a text."""
+    for number in range(7):
+        (tmp_path / f"{number}.jpg").write_bytes(bytes([number]) * 3)
+
+    def make(change=None, text=None, **arguments):
+        made = annotations()
+        if change is not None:
+            change(made)
+        (tmp_path / "a.json").write_text(json.dumps(made, indent=1) if text is None else text)
+        return COCO(file_root=tmp_path, annotations_file=tmp_path / "a.json", **arguments)
+
+    return make
+
+
+def given(outputs):
+    return [np.asarray(output).tolist() for output in outputs]
+
+
+def mask(*objects):
+    def change(made):
+        made["images"] = made["images"][:1]
+        made["annotations"] = [
+            {"image_id": 0, "category_id": 5, "bbox": [0, 0, 4, 4], "segmentation": item}
+            for item in objects
+        ]
+
+    return change
+
+
+def painted(reader):
+    [outputs] = reader.next_epoch()
+    return np.asarray(outputs[3])[0, :, 0].tolist()
+
+
+def test_every_argument_is_documented():
+    for name in inspect.signature(COCO).parameters:
+        assert f"        {name}: " in COCO.__doc__, name
+
+
+def test_all_masks_of_a_label_are_painted(make):
+    """The original keeps the last one that came as runs, or those that are polygons."""
+    runs = [{"counts": [start * 4, 4], "size": [4, 12]} for start in (0, 3)]
+    polygon = [[8, 0, 10, 0, 10, 4, 8, 4]]
+    reader = make(mask(*runs, polygon), pixelwise_masks=True)
+    assert painted(reader) == [1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("item", "problem"),
+    [
+        ({"counts": [4, 400], "size": [4, 12]}, "more pixels"),
+        ({"counts": [4, 4], "size": [12, 4]}, "mask of 12 x 4 pixels"),
+        ([[0, 0, 1e9, 0, 5, 5]], "far outside"),
+    ],
+)
+def test_masks_that_do_not_fit_are_errors_of_their_sample(make, item, problem):
+    reader = make(mask(item), pixelwise_masks=True)
+    with pytest.raises(RuntimeError, match=problem):
+        painted(reader)
+
+
+def test_images_with_one_name_have_objects_of_their_own(make):
+    def change(made):
+        made["images"][1]["file_name"] = "2.jpg"
+
+    counts = [len(np.asarray(outputs[2])) for outputs in make(change).next_epoch()]
+    assert counts == list(range(7))
+
+
+def test_large_ids_are_fine_until_they_are_asked_for(make):
+    def change(made):
+        made["images"][6]["id"] = 2**40
+
+    reader = make(change)
+    assert len(list(reader.next_epoch())) == 7
+    last = list(make(change, image_ids=True).next_epoch())[-1]
+    with pytest.raises(RuntimeError, match="1099511627776 is too large"):
+        given(last)
+
+
+def test_a_byte_order_mark_is_no_mistake(make):
+    assert len(list(make(text="\ufeff" + json.dumps(annotations())).next_epoch())) == 7
+
+
+def wrong(key, value, where="annotations"):
+    return lambda made: made[where][3].update({key: value})
+
+
+def missing(key, where="annotations"):
+    return lambda made: made[where][3].pop(key)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (wrong("bbox", [1, 2, 3]), r"line \d+, byte \d+: `bbox` must have 4 numbers, not 3"),
+        (wrong("bbox", [1, 2, 3, 4, 5]), "`bbox` must have 4 numbers, not 5"),
+        (wrong("bbox", "x"), "a list should be here, not '\"'"),
+        (wrong("bbox", [1, 2, 3, "4"]), "a number should be here"),
+        (wrong("image_id", 1.5), "a whole number should be here, not 1.5"),
+        (wrong("image_id", "1"), "a number should be here"),
+        (wrong("category_id", 2**40), "too large for 32 bits"),
+        (missing("image_id"), "has no `image_id`"),
+        (missing("category_id"), "has no `category_id`"),
+        (missing("file_name", "images"), "image 3 has no `file_name`"),
+        (missing("id", "images"), "the image has no `id`"),
+        (wrong("width", -3, "images"), "`width` -3 is no size"),
+        (wrong("segmentation", [[1, 2, 3]]), "an x without a y"),
+        (wrong("segmentation", {"counts": [1]}), "no `size`"),
+        (wrong("segmentation", {"size": [4, 12]}), "no `counts`"),
+        (wrong("segmentation", {"size": [4, 12], "counts": "\x7f"}), "a character"),
+        (wrong("segmentation", {"size": [4, 12], "counts": [-1]}), "a count of -1"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(make, change, problem):
+    with pytest.raises(ValueError, match=problem):
+        make(change, pixelwise_masks=True)
+
+
+def test_a_text_cut_anywhere_is_an_error(make):
+    text = json.dumps(annotations(3))
+    for end in range(0, len(text) - 1, 7):
+        with pytest.raises(ValueError, match=r"a\.json, line 1, byte \d+"):
+            make(text=text[:end], polygon_masks=True)
+    for odd in (text + "x", text[:-1] + ",}", "[]", "", "null"):
+        with pytest.raises(ValueError, match=r"a\.json, line 1, byte \d+"):
+            make(text=odd)
+
+
+def test_sizes_are_needed_where_they_are_used(make):
+    assert len(list(make(missing("width", "images")).next_epoch())) == 7
+    for argument in ("ratio", "pixelwise_masks"):
+        with pytest.raises(ValueError, match="image 3 has no `width`"):
+            make(missing("width", "images"), **{argument: True})
+
+
+def test_old_names_warn(make):
+    with pytest.warns(DeprecationWarning, match="use `image_ids`"):
+        reader = make(save_img_ids=True)
+    assert len(next(reader.next_epoch())) == 4
+
+
+def test_stored_annotations_that_lack_something_are_an_error(make, tmp_path):
+    stored = tmp_path / "stored"
+    stored.mkdir()
+    save = {"save_preprocessed_annotations": True, "save_preprocessed_annotations_dir": stored}
+    expected = [given(outputs) for outputs in make(**save).next_epoch()]
+    reader = COCO(file_root=tmp_path, preprocessed_annotations=stored)
+    assert [given(outputs) for outputs in reader.next_epoch()] == expected
+    with pytest.raises(ValueError, match=r"polygon_data\.dat: there is no such file"):
+        COCO(file_root=tmp_path, preprocessed_annotations=stored, polygon_masks=True)
+    for name in ("boxes.dat", "labels.dat", "offsets.dat", "counts.dat"):
+        good = (stored / name).read_bytes()
+        for bad in (b"", good[:-1], good + b"\0" * 4, b"\xff" * len(good)):
+            (stored / name).write_bytes(bad)
+            with pytest.raises(ValueError, match=r"\.dat"):
+                COCO(file_root=tmp_path, preprocessed_annotations=stored)
+        (stored / name).write_bytes(good)
+
+
+def test_bad_images_are_left_out_with_their_objects(make, tmp_path):
+    reader = make(on_error="skip")
+    (tmp_path / "3.jpg").unlink()
+    [outputs] = reader.next_epoch(batch_size=7)
+    assert [len(np.asarray(label)) for label in outputs[2]] == [0, 1, 2, 4, 5, 6]
+    assert [error.file for error in reader.errors] == ["3.jpg"]
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("shards", [1, 2])
+def test_a_state_taken_at_any_step_goes_on_from_there(make, shuffle, shards):
+    arguments = {"image_ids": True, "random_shuffle": shuffle, "seed": 3, "num_shards": shards}
+
+    def stream(reader, epochs=3):
+        for _ in range(epochs):
+            for outputs in reader.next_epoch(batch_size=2):
+                yield [given(output) for output in outputs]
+
+    whole = list(stream(make(**arguments), 8))
+    for step in range(1, 6):
+        reader = make(**arguments)
+        first = stream(reader)
+        for _ in range(step):
+            next(first)
+        state = reader.get_state()
+        other = make(**arguments)
+        other.set_state(state)
+        rest = list(stream(other, 2))
+        assert rest == whole[step : step + len(rest)], step
+
+
+def test_another_data_set_is_noticed(make):
+    reader = make()
+    next(reader.next_epoch())
+    state = reader.get_state()
+    other = make(wrong("bbox", [9, 9, 9, 9]))
+
+    def resume():
+        other.set_state(state)
+        next(other.next_epoch())
+
+    with pytest.raises((ValueError, RuntimeError), match="data set"):
+        resume()
