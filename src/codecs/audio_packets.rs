@@ -171,6 +171,9 @@ fn add<T: Pcm, S: symphonia::core::audio::sample::Sample>(
     let channels = buffer.spec().channels().count();
     let start = row.len();
     let Some(plane) = buffer.plane(0).and_then(|plane| plane.get(first..last)) else { return };
+    if plane.is_empty() {
+        return;
+    }
     if channels == 1 {
         row.extend(plane.iter().map(|&sample| convert(sample)));
         return;

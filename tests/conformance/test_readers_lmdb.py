@@ -36,6 +36,7 @@ RECORDS = {
     "two_texts": [tensors(texts(b"ab", b"cd"), ints(4))],
     "wrong_pixels": [tensors(pixels(bytes(6), 2, 2, 3), ints(4))],
     "named_label": [tensors(IMAGE, texts(b"x"))],
+    "weighted": [tensors(IMAGE, ints(0, 2), floats(0.25, 0.5))],
     "out_of_range": [tensors(IMAGE, ints(0, 2))],
 }
 
@@ -102,6 +103,15 @@ def test_labels_alone_are_those_of_the_original(root, call):
 def test_batches_are_those_of_the_original(root, pad):
     source = f"r = ndd.readers.Caffe(path=root + '/plain', pad_last_batch={pad})\n"
     assert_same(f"{source}[list(r.next_epoch(batch_size=5)) for _ in range(3)]", root=root)
+
+
+@pytest.mark.parametrize("label_type", [1, 3])
+def test_sparse_labels_are_ours_alone(root, label_type):
+    name = {1: "out_of_range", 3: "weighted"}[label_type]
+    source = f"Caffe2(path=root + '/{name}', label_type={label_type}, num_labels=4)"
+    source = f"[np.asarray(o[1]).tolist() for o in ndd.readers.{source}.next_epoch()]"
+    assert isinstance(oracle.run(source, root=root), Raised)
+    assert ours.run(source, root=root) == {1: [[1, 0, 1, 0]], 3: [[0.25, 0, 0.5, 0]]}[label_type]
 
 
 REFUSED = [
