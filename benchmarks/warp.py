@@ -17,7 +17,6 @@ both results, divided by two. *crop_mirror_normalize* takes 224x224 to float32 C
 
 MEAN, STD = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
 MATRIX = np.float32([[0.9, 0.1, 3], [-0.1, 0.9, 4]])
-HOMOGRAPHY = np.float32([[0.9, 0.1, 3], [-0.1, 0.9, 4], [1e-4, 1e-4, 1]])
 SIZE = [224, 224]
 
 OPERATORS: dict[str, Operator] = {
@@ -44,7 +43,6 @@ WARPS: dict[str, Operator] = {
     "rotate": lambda ndd, x: ndd.rotate(x, angle=20, keep_size=True, fill_value=0),
     "rotate, nearest": lambda ndd, x: ndd.rotate(x, angle=20, keep_size=True, interp_type=0),
     "warp_affine": lambda ndd, x: ndd.warp_affine(x, MATRIX),
-    "warp_perspective": lambda ndd, x: ndd.experimental.warp_perspective(x, HOMOGRAPHY),
 }
 
 

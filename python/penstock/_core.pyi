@@ -174,6 +174,67 @@ class Arrays:
         pool: Pool,
     ) -> Value: ...
 
+class Lmdb:
+    """Records by number, of one database after the other."""
+
+    @staticmethod
+    def opened(paths: Sequence[str]) -> Lmdb: ...
+    def __len__(self) -> int: ...
+    def fingerprint(self) -> int: ...
+    def name(self, number: int) -> str: ...
+    def caffe(
+        self,
+        operator: str,
+        numbers: Any,
+        batch: bool,
+        image: bool,
+        label: bool,
+        site: int,
+        pool: Pool,
+    ) -> list[Value]: ...
+    def caffe2(
+        self,
+        operator: str,
+        numbers: Any,
+        batch: bool,
+        image: bool,
+        label_type: int,
+        classes: int,
+        additional: int,
+        bbox: bool,
+        site: int,
+        pool: Pool,
+    ) -> list[Value]: ...
+
+class Manifest:
+    """Utterances by number."""
+
+    @staticmethod
+    def parsed(
+        contents: Sequence[bytes], least: float, most: float
+    ) -> tuple[Manifest, list[tuple[int, int, str, str]]]: ...
+    def __len__(self) -> int: ...
+    def fingerprint(self) -> int: ...
+    def name(self, number: int) -> str: ...
+    def texts(self, numbers: Any, batch: bool) -> Value: ...
+    def indices(self, numbers: Any, batch: bool) -> Value: ...
+
+class Speech:
+    """The sounds of utterances, and how they are wanted."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        dtype: int,
+        downmix: bool,
+        sample_rate: float | None,
+        quality: float,
+        rates: bool,
+    ) -> None: ...
+    def read(
+        self, operator: str, numbers: Any, batch: bool, site: int, pool: Pool
+    ) -> list[Value]: ...
+
 class Philox:
     """A place in a sequence of random words, that moves on."""
 

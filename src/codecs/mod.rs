@@ -1,5 +1,8 @@
-//! Compressed images: what they say of themselves, and their pixels.
+//! Compressed images and sounds: what they say of themselves, and their pixels and samples.
 
+pub mod audio;
+mod audio_packets;
+mod audio_wav;
 pub mod bmp;
 pub mod bounds;
 pub mod convert;

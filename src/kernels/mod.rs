@@ -2,6 +2,7 @@
 
 mod alike;
 mod args;
+mod audio_resample;
 mod beta;
 mod blur;
 mod cast;
@@ -37,6 +38,7 @@ mod warp;
 pub use alike::{Alike, Lie};
 pub(crate) use args::args;
 pub use args::{Arg, ArgReader, FromArg, FromArgs};
+pub use audio_resample::Resampler;
 pub use frames::Frames;
 pub use kernel::{Allocate, BatchKernel, Entry, Kernel, ManyKernel, SampleKernel, Space, Work};
 pub use philox::{Position, Stream, below};

@@ -7,6 +7,8 @@ mod dlpack;
 mod export;
 mod fault;
 mod import;
+mod lmdb;
+mod nemo;
 mod pool;
 mod readers;
 mod records;
@@ -32,6 +34,10 @@ mod _core {
     use super::fault::PyFault;
     #[pymodule_export]
     use super::import::{empty, from_buffer, gather, scalar};
+    #[pymodule_export]
+    use super::lmdb::PyLmdb;
+    #[pymodule_export]
+    use super::nemo::{PyManifest, PySpeech};
     #[pymodule_export]
     use super::pool::{PyPool, fork_parent, fork_prepare, shut_down};
     #[pymodule_export]

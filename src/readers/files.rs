@@ -93,19 +93,19 @@ impl Source for Files {
 }
 
 /// Not for adversaries: a few instructions for eight bytes.
-pub(super) struct Hash(pub(super) u64);
+pub struct Hash(pub u64);
 
 impl Hash {
-    pub(super) fn new(seed: u64) -> Hash {
+    pub fn new(seed: u64) -> Hash {
         Hash(seed)
     }
 
-    pub(super) fn word(&mut self, word: u64) {
+    pub fn word(&mut self, word: u64) {
         let mixed = u128::from(self.0 ^ word) * u128::from(0x9E37_79B9_7F4A_7C15_u64);
         self.0 = (mixed as u64) ^ ((mixed >> 64) as u64) ^ 0x2545_F491_4F6C_DD1D;
     }
 
-    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+    pub fn bytes(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
         words.iter().for_each(|&word| self.word(u64::from_le_bytes(word)));
         let mut last = [0; 8];
@@ -113,7 +113,7 @@ impl Hash {
         self.word(u64::from_le_bytes(last));
     }
 
-    pub(super) fn finish(mut self) -> u64 {
+    pub fn finish(mut self) -> u64 {
         self.word(0);
         self.0
     }

@@ -1,5 +1,6 @@
 //! Data sets that are read by number: what samples there are, in which order, and their bytes.
 
+mod caffe;
 mod coco;
 mod coco_json;
 mod coco_parse;
@@ -9,8 +10,11 @@ mod files;
 mod glob;
 mod list;
 mod listing;
+mod lmdb;
+mod nemo;
 mod numpy;
 mod order;
+mod protobuf;
 mod ranges;
 mod read;
 mod recordio;
@@ -19,15 +23,18 @@ mod tar;
 mod tfrecord;
 mod webdataset;
 
+pub use caffe::{Caffe, Caffe2, Labels};
 pub use coco::{Coco, Options as CocoOptions, Outlines};
 pub use coco_json::Wrong;
 pub use coco_parse::parse as parse_coco;
 pub use coco_store::{StoreError, load as load_coco, save as save_coco};
 pub use fetch::{Fetch, Source};
-pub use files::Files;
+pub use files::{Files, Hash};
 pub use glob::Globs;
 pub use list::{ListError, parse_list};
 pub use listing::{list, list_with_root};
+pub use lmdb::{Lmdb, OpenError};
+pub use nemo::{BadLine, Durations, Manifest, Speech};
 pub use numpy::{Arrays, Bound, Cuts, Outside, WINDOW_ARGUMENTS, Window, Windows};
 pub use order::shuffle;
 pub use ranges::Unreadable;

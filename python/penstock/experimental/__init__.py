@@ -2,6 +2,5 @@
 
 from penstock.experimental import decoders as decoders
 from penstock.ops.decoders import peek_image_shape as peek_image_shape
-from penstock.ops.warp import warp_perspective as warp_perspective
 
-__all__ = ["decoders", "peek_image_shape", "warp_perspective"]
+__all__ = ["decoders", "peek_image_shape"]

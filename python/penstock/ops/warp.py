@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from penstock import _errors
 from penstock._argument import Floats
 from penstock._define import REQUIRED, Data, Like, PerSample, operator
 from penstock._dtype import DType
@@ -87,56 +86,3 @@ def warp_affine(
         (1, 2, 1)
     """
     return Like(data, dtype=chosen_dtype("warp_affine", dtype, output_dtype))
-
-
-@operator(
-    layouts="HW HWC FHWC CHW FCHW",
-    namespace="experimental",
-    kernel="warp_perspective",
-    makes_frames=True,
-)
-def warp_perspective(
-    input: Data,
-    matrix_input: Data = None,
-    *,
-    border_mode: str = "constant",
-    fill_value: Floats = (),  # type: ignore[assignment]
-    interp_type: int = INTERP_LINEAR,
-    inverse_map: bool = True,
-    matrix: PerSample[Floats] | None = None,
-    pixel_origin: str = "corner",
-    size: PerSample[Floats] | None = None,
-) -> Like:
-    """Apply projective maps to the places of pixels, as a camera sees a plane from elsewhere.
-
-    Args:
-        input: The images or sequences of them.
-        matrix_input: The matrix, 3x3, for places as x, y and 1. What comes out is divided by its
-            last coordinate.
-        border_mode: What is outside of images: "constant" for `fill_value`, "replicate" for their
-            border going on, "reflect" for them mirrored, "reflect_101" for the same without the
-            outermost pixel twice, "wrap" for them again.
-        fill_value: What is outside of images: one number, or one for each channel where the
-            channels come last; 0 by default.
-        interp_type: How to find values between pixels: `INTERP_NN`, `INTERP_LINEAR` or
-            `INTERP_CUBIC`.
-        inverse_map: Whether the matrix leads from places of the result to those of the image. If
-            not, it leads from the image to the result.
-        matrix: The matrix, where it isn't an input.
-        pixel_origin: Where places are counted from: the "corner" or the "center" of the first
-            pixel.
-        size: The height and the width of results; by default those of the images.
-
-    Example:
-        >>> image = tensor([[[1.0], [2.0], [3.0]]], layout="HWC")
-        >>> shifted = [[1, 0, 1], [0, 1, 0], [0, 0, 1]]
-        >>> experimental.warp_perspective(image, matrix=shifted).torch().flatten().tolist()
-        [2.0, 3.0, 0.0]
-    """
-    if pixel_origin not in ("corner", "center"):
-        raise _errors.bad_argument(
-            "experimental.warp_perspective",
-            "pixel_origin",
-            f'must be "corner" or "center", got {pixel_origin!r}',
-        )
-    return Like(input, centered=int(pixel_origin == "center"))

@@ -14,22 +14,26 @@ from typing import Any
 from penstock.readers.base import Reader as Reader
 from penstock.readers.base import SampleError as SampleError
 from penstock.readers.base import UnfinishedEpochWarning as UnfinishedEpochWarning
+from penstock.readers.caffe import Caffe as Caffe
+from penstock.readers.caffe2 import Caffe2 as Caffe2
 from penstock.readers.coco import COCO as COCO
 from penstock.readers.file import File as File
 from penstock.readers.mxnet import MXNet as MXNet
+from penstock.readers.nemo_asr import NemoAsr as NemoAsr
 from penstock.readers.numpy import Numpy as Numpy
 from penstock.readers.state import ReaderState as ReaderState
 from penstock.readers.tfrecord import TFRecord as TFRecord
 from penstock.readers.webdataset import Webdataset as Webdataset
 
 __all__ = [
-    *("COCO", "File", "MXNet", "Numpy", "TFRecord", "Webdataset"),
+    *("COCO", "Caffe", "Caffe2", "File", "MXNet", "NemoAsr", "Numpy", "TFRecord", "Webdataset"),
     *("Reader", "ReaderState", "SampleError", "UnfinishedEpochWarning"),
 ]
 
 # The modules of the formats are no names for users: `readers.file` gets the hint below.
 for _format in __all__:
     globals().pop(_format.lower(), None)
+globals().pop("nemo_asr", None)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,11 +1,10 @@
-//! Images and volumes under affine maps: warp_affine, rotate. Under projective maps: `perspective`.
+//! Images and volumes under affine maps: warp_affine, rotate.
 //!
 //! Coordinates are those of the plane: the first pixel lies between 0 and 1, its centre at one half.
 
 mod bytes;
 mod line;
 mod numbers;
-mod perspective;
 
 use smallvec::SmallVec;
 
@@ -15,11 +14,8 @@ use super::regions::{LONGEST, too_large};
 use super::{Arg, Entry, FromArg, Kernel, Result, Space, args};
 use crate::value::{Cause, DType, Desc, Sample, extent};
 
-pub const TABLE: &[Entry] = &[
-    Entry::one::<WarpAffine>("warp_affine"),
-    Entry::one::<Rotate>("rotate"),
-    Entry::one::<perspective::WarpPerspective>("warp_perspective"),
-];
+pub const TABLE: &[Entry] =
+    &[Entry::one::<WarpAffine>("warp_affine"), Entry::one::<Rotate>("rotate")];
 
 type Floats = SmallVec<[f64; 6]>;
 

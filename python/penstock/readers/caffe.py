@@ -1,0 +1,118 @@
+"""`readers.Caffe`: images and labels of LMDB databases that Caffe's tools made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, SupportsIndex
+
+from penstock import _core, _errors
+from penstock._device import DeviceLike
+from penstock._sites import here
+from penstock.readers.base import Common, Reader, Source, io_pool
+from penstock.readers.order import Numbers
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from penstock._core import Value
+
+Name = str | os.PathLike[str]
+
+
+class CaffeSource:
+    """Records of Caffe."""
+
+    def __init__(self, what: str, records: _core.Lmdb, image: bool, label: bool) -> None:
+        self._what = what
+        self._records = records
+        self._image = image
+        self._label = label
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def fingerprint(self) -> int:
+        """A number that changes with the keys, the sizes of the records and their order."""
+        return self._records.fingerprint()
+
+    def name(self, number: int) -> str:
+        """The database and the key of a record."""
+        return self._records.name(number)
+
+    def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
+        """Images and labels, when they have been read."""
+        return tuple(
+            self._records.caffe(
+                self._what, numbers, batch, self._image, self._label, here(), io_pool()
+            )
+        )
+
+
+class Caffe(Reader):
+    """Reads images and labels from LMDB databases of Caffe.
+
+    The image is the bytes (uint8) of a file, or, where a record says that it is not encoded, its
+    pixels (height, width, channels). The label is an int32 of shape (1,). Where a sample came from
+    is its `source_info`: the database and the key. Nobody may write to a database while it is read.
+
+    Args:
+        path: A database: the folder with `data.mdb`, or that file. Several are read one after the
+            other.
+        image_available: Whether to give images.
+        label_available: Whether to give labels.
+    """
+
+    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
+
+    def __init__(
+        self,
+        max_batch_size: SupportsIndex | None = None,
+        name: str | None = None,
+        device: DeviceLike | None = "cpu",
+        num_inputs: int | None = None,
+        *,
+        path: Name | Sequence[Name],
+        image_available: bool | None = None,
+        label_available: bool | None = None,
+        **common: Unpack[Common],
+    ) -> None:
+        self._path = path
+        self._image = image_available is None or bool(image_available)
+        self._label = label_available is None or bool(label_available)
+        super().__init__(max_batch_size, name, device, num_inputs, **common)
+
+    def _open(self) -> Source:
+        if not (self._image or self._label):
+            raise _errors.bad_argument(
+                self._what,
+                "image_available",
+                "and `label_available` are both False, so that there is nothing to read",
+            )
+        records = open_databases(self._what, self._path)
+        return CaffeSource(self._what, records, self._image, self._label)
+
+
+def open_databases(what: str, path: Name | Sequence[Name]) -> _core.Lmdb:
+    """The records of databases, or an error that names the one that can't be read."""
+    names = [path] if isinstance(path, str | os.PathLike) else list(path)
+    odd = next((name for name in names if not isinstance(name, str | os.PathLike)), None)
+    if odd is not None:
+        raise _errors.wrong_argument(what, "path", odd, "a name or a list of names")
+    paths = [os.fspath(name) for name in names]
+    try:
+        records = _core.Lmdb.opened(paths)
+    except OSError as error:
+        problem = os.strerror(error.errno or 0)
+        raise _errors.bad_argument(
+            what, "path", f"can't be read: {problem}: {error.filename}"
+        ) from error
+    except ValueError as error:
+        index, problem = error.args
+        raise _errors.bad_argument(
+            what, "path", f"{paths[index]} can't be read: {problem}"
+        ) from None
+    if not len(records):
+        found = f"holds no records: {', '.join(paths)}" if paths else "is empty"
+        raise _errors.bad_argument(what, "path", found)
+    return records

@@ -1,0 +1,132 @@
+"""`readers.Caffe2`: images and labels of LMDB databases that Caffe2's tools made."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
+
+from penstock import _core, _errors
+from penstock._device import DeviceLike
+from penstock._sites import here
+from penstock.readers.base import Common, Reader, Source, io_pool
+from penstock.readers.caffe import Name, open_databases
+from penstock.readers.order import Numbers
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from penstock._core import Value
+
+NO_LABEL = 4
+
+
+class Wanted(NamedTuple):
+    """What the records hold."""
+
+    image: bool
+    label_type: int
+    classes: int
+    additional: int
+    bbox: bool
+
+
+class Caffe2Source:
+    """Records of Caffe2."""
+
+    def __init__(self, what: str, records: _core.Lmdb, wanted: Wanted) -> None:
+        self._what = what
+        self._records = records
+        self._wanted = wanted
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def fingerprint(self) -> int:
+        """A number that changes with the keys, the sizes of the records and their order."""
+        return self._records.fingerprint()
+
+    def name(self, number: int) -> str:
+        """The database and the key of a record."""
+        return self._records.name(number)
+
+    def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
+        """What the records hold, when they have been read."""
+        return tuple(
+            self._records.caffe2(self._what, numbers, batch, *self._wanted, here(), io_pool())
+        )
+
+
+class Caffe2(Reader):
+    """Reads images, labels and more from LMDB databases of Caffe2.
+
+    The outputs are, in the order of the tensors of a record: the image, as bytes of a file or as
+    pixels (height, width, channels), uint8; the labels; further tensors, as rows; a box. Labels and
+    further tensors are int32 or float32, as they are stored. Where a sample came from is its
+    `source_info`: the database and the key. Nobody may write to a database while it is read.
+
+    Args:
+        path: A database: the folder with `data.mdb`, or that file. Several are read one after the
+            other.
+        additional_inputs: How many further tensors the records have.
+        bbox: Whether the records have a box: four int32.
+        image_available: Whether the records have an image.
+        label_type: What the labels are. 0: one number. 1: the numbers of the classes that apply;
+            given as a row of `num_labels` int32 that are 1 for those. 2: a row of numbers, given as
+            it is. 3: as 1, with a second tensor of weights, which are given as float32. 4: none.
+        num_labels: How many classes there are, for label types 1 and 3.
+    """
+
+    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
+
+    def __init__(
+        self,
+        max_batch_size: SupportsIndex | None = None,
+        name: str | None = None,
+        device: DeviceLike | None = "cpu",
+        num_inputs: int | None = None,
+        *,
+        path: Name | Sequence[Name],
+        additional_inputs: int | None = None,
+        bbox: bool | None = None,
+        image_available: bool | None = None,
+        label_type: int | None = None,
+        num_labels: int | None = None,
+        **common: Unpack[Common],
+    ) -> None:
+        self._path = path
+        self._image = image_available is None or bool(image_available)
+        self._label_type = label_type
+        self._num_labels = num_labels
+        self._additional = additional_inputs
+        self._bbox = bool(bbox)
+        super().__init__(max_batch_size, name, device, num_inputs, **common)
+
+    def _open(self) -> Source:
+        wanted = Wanted(
+            self._image,
+            self._number("label_type", self._label_type, 0, range(NO_LABEL + 1)),
+            self._number("num_labels", self._num_labels, 1, range(1 << 31)),
+            self._number("additional_inputs", self._additional, 0, range(1000)),
+            self._bbox,
+        )
+        if wanted == (False, NO_LABEL, wanted.classes, 0, False):
+            raise _errors.bad_argument(
+                self._what,
+                "image_available",
+                "is False, and there are neither labels nor anything else to read",
+            )
+        return Caffe2Source(self._what, open_databases(self._what, self._path), wanted)
+
+    def _number(self, key: str, given: int | None, default: int, allowed: range) -> int:
+        if given is None:
+            return default
+        try:
+            number = operator.index(given)
+        except TypeError:
+            raise _errors.wrong_argument(self._what, key, given, "a whole number") from None
+        if number not in allowed:
+            raise _errors.bad_argument(
+                self._what, key, f"must be from 0 to {allowed[-1]}, got {number}"
+            )
+        return number

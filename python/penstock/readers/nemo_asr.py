@@ -1,0 +1,208 @@
+"""`readers.NemoAsr`: speech and its text, by manifests."""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from penstock import _core, _errors
+from penstock._device import DeviceLike
+from penstock._dtype import dtype as to_dtype
+from penstock._sites import here
+from penstock.readers.base import Common, Reader, Source, io_pool
+from penstock.readers.order import Numbers
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from penstock._core import Value
+
+Name = str | os.PathLike[str]
+
+DTYPES = {"f32": "float32", "i16": "int16", "i32": "int32"}
+
+
+class SpeechSource:
+    """Utterances: their sound and their text."""
+
+    def __init__(
+        self,
+        what: str,
+        manifest: _core.Manifest,
+        speech: _core.Speech,
+        *,
+        texts: bool,
+        indices: bool,
+    ) -> None:
+        self._what = what
+        self._manifest = manifest
+        self._speech = speech
+        self._texts = texts
+        self._indices = indices
+
+    def __len__(self) -> int:
+        return len(self._manifest)
+
+    def fingerprint(self) -> int:
+        """A number that changes with what the utterances are, and with their order."""
+        return self._manifest.fingerprint()
+
+    def name(self, number: int) -> str:
+        """The name of the sound."""
+        return self._manifest.name(number)
+
+    def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
+        """The sounds, when they have been decoded, and what the manifest says of them."""
+        values = self._speech.read(self._what, numbers, batch, here(), io_pool())
+        if self._texts:
+            values.append(self._manifest.texts(numbers, batch))
+        if self._indices:
+            values.append(self._manifest.indices(numbers, batch))
+        return tuple(values)
+
+
+class NemoAsr(Reader):
+    """Reads speech by manifests as NeMo has them, and decodes it: WAV, FLAC and Ogg Vorbis.
+
+    A manifest has a line of JSON for each utterance, with `audio_filepath`, and, if known,
+    `duration` and `offset` (in seconds: the part of the file that is read) and `text`. The outputs
+    are the samples; with `read_sample_rate` the rate of the file (a float32 without axes); with
+    `read_text` the text (its UTF-8 as uint8); with `read_idxs` the number of the utterance (int64
+    of shape (1,)). Lines that can't be used are left out, with a warning.
+
+    Args:
+        manifest_filepaths: The manifest, or several.
+        downmix: Give the mean of the channels, of shape (time,); else (time, channels).
+        dtype: The type of the samples: float32 (from -1 to 1), int16 or int32.
+        max_duration: Leave out utterances that are longer, in seconds. 0 for no limit.
+        min_duration: Leave out utterances that are shorter, in seconds.
+        normalize_text: Without effect, and no longer used.
+        quality: How well rates are converted, from 0 to 100.
+        read_idxs: Give the numbers of the utterances.
+        read_sample_rate: Give the rates of the files, which `sample_rate` does not change.
+        read_text: Give the texts.
+        sample_rate: Convert sounds to this rate, in Hz; by default they keep their own.
+    """
+
+    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
+
+    def __init__(
+        self,
+        max_batch_size: SupportsIndex | None = None,
+        name: str | None = None,
+        device: DeviceLike | None = "cpu",
+        num_inputs: int | None = None,
+        *,
+        manifest_filepaths: Name | Sequence[Name],
+        downmix: bool | None = None,
+        dtype: Any = None,
+        max_duration: float | None = None,
+        min_duration: float | None = None,
+        normalize_text: bool | None = None,
+        quality: float | None = None,
+        read_idxs: bool | None = None,
+        read_sample_rate: bool | None = None,
+        read_text: bool | None = None,
+        sample_rate: float | None = None,
+        **common: Unpack[Common],
+    ) -> None:
+        if normalize_text is not None:
+            warnings.warn(
+                "readers.NemoAsr: `normalize_text` is no longer used; texts are given as they are.",
+                DeprecationWarning,
+                stacklevel=2,
+            )
+        self._manifests = manifest_filepaths
+        self._dtype = dtype
+        self._downmix = downmix is None or bool(downmix)
+        self._most, self._least = max_duration, min_duration
+        self._quality = quality
+        self._indices = bool(read_idxs)
+        self._rates = read_sample_rate is None or bool(read_sample_rate)
+        self._texts = read_text is None or bool(read_text)
+        self._sample_rate = sample_rate
+        super().__init__(max_batch_size, name, device, num_inputs, **common)
+
+    def _open(self) -> Source:
+        dtype = to_dtype("float32" if self._dtype is None else self._dtype)
+        if dtype.name not in DTYPES:
+            allowed = ", ".join(DTYPES.values())
+            raise self._wrong("dtype", f"must be one of {allowed}, got {dtype}")
+        quality = self._number("quality", self._quality, 50.0)
+        if not 0 <= quality <= 100:
+            raise self._wrong("quality", f"must be from 0 to 100, got {quality:g}")
+        rate = self._number("sample_rate", self._sample_rate, -1.0)
+        manifest = self._parsed()
+        speech = _core.Speech(
+            manifest,
+            dtype._code,
+            self._downmix,
+            rate if rate > 0 else None,
+            quality,
+            self._rates,
+        )
+        return SpeechSource(self._what, manifest, speech, texts=self._texts, indices=self._indices)
+
+    def _parsed(self) -> _core.Manifest:
+        given = self._manifests
+        names = [given] if isinstance(given, str | os.PathLike) else list(given)
+        if not names:
+            raise self._wrong("manifest_filepaths", "is empty")
+        contents = []
+        for name in names:
+            try:
+                with open(name, "rb") as file:
+                    contents.append(file.read())
+            except (OSError, TypeError) as error:
+                problem = getattr(error, "strerror", None) or str(error)
+                raise self._wrong(
+                    "manifest_filepaths", f"can't be read: {problem}: {name}"
+                ) from error
+        most = self._number("max_duration", self._most, 0.0)
+        least = self._number("min_duration", self._least, 0.0)
+        manifest, bad = _core.Manifest.parsed(
+            contents,
+            # Durations that are not known are less than any.
+            least if least > 0 else -math.inf,
+            most if most > 0 else math.inf,
+        )
+        if bad:
+            index, line, text, problem = bad[0]
+            warnings.warn(
+                f"{self._what}: {len(bad)} lines of the manifests can't be used and are left out; "
+                f"the first one: {os.fspath(names[index])}, line {line} {problem}: {text!r}",
+                stacklevel=4,
+            )
+        if not len(manifest):
+            raise self._wrong(
+                "manifest_filepaths",
+                f"names no sounds that `min_duration` and `max_duration` allow: "
+                f"{', '.join(map(str, names))}",
+            )
+        return manifest
+
+    def _number(self, key: str, given: float | None, default: float) -> float:
+        if given is None:
+            return default
+        try:
+            number = float(given)
+        except (TypeError, ValueError):
+            raise _errors.wrong_argument(self._what, key, given, "a number") from None
+        if not math.isfinite(number):
+            raise self._wrong(key, f"must be a finite number, got {number}")
+        # As the original has them, which matters where an utterance is just as long.
+        return _single(number)
+
+    def _wrong(self, key: str, problem: str) -> _errors.ArgumentError:
+        return _errors.bad_argument(self._what, key, problem)
+
+
+def _single(number: float) -> float:
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", number))[0])
+    except OverflowError:
+        return number

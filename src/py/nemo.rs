@@ -1,0 +1,171 @@
+//! Manifests of speech.
+
+use std::sync::{Arc, OnceLock};
+
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use smallvec::smallvec;
+
+use super::pool::PyPool;
+use super::readers::fetch;
+use super::value::PyValue;
+use crate::engine::{Meta, Value};
+use crate::kernels::{Resampler, Space};
+use crate::readers::{Durations, Hash, Manifest, Speech};
+use crate::value::{Buffer, Cause, DType, Desc, Device, Element, Layout, Sample};
+
+/// Utterances by number.
+#[pyclass(name = "Manifest", module = "penstock._core", frozen)]
+pub struct PyManifest {
+    manifest: Arc<Manifest>,
+    fingerprint: OnceLock<u64>,
+}
+
+/// Position of the manifest, line, its text, and what is wrong with it.
+type Bad = (usize, usize, String, &'static str);
+
+#[pymethods]
+impl PyManifest {
+    /// The utterances of manifests, given their contents, and the lines that are none.
+    #[staticmethod]
+    fn parsed(
+        py: Python<'_>,
+        contents: Vec<Bound<'_, PyBytes>>,
+        least: f64,
+        most: f64,
+    ) -> (PyManifest, Vec<Bad>) {
+        let contents: Vec<&[u8]> = contents.iter().map(|bytes| bytes.as_bytes()).collect();
+        let (manifest, bad) = py.detach(|| {
+            let (mut manifest, mut bad) = (Manifest::default(), Vec::new());
+            for (index, text) in contents.into_iter().enumerate() {
+                let found = manifest.add(text, Durations { least, most });
+                bad.extend(found.into_iter().map(|bad| (index, bad.line, bad.text, bad.problem)));
+            }
+            (manifest, bad)
+        });
+        (PyManifest { manifest: Arc::new(manifest), fingerprint: OnceLock::new() }, bad)
+    }
+
+    fn __len__(&self) -> usize {
+        self.manifest.len()
+    }
+
+    /// A number that changes with what the utterances are, and with their order.
+    fn fingerprint(&self, py: Python<'_>) -> u64 {
+        py.detach(|| {
+            *self.fingerprint.get_or_init(|| {
+                let mut hash = Hash(self.manifest.len() as u64);
+                for (file, text, span) in self.manifest.parts() {
+                    hash.bytes(file.as_bytes());
+                    hash.bytes(text.as_bytes());
+                    span.into_iter().for_each(|seconds| hash.word(seconds.to_bits()));
+                }
+                hash.finish()
+            })
+        })
+    }
+
+    fn name(&self, number: usize) -> PyResult<String> {
+        match number < self.manifest.len() {
+            true => Ok(self.manifest.file(number).into()),
+            false => Err(PyIndexError::new_err("there is no utterance of that number")),
+        }
+    }
+
+    /// The texts of utterances, as bytes, which are there at once.
+    fn texts(&self, py: Python<'_>, numbers: PyBuffer<i64>, batch: bool) -> PyResult<PyValue> {
+        let numbers = self.numbers(py, &numbers)?;
+        let rows: Vec<&[u8]> = numbers.iter().map(|&n| self.manifest.text(n).as_bytes()).collect();
+        ready(&rows, batch, false)
+    }
+
+    /// The numbers of utterances themselves, which are there at once.
+    fn indices(&self, py: Python<'_>, numbers: PyBuffer<i64>, batch: bool) -> PyResult<PyValue> {
+        let numbers: Vec<i64> = numbers.to_vec(py)?;
+        let rows: Vec<&[i64]> = numbers.iter().map(std::slice::from_ref).collect();
+        ready(&rows, batch, true)
+    }
+}
+
+impl PyManifest {
+    fn numbers(&self, py: Python<'_>, given: &PyBuffer<i64>) -> PyResult<Vec<usize>> {
+        // A negative number becomes one that is too large.
+        let numbers: Vec<usize> = given.to_vec(py)?.into_iter().map(|n| n as usize).collect();
+        match numbers.iter().all(|&number| number < self.manifest.len()) {
+            true => Ok(numbers),
+            false => Err(PyIndexError::new_err("there is no utterance of that number")),
+        }
+    }
+}
+
+/// Rows that are known already, side by side.
+fn ready<T: Element>(rows: &[&[T]], batch: bool, uniform: bool) -> PyResult<PyValue> {
+    let refuse = |cause: Cause| PyValueError::new_err(format!("{cause:?}"));
+    let buffer = Buffer::new(rows.iter().map(|row| size_of_val(*row)).sum()).map_err(refuse)?;
+    let mut offset = 0;
+    let samples = rows.iter().map(|row| {
+        let desc = Desc::new(T::DTYPE, &[row.len()]);
+        let mut space = Space::new(desc, buffer.clone(), offset);
+        space.elements::<T>().copy_from_slice(row);
+        offset += size_of_val(*row);
+        space.into_sample()
+    });
+    let samples = samples.collect::<Result<Vec<Sample>, Cause>>().map_err(refuse)?;
+    Ok(PyValue::new(Value::ready(meta(T::DTYPE, 1, uniform), samples), batch))
+}
+
+fn meta(dtype: DType, ndim: usize, uniform: bool) -> Meta {
+    let (layout, device) = (Layout::default(), Device::Cpu);
+    Meta { dtype: Some(dtype), ndim: Some(ndim), layout, device, uniform }
+}
+
+/// The sounds of utterances, and how they are wanted.
+#[pyclass(name = "Speech", module = "penstock._core", frozen)]
+pub struct PySpeech(Arc<Speech>);
+
+#[pymethods]
+impl PySpeech {
+    /// Without a `sample_rate`, sounds keep their own. With `rates`, that comes as a second output.
+    #[new]
+    #[pyo3(signature = (manifest, dtype, downmix, sample_rate, quality, rates))]
+    fn new(
+        manifest: &PyManifest,
+        dtype: u8,
+        downmix: bool,
+        sample_rate: Option<f64>,
+        quality: f32,
+        rates: bool,
+    ) -> PyResult<PySpeech> {
+        let dtype = DType::from_code(dtype)
+            .filter(|dtype| matches!(dtype, DType::F32 | DType::I16 | DType::I32))
+            .ok_or_else(|| PyValueError::new_err("sounds are of float32, int16 or int32"))?;
+        let resample = sample_rate
+            .filter(|&rate| rate > 0.0 && rate.is_finite())
+            .map(|rate| (rate, Resampler::new(quality)));
+        let manifest = manifest.manifest.clone();
+        Ok(PySpeech(Arc::new(Speech { manifest, downmix, dtype, resample, rate: rates })))
+    }
+
+    /// The sounds, as soon as they have been decoded, and if wanted their rates.
+    fn read(
+        &self,
+        py: Python<'_>,
+        operator: &str,
+        numbers: PyBuffer<i64>,
+        batch: bool,
+        site: u32,
+        pool: &PyPool,
+    ) -> PyResult<Vec<PyValue>> {
+        let speech = &self.0;
+        let mut outputs = smallvec![meta(speech.dtype, if speech.downmix { 1 } else { 2 }, false)];
+        if speech.rate {
+            outputs.push(meta(DType::F32, 0, true));
+        }
+        // A negative number becomes one that is too large, which `fetch` refuses.
+        let numbers = numbers.to_vec(py)?.into_iter().map(|n| n as usize).collect();
+        let made = fetch(py, operator, speech.clone(), numbers, outputs, site, pool)?;
+        made.into_iter().map(|handle| PyValue::made_from(py, handle, batch, false)).collect()
+    }
+}

@@ -1,0 +1,400 @@
+//! The records of Caffe (`Datum`) and of Caffe2 (`TensorProtos`) in LMDB databases.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::fetch::Source;
+use super::lmdb::Lmdb;
+use super::protobuf::{Field, Fields, extend_f32, extend_i32};
+use crate::kernels::{Allocate, Result, Space};
+use crate::value::{Buffer, Cause, DType, Desc, Element, Sample, extent};
+
+/// Records of Caffe: an image, and the number of its class.
+pub struct Caffe {
+    pub records: Arc<Lmdb>,
+    pub image: bool,
+    pub label: bool,
+}
+
+/// Records of Caffe2: an image, labels, further tensors, a box.
+pub struct Caffe2 {
+    pub records: Arc<Lmdb>,
+    pub image: bool,
+    pub labels: Labels,
+    /// How many classes there are, for those labels that name the ones that apply.
+    pub classes: usize,
+    pub additional: usize,
+    pub bbox: bool,
+}
+
+/// What kind of labels the records of Caffe2 have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Labels {
+    /// One number.
+    Single,
+    /// The numbers of the classes that apply.
+    Sparse,
+    /// A row of numbers.
+    Dense,
+    /// The numbers of the classes that apply, and how much each does.
+    Weighted,
+    None,
+}
+
+impl Labels {
+    pub const ALL: [Labels; 5] =
+        [Labels::Single, Labels::Sparse, Labels::Dense, Labels::Weighted, Labels::None];
+}
+
+fn refuse<T>(problem: impl Into<String>) -> Result<T> {
+    Err(Cause::File { problem: problem.into() })
+}
+
+/// The bytes of a record, in memory that a result can share.
+struct Record {
+    buffer: Arc<Buffer>,
+}
+
+impl Record {
+    fn read(records: &Lmdb, number: usize) -> Result<Record> {
+        let bytes = records.size(number);
+        if !records.is_there(number) {
+            return refuse(format!(
+                "the database is cut off before the end of this record of {bytes} bytes"
+            ));
+        }
+        let buffer = Buffer::new(bytes)?;
+        let mut space = Space::new(Desc::new(DType::U8, &[bytes]), buffer.clone(), 0);
+        match records.read(number, space.bytes()) {
+            Ok(()) => Ok(Record { buffer }),
+            Err(error) => refuse(format!("the record could not be read: {error}")),
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the buffer has this many initialised bytes and nobody writes to it any more.
+        unsafe { std::slice::from_raw_parts(self.buffer.as_ptr(), self.buffer.len()) }
+    }
+
+    /// A piece of the record as bytes of this shape, which must be as many.
+    fn share(&self, piece: &[u8], shape: &[usize]) -> Result<Sample> {
+        let offset = piece.as_ptr() as usize - self.buffer.as_ptr() as usize;
+        Sample::new(Desc::new(DType::U8, shape), self.buffer.clone(), offset)
+    }
+}
+
+fn row<T: Element>(values: &[T], output: usize, allocate: &Allocate<'_>) -> Result<Sample> {
+    let mut space = allocate(output, Desc::new(T::DTYPE, &[values.len()]))?;
+    space.elements::<T>().copy_from_slice(values);
+    space.into_sample()
+}
+
+impl Source for Caffe {
+    fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
+        let record = Record::read(&self.records, number)?;
+        let datum = Datum::parse(record.bytes())?;
+        let mut made = smallvec![];
+        if self.image {
+            made.push(match datum.data {
+                Some(data) if datum.encoded => record.share(data, &[data.len()])?,
+                Some(data) => record.share(data, &datum.shape(data.len())?)?,
+                None => row::<u8>(&[], 0, allocate)?,
+            });
+        }
+        if self.label {
+            made.push(row(datum.label.as_slice(), made.len(), allocate)?);
+        }
+        Ok(made)
+    }
+
+    fn name(&self, number: usize) -> Arc<str> {
+        self.records.name(number)
+    }
+}
+
+/// A record of Caffe.
+struct Datum<'a> {
+    channels: i32,
+    height: i32,
+    width: i32,
+    data: Option<&'a [u8]>,
+    label: Option<i32>,
+    /// Whether the data is a file's, as it is where nothing is said.
+    encoded: bool,
+}
+
+impl<'a> Datum<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Datum<'a>> {
+        let mut fields = Fields::new(bytes);
+        let mut datum =
+            Datum { channels: 0, height: 0, width: 0, data: None, label: None, encoded: true };
+        for field in fields.by_ref() {
+            match field {
+                (1, Field::Number(value)) => datum.channels = value as i32,
+                (2, Field::Number(value)) => datum.height = value as i32,
+                (3, Field::Number(value)) => datum.width = value as i32,
+                (4, Field::Bytes(data)) => datum.data = Some(data),
+                (5, Field::Number(value)) => datum.label = Some(value as i32),
+                (7, Field::Number(value)) => datum.encoded = value != 0,
+                _ => {}
+            }
+        }
+        match fields.is_whole() {
+            true => Ok(datum),
+            false => refuse("the record is no Datum of Caffe"),
+        }
+    }
+
+    fn shape(&self, bytes: usize) -> Result<[usize; 3]> {
+        let [height, width, channels] = [self.height, self.width, self.channels];
+        let shape = [height, width, channels].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+        match extent(&shape) == Some(bytes) {
+            true => Ok(shape),
+            false => refuse(format!(
+                "the image claims to be {height} high and {width} wide with {channels} channels, \
+                 but has {bytes} bytes"
+            )),
+        }
+    }
+}
+
+impl Source for Caffe2 {
+    fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
+        let record = Record::read(&self.records, number)?;
+        let tensors = parse_tensors(record.bytes())?;
+        let wanted = self.wanted();
+        if tensors.len() != wanted {
+            return refuse(format!(
+                "the record has {} tensors, but `image_available`, `label_type`, \
+                 `additional_inputs` and `bbox` together ask for {wanted}",
+                tensors.len()
+            ));
+        }
+        let mut made: SmallVec<[Sample; 1]> = smallvec![];
+        let mut rest = &tensors[..];
+        let mut take = |count: usize| {
+            let (taken, after) = rest.split_at(count);
+            rest = after;
+            taken
+        };
+        if self.image {
+            made.push(take(1)[0].image(&record)?);
+        }
+        let output = made.len();
+        match self.labels {
+            Labels::None => {}
+            Labels::Single => {
+                let label = &take(1)[0];
+                if label.count() != 1 {
+                    return refuse(format!(
+                        "the record has {} labels instead of one",
+                        label.count()
+                    ));
+                }
+                made.push(label.row("label", output, allocate)?);
+            }
+            Labels::Dense => made.push(take(1)[0].row("label", output, allocate)?),
+            Labels::Sparse => {
+                let mut chosen = vec![0_i32; self.classes];
+                for &class in take(1)[0].integers("label")? {
+                    chosen[self.class(class)?] = 1;
+                }
+                made.push(row(&chosen, output, allocate)?);
+            }
+            Labels::Weighted => {
+                let [classes, weights] = take(2) else {
+                    return refuse("the record has no weights");
+                };
+                let (classes, weights) = (classes.integers("label")?, weights.floats("weight")?);
+                if classes.len() != weights.len() {
+                    let problem = format!(
+                        "the record has {} labels, but {} weights",
+                        classes.len(),
+                        weights.len()
+                    );
+                    return refuse(problem);
+                }
+                let mut chosen = vec![0_f32; self.classes];
+                for (&class, &weight) in classes.iter().zip(weights) {
+                    chosen[self.class(class)?] = weight;
+                }
+                made.push(row(&chosen, output, allocate)?);
+            }
+        }
+        for tensor in take(self.additional) {
+            made.push(tensor.row("additional input", made.len(), allocate)?);
+        }
+        if self.bbox {
+            let bbox = take(1)[0].integers("box")?;
+            if bbox.len() != 4 {
+                return refuse(format!("the box has {} numbers instead of four", bbox.len()));
+            }
+            made.push(row(bbox, made.len(), allocate)?);
+        }
+        Ok(made)
+    }
+
+    fn name(&self, number: usize) -> Arc<str> {
+        self.records.name(number)
+    }
+}
+
+impl Caffe2 {
+    /// How many tensors a record must have.
+    fn wanted(&self) -> usize {
+        let labels = match self.labels {
+            Labels::None => 0,
+            Labels::Weighted => 2,
+            _ => 1,
+        };
+        usize::from(self.image) + labels + self.additional + usize::from(self.bbox)
+    }
+
+    fn class(&self, class: i32) -> Result<usize> {
+        match usize::try_from(class).ok().filter(|&class| class < self.classes) {
+            Some(class) => Ok(class),
+            None => refuse(format!(
+                "the label {class} is not in 0..{}, which `num_labels` allows",
+                self.classes
+            )),
+        }
+    }
+}
+
+/// A tensor of Caffe2, of one of the types that its data sets use.
+#[derive(Default)]
+struct Tensor<'a> {
+    dims: SmallVec<[u64; 4]>,
+    dtype: u64,
+    floats: Vec<f32>,
+    integers: Vec<i32>,
+    bytes: Range<usize>,
+    texts: SmallVec<[&'a [u8]; 1]>,
+    message: &'a [u8],
+}
+
+const FLOAT: u64 = 1;
+const INT32: u64 = 2;
+const BYTE: u64 = 3;
+const STRING: u64 = 4;
+
+fn parse_tensors(bytes: &[u8]) -> Result<SmallVec<[Tensor<'_>; 4]>> {
+    let mut fields = Fields::new(bytes);
+    let mut tensors = smallvec![];
+    for field in fields.by_ref() {
+        if let (1, Field::Bytes(message)) = field {
+            match Tensor::parse(message) {
+                Some(tensor) => tensors.push(tensor),
+                None => {
+                    return refuse(format!("tensor {} of the record is damaged", tensors.len()));
+                }
+            }
+        }
+    }
+    match fields.is_whole() {
+        true => Ok(tensors),
+        false => refuse("the record is no TensorProtos of Caffe2"),
+    }
+}
+
+impl<'a> Tensor<'a> {
+    fn parse(message: &'a [u8]) -> Option<Tensor<'a>> {
+        let mut tensor = Tensor { dtype: FLOAT, message, ..Tensor::default() };
+        let mut fields = Fields::new(message);
+        for field in fields.by_ref() {
+            match field {
+                (1, Field::Number(extent)) => tensor.dims.push(extent),
+                (1, packed @ Field::Bytes(_)) => {
+                    let mut dims = Vec::new();
+                    extend_i32(&mut dims, packed)?;
+                    tensor.dims.extend(dims.into_iter().map(|extent| extent as u64));
+                }
+                (2, Field::Number(dtype)) => tensor.dtype = dtype,
+                (3, values) => extend_f32(&mut tensor.floats, values)?,
+                (4, values) => extend_i32(&mut tensor.integers, values)?,
+                (5, Field::Bytes(bytes)) => {
+                    let start = bytes.as_ptr() as usize - message.as_ptr() as usize;
+                    tensor.bytes = start..start + bytes.len();
+                }
+                (6, Field::Bytes(text)) => tensor.texts.push(text),
+                _ => {}
+            }
+        }
+        fields.is_whole().then_some(tensor)
+    }
+
+    fn type_name(&self) -> String {
+        match self.dtype {
+            FLOAT => "FLOAT".into(),
+            INT32 => "INT32".into(),
+            BYTE => "BYTE".into(),
+            STRING => "STRING".into(),
+            other => format!("type {other}"),
+        }
+    }
+
+    fn image(&self, record: &Record) -> Result<Sample> {
+        match self.dtype {
+            STRING => match self.texts.first() {
+                Some(text) => record.share(text, &[text.len()]),
+                None => refuse("the image is empty"),
+            },
+            BYTE => {
+                let bytes = self.message.get(self.bytes.clone()).unwrap_or_default();
+                let shape: SmallVec<[usize; 4]> =
+                    self.dims.iter().map(|&d| usize::try_from(d).unwrap_or(usize::MAX)).collect();
+                if shape.len() != 3 || extent(&shape) != Some(bytes.len()) {
+                    return refuse(format!(
+                        "the image claims the shape {:?}, but has {} bytes",
+                        self.dims.as_slice(),
+                        bytes.len()
+                    ));
+                }
+                record.share(bytes, &shape)
+            }
+            _ => refuse(format!(
+                "the image is of {}; it must be a file's bytes (STRING) or pixels (BYTE)",
+                self.type_name()
+            )),
+        }
+    }
+
+    fn count(&self) -> usize {
+        if self.dtype == FLOAT { self.floats.len() } else { self.integers.len() }
+    }
+
+    fn row(&self, what: &str, output: usize, allocate: &Allocate<'_>) -> Result<Sample> {
+        match self.dtype {
+            FLOAT => row(&self.floats, output, allocate),
+            INT32 => row(&self.integers, output, allocate),
+            _ => {
+                let name = self.type_name();
+                refuse(format!("the {what} is of {name}; it must be INT32 or FLOAT"))
+            }
+        }
+    }
+
+    fn integers(&self, what: &str) -> Result<&[i32]> {
+        match self.dtype {
+            INT32 => Ok(&self.integers),
+            _ => refuse(format!("the {what} is of {}; it must be INT32", self.type_name())),
+        }
+    }
+
+    fn floats(&self, what: &str) -> Result<&[f32]> {
+        match self.dtype {
+            FLOAT => Ok(&self.floats),
+            _ => refuse(format!("the {what} is of {}; it must be FLOAT", self.type_name())),
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! Manifests of speech: a line of JSON for each utterance, with the name of its sound and its text.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::fetch::Source;
+use crate::codecs::audio::{Pcm, Sound, Span, downmix};
+use crate::kernels::{Allocate, Resampler, Result};
+use crate::value::{Cause, DType, Desc, Element, Sample};
+
+/// The utterances of manifests: one block of text and a few numbers, however many there are.
+#[derive(Default)]
+pub struct Manifest {
+    /// The names of the sounds and the texts, in turns.
+    texts: String,
+    ends: Vec<usize>,
+    spans: Vec<Seconds>,
+}
+
+/// Which part of a sound an utterance is, in seconds; a negative duration means all there is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Seconds {
+    offset: f64,
+    duration: f64,
+}
+
+/// A line that can't be used.
+#[derive(Debug, PartialEq)]
+pub struct BadLine {
+    pub line: usize,
+    pub text: String,
+    pub problem: &'static str,
+}
+
+/// Which utterances are taken, by their duration.
+#[derive(Clone, Copy)]
+pub struct Durations {
+    pub least: f64,
+    pub most: f64,
+}
+
+impl Manifest {
+    /// Adds the utterances of a manifest. Lines that are none are left out, and returned.
+    pub fn add(&mut self, text: &[u8], durations: Durations) -> Vec<BadLine> {
+        let mut bad = Vec::new();
+        for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
+            let line = line.trim_ascii();
+            if line.is_empty() {
+                continue;
+            }
+            match Entry::parse(line) {
+                Ok(entry) => {
+                    let Seconds { duration, .. } = entry.span;
+                    if !(duration < durations.least || duration > durations.most) {
+                        self.push(&entry);
+                    }
+                }
+                Err(problem) => {
+                    let shown: String = String::from_utf8_lossy(line).chars().take(80).collect();
+                    bad.push(BadLine { line: number + 1, text: shown, problem });
+                }
+            }
+        }
+        bad
+    }
+
+    fn push(&mut self, entry: &Entry) {
+        for text in [&entry.file, &entry.text] {
+            self.texts.push_str(text);
+            self.ends.push(self.texts.len());
+        }
+        self.spans.push(entry.span);
+    }
+
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    fn part(&self, index: usize) -> &str {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.texts[start..self.ends[index]]
+    }
+
+    pub fn file(&self, number: usize) -> &str {
+        self.part(2 * number)
+    }
+
+    pub fn text(&self, number: usize) -> &str {
+        self.part(2 * number + 1)
+    }
+
+    /// All that tells this manifest from another.
+    pub fn parts(&self) -> impl Iterator<Item = (&str, &str, [f64; 2])> {
+        let span = |span: Seconds| [span.offset, span.duration];
+        (0..self.len()).map(move |n| (self.file(n), self.text(n), span(self.spans[n])))
+    }
+}
+
+/// What a line of a manifest says.
+#[derive(Debug, PartialEq)]
+struct Entry {
+    file: String,
+    text: String,
+    span: Seconds,
+}
+
+impl Entry {
+    fn parse(line: &[u8]) -> std::result::Result<Entry, &'static str> {
+        let mut json = Json(line);
+        let (mut file, mut text) = (None, String::new());
+        let mut span = Seconds { offset: 0.0, duration: -1.0 };
+        if !json.eat(b'{') {
+            return Err("is no JSON object");
+        }
+        let mut more = !json.eat(b'}');
+        while more {
+            let key = json.string().ok_or("has something else than a name where one must be")?;
+            if !json.eat(b':') {
+                return Err("has a name without a value");
+            }
+            let missing = json.word(b"null");
+            match key.as_str() {
+                _ if missing => {}
+                "audio_filepath" => {
+                    file = Some(json.string().ok_or("has an `audio_filepath` that is no text")?);
+                }
+                "text" => text = json.string().ok_or("has a `text` that is no text")?,
+                "duration" => {
+                    span.duration = json.number().ok_or("has a `duration` that is no number")?;
+                }
+                "offset" => {
+                    span.offset = json.number().ok_or("has an `offset` that is no number")?
+                }
+                _ => json.skip().ok_or("has a damaged value")?,
+            }
+            more = json.eat(b',');
+            if !more && !json.eat(b'}') {
+                return Err("is cut off");
+            }
+        }
+        if !json.0.trim_ascii_start().is_empty() {
+            return Err("has something after its JSON object");
+        }
+        match file {
+            Some(file) => Ok(Entry { file, text, span }),
+            None => Err("has no `audio_filepath`"),
+        }
+    }
+}
+
+/// The rest of a line of JSON.
+struct Json<'a>(&'a [u8]);
+
+impl Json<'_> {
+    fn eat(&mut self, byte: u8) -> bool {
+        self.word(&[byte])
+    }
+
+    fn word(&mut self, word: &[u8]) -> bool {
+        let rest = self.0.trim_ascii_start().strip_prefix(word);
+        if let Some(rest) = rest {
+            self.0 = rest;
+        }
+        rest.is_some()
+    }
+
+    fn string(&mut self) -> Option<String> {
+        self.eat(b'"').then_some(())?;
+        let mut text = Vec::new();
+        loop {
+            let plain = self.0.iter().position(|&b| b == b'"' || b == b'\\')?;
+            text.extend_from_slice(&self.0[..plain]);
+            let quote = self.0[plain] == b'"';
+            self.0 = &self.0[plain + 1..];
+            if quote {
+                return String::from_utf8(text).ok();
+            }
+            let (&escaped, rest) = self.0.split_first()?;
+            self.0 = rest;
+            let byte = match escaped {
+                b'"' | b'\\' | b'/' => escaped,
+                b'b' => 8,
+                b'f' => 12,
+                b'n' => b'\n',
+                b'r' => b'\r',
+                b't' => b'\t',
+                b'u' => {
+                    text.extend_from_slice(self.unicode()?.encode_utf8(&mut [0; 4]).as_bytes());
+                    continue;
+                }
+                _ => return None,
+            };
+            text.push(byte);
+        }
+    }
+
+    /// What follows `\u`; those beyond 16 bits are written as two of them.
+    fn unicode(&mut self) -> Option<char> {
+        let high = self.hex()?;
+        if !(0xd800..0xdc00).contains(&high) {
+            return char::from_u32(high);
+        }
+        self.0 = self.0.strip_prefix(b"\\u")?;
+        let low = self.hex()?.checked_sub(0xdc00).filter(|&low| low < 0x400)?;
+        char::from_u32(0x10000 + ((high - 0xd800) << 10) + low)
+    }
+
+    fn hex(&mut self) -> Option<u32> {
+        let (digits, rest) = self.0.split_at_checked(4)?;
+        digits.iter().all(u8::is_ascii_hexdigit).then_some(())?;
+        self.0 = rest;
+        u32::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()
+    }
+
+    fn number(&mut self) -> Option<f64> {
+        let rest = self.0.trim_ascii_start();
+        let part = |b: &u8| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+        let (digits, rest) =
+            rest.split_at(rest.iter().position(|b| !part(b)).unwrap_or(rest.len()));
+        self.0 = rest;
+        str::from_utf8(digits).ok()?.parse().ok().filter(|value: &f64| value.is_finite())
+    }
+
+    /// Goes past a value of any kind, without a recursion that a line could make deep.
+    fn skip(&mut self) -> Option<()> {
+        let mut open: Vec<u8> = Vec::new();
+        loop {
+            let rest = self.0.trim_ascii_start();
+            match rest.first()? {
+                b'"' => {
+                    self.string()?;
+                }
+                &bracket @ (b'{' | b'[') => {
+                    open.push(bracket + 2);
+                    self.0 = &rest[1..];
+                    continue;
+                }
+                &bracket @ (b'}' | b']') => {
+                    (open.pop()? == bracket).then_some(())?;
+                    self.0 = &rest[1..];
+                }
+                b',' | b':' if !open.is_empty() => {
+                    self.0 = &rest[1..];
+                    continue;
+                }
+                _ if self.word(b"true") || self.word(b"false") || self.word(b"null") => {}
+                _ => {
+                    self.number()?;
+                }
+            }
+            if open.is_empty() {
+                return Some(());
+            }
+        }
+    }
+}
+
+/// The sounds of a manifest, decoded: their samples, and if wanted their rate.
+pub struct Speech {
+    pub manifest: Arc<Manifest>,
+    pub downmix: bool,
+    pub dtype: DType,
+    /// The rate to bring sounds to, and how.
+    pub resample: Option<(f64, Resampler)>,
+    pub rate: bool,
+}
+
+impl Source for Speech {
+    fn len(&self) -> usize {
+        self.manifest.len()
+    }
+
+    fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
+        let refuse = |problem: String| Cause::File { problem };
+        // A pipe without a writer would hold a thread for ever.
+        let path = Path::new(self.manifest.file(number));
+        let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+        let file = opened.map_err(|error| refuse(error.to_string()))?;
+        if !file.metadata().is_ok_and(|known| known.is_file()) {
+            return Err(refuse("it is no regular file".into()));
+        }
+        let sound = Sound::open(Box::new(file)).map_err(|broken| refuse(it(&broken.0)))?;
+        let rate = sound.rate();
+        let Seconds { offset, duration } = self.manifest.spans[number];
+        let span = Span::seconds(offset, duration, rate);
+        let samples = match self.dtype {
+            DType::I16 => self.samples::<i16>(sound, span, allocate),
+            DType::I32 => self.samples::<i32>(sound, span, allocate),
+            _ => self.samples::<f32>(sound, span, allocate),
+        }?;
+        let mut made = smallvec![samples];
+        if self.rate {
+            let mut space = allocate(1, Desc::new(DType::F32, &[]))?;
+            space.elements::<f32>()[0] = rate as f32;
+            made.push(space.into_sample()?);
+        }
+        Ok(made)
+    }
+
+    fn name(&self, number: usize) -> Arc<str> {
+        self.manifest.file(number).into()
+    }
+}
+
+fn it(problem: &str) -> String {
+    format!("it {problem}")
+}
+
+impl Speech {
+    fn samples<T: Pcm + Element>(
+        &self,
+        sound: Sound<'_>,
+        span: Span,
+        allocate: &Allocate<'_>,
+    ) -> Result<Sample> {
+        let (rate, channels) = (f64::from(sound.rate()), sound.channels());
+        let resample = self.resample.as_ref().filter(|(to, _)| *to != rate);
+        let mixed = self.downmix && channels > 1;
+        let kept = if self.downmix { 1 } else { channels };
+        let refuse = |problem: &str| Cause::File { problem: it(problem) };
+        let samples: Vec<T> = if resample.is_some() || mixed {
+            let mut samples = sound.read::<f32>(span).map_err(|broken| refuse(&broken.0))?;
+            if mixed {
+                samples = downmix(&samples, channels);
+            }
+            if let Some((to, resampler)) = resample {
+                samples = resampler.run(&samples, kept, rate, *to)?;
+            }
+            samples.into_iter().map(T::from_unit).collect()
+        } else {
+            sound.read(span).map_err(|broken| refuse(&broken.0))?
+        };
+        let shape = [samples.len() / kept, kept];
+        let shape = if self.downmix { &shape[..1] } else { &shape[..] };
+        let mut space = allocate(0, Desc::new(self.dtype, shape))?;
+        space.elements::<T>().copy_from_slice(&samples);
+        space.into_sample()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANY: Durations = Durations { least: 0.0, most: f64::INFINITY };
+
+    #[test]
+    fn lines_are_utterances() {
+        let text = r#"{"audio_filepath": "a.wav", "duration": 1.5, "text": "h\u00e9 \"x\" \ud83d\ude00"}
+
+{"text":"b","x":[1,{"y":[]},"]"],"offset":2e-1,"audio_filepath":"b.wav","z":null,"w":true}
+"#;
+        let mut manifest = Manifest::default();
+        let whole = Durations { least: f64::NEG_INFINITY, most: f64::INFINITY };
+        assert_eq!(manifest.add(text.as_bytes(), whole), []);
+        assert_eq!(
+            (manifest.len(), manifest.file(0), manifest.text(0)),
+            (2, "a.wav", "hé \"x\" 😀")
+        );
+        assert_eq!((manifest.file(1), manifest.text(1)), ("b.wav", "b"));
+        assert_eq!(manifest.spans[1], Seconds { offset: 0.2, duration: -1.0 });
+        let mut known = Manifest::default();
+        known.add(text.as_bytes(), ANY);
+        assert_eq!(known.len(), 1);
+    }
+
+    #[test]
+    fn lines_that_are_none_are_told() {
+        for line in [
+            "foo",
+            "[1]",
+            "{",
+            "{}",
+            r#"{"a":"#,
+            r#"{"a":1"#,
+            r#"{"text":5}"#,
+            r#"{"a":[}"#,
+            r#"{"audio_filepath":"x","duration":"1"}"#,
+            r#"{"audio_filepath":"x"} {}"#,
+            r#"{"audio_filepath":"x","duration":NaN}"#,
+            r#"{"audio_filepath":"\ud800"}"#,
+            r#"{"audio_filepath":"\q"}"#,
+            r#"{"audio_filepath":null}"#,
+            r#"{"a":,}"#,
+        ] {
+            assert_eq!(Manifest::default().add(line.as_bytes(), ANY).len(), 1, "{line}");
+        }
+    }
+
+    #[test]
+    fn deep_values_are_no_trouble() {
+        let deep =
+            format!(r#"{{"a":{}{},"audio_filepath":"x"}}"#, "[".repeat(99999), "]".repeat(99999));
+        let whole = Durations { least: -2.0, most: f64::INFINITY };
+        assert_eq!(Manifest::default().add(deep.as_bytes(), whole), []);
+    }
+}
