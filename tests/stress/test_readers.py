@@ -46,8 +46,10 @@ def test_a_forked_reader_goes_on_in_both_processes(files):
         assert flat(map(numbers, reader.next_epoch(batch_size=10))) == list(range(60))
 
     with warnings.catch_warnings():
-        # Python warns of forks beside threads, which is what this is about.
+        # Python (and JAX, if some test has loaded it) warns of forks beside threads, which is what
+        # this is about.
         warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
         for _ in range(5):
             fork_and_join(go_on)
     go_on()

@@ -61,7 +61,7 @@ def painted(reader):
 
 def test_every_argument_is_documented():
     for name in inspect.signature(COCO).parameters:
-        assert f"        {name}: " in COCO.__doc__, name
+        assert f"    {name}: " in COCO.__doc__, name
 
 
 def test_all_masks_of_a_label_are_painted(make):

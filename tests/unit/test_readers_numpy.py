@@ -18,7 +18,7 @@ def read(path, **arguments):
 
 def test_every_argument_is_documented():
     for name in inspect.signature(Numpy).parameters:
-        assert f"        {name}: " in Numpy.__doc__, name
+        assert f"    {name}: " in Numpy.__doc__, name
 
 
 @pytest.mark.parametrize("version", [(1, 0), (2, 0), (3, 0)])

@@ -211,7 +211,7 @@ def test_damage_is_an_error_and_nothing_worse(folder, kind, indexed):
 @pytest.mark.parametrize("reader", [MXNet, TFRecord, Webdataset])
 def test_every_argument_is_documented(reader):
     for name in inspect.signature(reader).parameters:
-        assert f"        {name}: " in reader.__doc__, name
+        assert f"    {name}: " in reader.__doc__, name
 
 
 def test_more_files_than_are_kept_open_can_be_read(tmp_path):

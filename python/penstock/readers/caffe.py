@@ -63,8 +63,6 @@ class Caffe(Reader):
         label_available: Whether to give labels.
     """
 
-    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
-
     def __init__(
         self,
         max_batch_size: SupportsIndex | None = None,

@@ -77,8 +77,6 @@ class Caffe2(Reader):
         num_labels: How many classes there are, for label types 1 and 3.
     """
 
-    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
-
     def __init__(
         self,
         max_batch_size: SupportsIndex | None = None,

@@ -82,8 +82,6 @@ class COCO(Reader):
         skip_empty: Leave out images without objects.
     """
 
-    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
-
     def __init__(
         self,
         max_batch_size: SupportsIndex | None = None,

@@ -27,8 +27,6 @@ class MXNet(Reader):
             they were one. Without it, the files are looked through when the reader opens them.
     """
 
-    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
-
     def __init__(
         self,
         max_batch_size: SupportsIndex | None = None,

@@ -88,8 +88,6 @@ class NemoAsr(Reader):
         sample_rate: Convert sounds to this rate, in Hz; by default they keep their own.
     """
 
-    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
-
     def __init__(
         self,
         max_batch_size: SupportsIndex | None = None,

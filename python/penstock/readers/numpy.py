@@ -87,8 +87,6 @@ class Numpy(Reader):
         use_o_direct: Without effect: files are read through the system's cache.
     """
 
-    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
-
     def __init__(
         self,
         max_batch_size: SupportsIndex | None = None,

@@ -33,8 +33,6 @@ class TFRecord(Reader):
         use_o_direct: Without effect.
     """
 
-    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
-
     def __init__(
         self,
         max_batch_size: SupportsIndex | None = None,

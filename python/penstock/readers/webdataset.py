@@ -42,8 +42,6 @@ class Webdataset(Reader):
             an error.
     """
 
-    __doc__ += "\n".join((Reader.__doc__ or "").partition("    Args:\n")[2:])
-
     def __init__(
         self,
         max_batch_size: SupportsIndex | None = None,
