@@ -13,7 +13,7 @@ use super::{
     Work, args,
 };
 use crate::value::{
-    Buffer, Cause, DType, Desc, Layout, Sample, Shape, copy_strided, extent, with_element,
+    Buffer, Cause, DType, Desc, Element, Layout, Sample, Shape, copy_strided, extent, with_element,
 };
 
 pub const TABLE: &[Entry] = &[
@@ -72,14 +72,15 @@ impl Fill {
     pub fn nearest(value: f32, dtype: DType) -> Fill {
         let values = with_element!(dtype, |T| {
             let value: T = value.convert();
-            // SAFETY: elements are plain numbers without padding.
-            let bytes = unsafe {
-                std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>())
-            };
-            SmallVec::from_slice(bytes)
+            SmallVec::from_slice(bytes_of(&value))
         });
         Fill { values, channels: None }
     }
+}
+
+fn bytes_of<T: Element>(value: &T) -> &[u8] {
+    // SAFETY: elements are plain numbers without padding.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
 }
 
 /// Copies the window of `src` to `dst`, which has exactly its size, in row-major order.

@@ -21,10 +21,11 @@ use crate::value::{DType, Device, Layout};
 #[pyclass(name = "Records", module = "penstock._core", frozen)]
 pub struct PyRecords {
     /// What is read together, and the outputs of that.
-    parts: Vec<(Arc<dyn Source>, SmallVec<[Meta; 1]>)>,
+    parts: Vec<Part>,
     fingerprint: u64,
 }
 
+type Part = (Arc<dyn Source>, SmallVec<[Meta; 1]>);
 type PyFeature = (String, String, Vec<usize>, bool, Option<Py<PyAny>>);
 
 #[pymethods]

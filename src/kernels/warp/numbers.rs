@@ -532,11 +532,11 @@ mod avx2 {
                 let pixels = _mm256_add_epi32(_mm256_mullo_epi32(iy, width), ix);
                 _mm256_storeu_si256(at.as_mut_ptr().cast(), pixels);
                 if x + 8 < n && size_of::<P>() == 3 {
-                    for i in 0..8 {
+                    for (i, &at) in at.iter().enumerate() {
                         // Three bytes and one of a neighbour, which the next pixel writes again;
                         // the last pixel of an image has that neighbour before it.
-                        let from = src.as_ptr().add(at[i] as usize).cast::<u8>();
-                        let word = if at[i] as usize + 1 < src.len() {
+                        let from = src.as_ptr().add(at as usize).cast::<u8>();
+                        let word = if at as usize + 1 < src.len() {
                             from.cast::<u32>().read_unaligned()
                         } else if src.len() > 1 {
                             from.sub(1).cast::<u32>().read_unaligned() >> 8
