@@ -123,7 +123,7 @@ cargo:
 native: environment cargo
 	@$(MAKE) --no-print-directory $(NATIVE)
 
-$(NATIVE): $(RUST_SOURCES) pyproject.toml $(VENV)/.packages
+$(NATIVE): $(RUST_SOURCES) pyproject.toml $(VENV)/.packages-test
 	VIRTUAL_ENV='$(CURDIR)/$(VENV)' $(PY) -m maturin develop --release
 	@touch $@
 
