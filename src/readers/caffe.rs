@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::fetch::Source;
 use super::lmdb::Lmdb;
-use super::protobuf::{Field, Fields, extend_f32, extend_i32};
+use super::protobuf::{Damaged, Field, Fields, extend_floats, extend_integers};
 use crate::kernels::{Allocate, Result, Space};
 use crate::value::{Buffer, Cause, DType, Desc, Element, Sample, extent};
 
@@ -131,11 +131,12 @@ struct Datum<'a> {
 
 impl<'a> Datum<'a> {
     fn parse(bytes: &'a [u8]) -> Result<Datum<'a>> {
-        let mut fields = Fields::new(bytes);
         let mut datum =
             Datum { channels: 0, height: 0, width: 0, data: None, label: None, encoded: true };
-        for field in fields.by_ref() {
-            match field {
+        for field in Fields::new(bytes) {
+            match field.or_else(|Damaged(what)| {
+                refuse(format!("the record is no Datum of Caffe: {what}"))
+            })? {
                 (1, Field::Number(value)) => datum.channels = value as i32,
                 (2, Field::Number(value)) => datum.height = value as i32,
                 (3, Field::Number(value)) => datum.width = value as i32,
@@ -145,10 +146,7 @@ impl<'a> Datum<'a> {
                 _ => {}
             }
         }
-        match fields.is_whole() {
-            true => Ok(datum),
-            false => refuse("the record is no Datum of Caffe"),
-        }
+        Ok(datum)
     }
 
     fn shape(&self, bytes: usize) -> Result<[usize; 3]> {
@@ -289,39 +287,35 @@ const BYTE: u64 = 3;
 const STRING: u64 = 4;
 
 fn parse_tensors(bytes: &[u8]) -> Result<SmallVec<[Tensor<'_>; 4]>> {
-    let mut fields = Fields::new(bytes);
     let mut tensors = smallvec![];
-    for field in fields.by_ref() {
+    for field in Fields::new(bytes) {
+        let field = field.or_else(|Damaged(what)| {
+            refuse(format!("the record is no TensorProtos of Caffe2: {what}"))
+        })?;
         if let (1, Field::Bytes(message)) = field {
-            match Tensor::parse(message) {
-                Some(tensor) => tensors.push(tensor),
-                None => {
-                    return refuse(format!("tensor {} of the record is damaged", tensors.len()));
-                }
-            }
+            let tensor = Tensor::parse(message).or_else(|Damaged(what)| {
+                refuse(format!("tensor {} of the record is damaged: {what}", tensors.len()))
+            })?;
+            tensors.push(tensor);
         }
     }
-    match fields.is_whole() {
-        true => Ok(tensors),
-        false => refuse("the record is no TensorProtos of Caffe2"),
-    }
+    Ok(tensors)
 }
 
 impl<'a> Tensor<'a> {
-    fn parse(message: &'a [u8]) -> Option<Tensor<'a>> {
+    fn parse(message: &'a [u8]) -> std::result::Result<Tensor<'a>, Damaged> {
         let mut tensor = Tensor { dtype: FLOAT, message, ..Tensor::default() };
-        let mut fields = Fields::new(message);
-        for field in fields.by_ref() {
-            match field {
+        for field in Fields::new(message) {
+            match field? {
                 (1, Field::Number(extent)) => tensor.dims.push(extent),
                 (1, packed @ Field::Bytes(_)) => {
                     let mut dims = Vec::new();
-                    extend_i32(&mut dims, packed)?;
-                    tensor.dims.extend(dims.into_iter().map(|extent| extent as u64));
+                    extend_integers(&mut dims, packed, |extent| extent)?;
+                    tensor.dims.extend(dims);
                 }
                 (2, Field::Number(dtype)) => tensor.dtype = dtype,
-                (3, values) => extend_f32(&mut tensor.floats, values)?,
-                (4, values) => extend_i32(&mut tensor.integers, values)?,
+                (3, values) => extend_floats(&mut tensor.floats, values)?,
+                (4, values) => extend_integers(&mut tensor.integers, values, |n| n as i32)?,
                 (5, Field::Bytes(bytes)) => {
                     let start = bytes.as_ptr() as usize - message.as_ptr() as usize;
                     tensor.bytes = start..start + bytes.len();
@@ -330,7 +324,7 @@ impl<'a> Tensor<'a> {
                 _ => {}
             }
         }
-        fields.is_whole().then_some(tensor)
+        Ok(tensor)
     }
 
     fn type_name(&self) -> String {

@@ -9,102 +9,110 @@ pub enum Field<'a> {
     Fixed64([u8; 8]),
 }
 
-/// The fields of a message, in order. Ends at the first that is damaged, which `is_whole` tells.
-pub struct Fields<'a> {
-    rest: &'a [u8],
-    whole: bool,
-}
+/// What is wrong with a message, in words that complete "the message is damaged: ...".
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Damaged(pub &'static str);
+
+/// The fields of a message with their numbers, in order, up to the first that is damaged.
+pub struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
     pub fn new(message: &'a [u8]) -> Fields<'a> {
-        Fields { rest: message, whole: true }
+        Fields(message)
     }
 
-    /// Whether all that was read so far was sound.
-    pub fn is_whole(&self) -> bool {
-        self.whole
-    }
-
-    fn read(&mut self) -> Option<(u64, Field<'a>)> {
-        let tag = number(&mut self.rest)?;
+    fn read(&mut self) -> Result<(u64, Field<'a>), Damaged> {
+        let tag = number(&mut self.0)?;
         let field = match tag & 7 {
-            0 => Field::Number(number(&mut self.rest)?),
-            1 => Field::Fixed64(*self.take(8)?.first_chunk()?),
+            0 => Field::Number(number(&mut self.0)?),
+            1 => Field::Fixed64(self.fixed()?),
             2 => {
-                let bytes = usize::try_from(number(&mut self.rest)?).ok()?;
-                Field::Bytes(self.take(bytes)?)
+                let bytes = number(&mut self.0)?;
+                Field::Bytes(self.take(usize::try_from(bytes).unwrap_or(usize::MAX))?)
             }
-            5 => Field::Fixed32(*self.take(4)?.first_chunk()?),
+            5 => Field::Fixed32(self.fixed()?),
             // Groups have been deprecated since before any of these formats.
-            _ => return None,
+            _ => return Err(Damaged("it has a field of an unknown type")),
         };
-        (tag >> 3 != 0).then_some((tag >> 3, field))
+        match tag >> 3 {
+            0 => Err(Damaged("it has a field of number 0")),
+            number => Ok((number, field)),
+        }
     }
 
-    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(bytes)?;
-        self.rest = rest;
-        Some(taken)
+    fn take(&mut self, bytes: usize) -> Result<&'a [u8], Damaged> {
+        let (taken, rest) = self.0.split_at_checked(bytes).ok_or(TOO_LONG)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], Damaged> {
+        self.take(N)?.first_chunk().copied().ok_or(TOO_LONG)
     }
 }
 
-impl<'a> Iterator for Fields<'a> {
-    type Item = (u64, Field<'a>);
+const TOO_LONG: Damaged = Damaged("a field is longer than what it is in");
 
-    fn next(&mut self) -> Option<(u64, Field<'a>)> {
-        if self.rest.is_empty() {
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<(u64, Field<'a>), Damaged>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
             return None;
         }
         let field = self.read();
-        if field.is_none() {
-            self.whole = false;
-            self.rest = &[];
+        if field.is_err() {
+            self.0 = &[];
         }
-        field
+        Some(field)
     }
 }
 
 /// A number of up to 64 bits, seven to a byte.
-fn number(bytes: &mut &[u8]) -> Option<u64> {
+fn number(bytes: &mut &[u8]) -> Result<u64, Damaged> {
     let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u64::from(byte & 0x7f) << shift;
+    for (index, &byte) in bytes.iter().enumerate().take(10) {
+        value |= u64::from(byte & 0x7f) << (7 * index);
         if byte < 0x80 {
-            return Some(value);
+            *bytes = &bytes[index + 1..];
+            return Ok(value);
         }
     }
-    None
+    Err(Damaged("a number does not end"))
 }
 
-/// Adds the numbers of a repeated field, be they packed or one by one. `None` for a damaged one.
-pub fn extend_i32(row: &mut Vec<i32>, field: Field<'_>) -> Option<()> {
+/// Adds the numbers of a repeated field, be they packed or one by one. Negative ones come as 64
+/// bits also where the field has 32, so `narrow` says what to make of them.
+pub fn extend_integers<T>(
+    row: &mut Vec<T>,
+    field: Field<'_>,
+    narrow: fn(u64) -> T,
+) -> Result<(), Damaged> {
     match field {
-        // Negative numbers come as 64 bits.
-        Field::Number(value) => row.push(value as i32),
+        Field::Number(value) => row.push(narrow(value)),
         Field::Bytes(mut packed) => {
             while !packed.is_empty() {
-                row.push(number(&mut packed)? as i32);
+                row.push(narrow(number(&mut packed)?));
             }
         }
-        _ => return None,
+        _ => return Err(Damaged("a list of integers holds something else")),
     }
-    Some(())
+    Ok(())
 }
 
-/// Adds the numbers of a repeated field, be they packed or one by one. `None` for a damaged one.
-pub fn extend_f32(row: &mut Vec<f32>, field: Field<'_>) -> Option<()> {
+/// Adds the numbers of a repeated field, be they packed or one by one.
+pub fn extend_floats(row: &mut Vec<f32>, field: Field<'_>) -> Result<(), Damaged> {
     match field {
         Field::Fixed32(bytes) => row.push(f32::from_le_bytes(bytes)),
         Field::Bytes(packed) => {
-            let (values, rest) = packed.as_chunks::<4>();
+            let (values, []) = packed.as_chunks::<4>() else {
+                return Err(Damaged("a list of floats ends inside of a number"));
+            };
             row.extend(values.iter().map(|&bytes| f32::from_le_bytes(bytes)));
-            rest.is_empty().then_some(())?;
         }
-        _ => return None,
+        _ => return Err(Damaged("a list of floats holds something else")),
     }
-    Some(())
+    Ok(())
 }
 
 #[cfg(test)]
@@ -114,18 +122,16 @@ mod tests {
     #[test]
     fn fields_of_all_kinds_are_read() {
         let message = b"\x08\x96\x01\x12\x02hi\x1d\x00\x00\x80\x3f\x21\x01\0\0\0\0\0\0\0";
-        let mut fields = Fields::new(message);
-        let all: Vec<_> = fields.by_ref().collect();
+        let all: Result<Vec<_>, _> = Fields::new(message).collect();
         assert_eq!(
             all,
-            [
+            Ok(vec![
                 (1, Field::Number(150)),
                 (2, Field::Bytes(b"hi")),
                 (3, Field::Fixed32([0, 0, 0x80, 0x3f])),
                 (4, Field::Fixed64([1, 0, 0, 0, 0, 0, 0, 0])),
-            ]
+            ])
         );
-        assert!(fields.is_whole());
     }
 
     #[test]
@@ -139,9 +145,8 @@ mod tests {
             b"\x00\x01",
             b"\x1d\x00",
         ] {
-            let mut fields = Fields::new(message);
-            assert_eq!(fields.by_ref().count(), 0, "{message:?}");
-            assert!(!fields.is_whole(), "{message:?}");
+            let read: Vec<_> = Fields::new(message).collect();
+            assert!(matches!(read[..], [Err(_)]), "{message:?}");
         }
     }
 
@@ -149,13 +154,13 @@ mod tests {
     fn rows_are_packed_or_not() {
         let mut row = Vec::new();
         let negative = b"\x05\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
-        assert_eq!(extend_i32(&mut row, Field::Bytes(negative)), Some(()));
-        assert_eq!(extend_i32(&mut row, Field::Number(7)), Some(()));
+        assert_eq!(extend_integers(&mut row, Field::Bytes(negative), |n| n as i32), Ok(()));
+        assert_eq!(extend_integers(&mut row, Field::Number(7), |n| n as i32), Ok(()));
         assert_eq!(row, [5, -1, 7]);
         let mut row = Vec::new();
-        assert_eq!(extend_f32(&mut row, Field::Bytes(&[0, 0, 0x80, 0x3f])), Some(()));
-        assert_eq!(extend_f32(&mut row, Field::Fixed32([0; 4])), Some(()));
-        assert_eq!(extend_f32(&mut row, Field::Bytes(&[1])), None);
+        assert_eq!(extend_floats(&mut row, Field::Bytes(&[0, 0, 0x80, 0x3f])), Ok(()));
+        assert_eq!(extend_floats(&mut row, Field::Fixed32([0; 4])), Ok(()));
+        assert!(extend_floats(&mut row, Field::Bytes(&[1])).is_err());
         assert_eq!(row, [1.0, 0.0]);
     }
 }

@@ -1,8 +1,7 @@
 //! TFRecord files: each record is an `Example`, a map from names to lists of values.
 //!
 //! A record is the length of its data (8 bytes), a checksum of the length, the data, and a
-//! checksum of the data. The data is a protocol buffer; no more of those is understood here than
-//! an `Example` needs.
+//! checksum of the data. The data is a protocol buffer.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use super::fetch::Source;
+use super::protobuf::{Damaged, Field, Fields, extend_floats, extend_integers};
 use super::ranges::{
     Opened, Piece, Ranges, Result, Unreadable, broken, look_through, parse_pairs, read_index,
 };
@@ -318,24 +318,17 @@ impl Values<'_> {
     }
 }
 
-/// What is wrong with a protocol buffer.
-#[derive(Debug, PartialEq)]
-struct Damaged(&'static str);
-
 /// The values of the features in an `Example`.
 fn find<'a>(example: &'a [u8], features: &[Feature]) -> Result<Vec<Values<'a>>, Damaged> {
     let mut found: Vec<_> = features.iter().map(|_| Values::None).collect();
-    let mut example = Wire(example);
-    while let Some(field) = example.field()? {
-        let (1, Field::Bytes(map)) = field else { continue };
-        let mut map = Wire(map);
-        while let Some(field) = map.field()? {
-            let (1, Field::Bytes(entry)) = field else { continue };
+    for field in Fields::new(example) {
+        let (1, Field::Bytes(map)) = field? else { continue };
+        for field in Fields::new(map) {
+            let (1, Field::Bytes(entry)) = field? else { continue };
             let mut key: &[u8] = b"";
             let mut lists: SmallVec<[&[u8]; 1]> = smallvec![];
-            let mut entry = Wire(entry);
-            while let Some(field) = entry.field()? {
-                match field {
+            for field in Fields::new(entry) {
+                match field? {
                     (1, Field::Bytes(text)) => key = text,
                     (2, Field::Bytes(list)) => lists.push(list),
                     _ => {}
@@ -356,18 +349,16 @@ fn find<'a>(example: &'a [u8], features: &[Feature]) -> Result<Vec<Values<'a>>, 
 }
 
 fn read_feature<'a>(feature: &'a [u8], values: &mut Values<'a>) -> Result<(), Damaged> {
-    let mut feature = Wire(feature);
-    while let Some(field) = feature.field()? {
-        let (kind @ 1..=3, Field::Bytes(list)) = field else { continue };
-        let mut list = Wire(list);
+    for field in Fields::new(feature) {
+        let (kind @ 1..=3, Field::Bytes(list)) = field? else { continue };
         match kind {
             1 => {
                 let mut first = match values {
                     Values::Bytes(first) => *first,
                     _ => None,
                 };
-                while let Some(field) = list.field()? {
-                    if let (1, Field::Bytes(bytes)) = field {
+                for field in Fields::new(list) {
+                    if let (1, Field::Bytes(bytes)) = field? {
                         first.get_or_insert(bytes);
                     }
                 }
@@ -378,16 +369,9 @@ fn read_feature<'a>(feature: &'a [u8], values: &mut Values<'a>) -> Result<(), Da
                     Values::Float(floats) => floats,
                     _ => Vec::new(),
                 };
-                while let Some(field) = list.field()? {
-                    match field {
-                        (1, Field::Four(bytes)) => floats.push(f32::from_le_bytes(bytes)),
-                        (1, Field::Bytes(packed)) => {
-                            let (packed, []) = packed.as_chunks() else {
-                                return Err(Damaged("a list of floats ends inside of a number"));
-                            };
-                            floats.extend(packed.iter().map(|&bytes| f32::from_le_bytes(bytes)));
-                        }
-                        _ => {}
+                for field in Fields::new(list) {
+                    if let (1, values) = field? {
+                        extend_floats(&mut floats, values)?;
                     }
                 }
                 *values = Values::Float(floats);
@@ -397,16 +381,9 @@ fn read_feature<'a>(feature: &'a [u8], values: &mut Values<'a>) -> Result<(), Da
                     Values::Int(ints) => ints,
                     _ => Vec::new(),
                 };
-                while let Some(field) = list.field()? {
-                    match field {
-                        (1, Field::Number(number)) => ints.push(number as i64),
-                        (1, Field::Bytes(packed)) => {
-                            let mut packed = Wire(packed);
-                            while !packed.0.is_empty() {
-                                ints.push(packed.number()? as i64);
-                            }
-                        }
-                        _ => {}
+                for field in Fields::new(list) {
+                    if let (1, values) = field? {
+                        extend_integers(&mut ints, values, |n| n as i64)?;
                     }
                 }
                 *values = Values::Int(ints);
@@ -414,69 +391,6 @@ fn read_feature<'a>(feature: &'a [u8], values: &mut Values<'a>) -> Result<(), Da
         }
     }
     Ok(())
-}
-
-/// A protocol buffer that is being read.
-struct Wire<'a>(&'a [u8]);
-
-enum Field<'a> {
-    Number(u64),
-    Bytes(&'a [u8]),
-    Four([u8; 4]),
-    Eight,
-}
-
-impl<'a> Wire<'a> {
-    /// The next field, and its number.
-    fn field(&mut self) -> Result<Option<(u64, Field<'a>)>, Damaged> {
-        if self.0.is_empty() {
-            return Ok(None);
-        }
-        let tag = self.number()?;
-        let field = match tag & 7 {
-            0 => Field::Number(self.number()?),
-            1 => {
-                self.bytes(8)?;
-                Field::Eight
-            }
-            2 => {
-                let length = self.number()?;
-                Field::Bytes(self.bytes(length)?)
-            }
-            5 => {
-                let bytes = self.bytes(4)?;
-                Field::Four([bytes[0], bytes[1], bytes[2], bytes[3]])
-            }
-            _ => return Err(Damaged("it has a field of an unknown type")),
-        };
-        match tag >> 3 {
-            0 => Err(Damaged("it has a field of number 0")),
-            number => Ok(Some((number, field))),
-        }
-    }
-
-    /// A number of seven bits in each byte, the lowest first.
-    fn number(&mut self) -> Result<u64, Damaged> {
-        let mut number = 0;
-        for (index, &byte) in self.0.iter().enumerate().take(10) {
-            number |= u64::from(byte & 0x7F) << (7 * index);
-            if byte < 0x80 {
-                self.0 = &self.0[index + 1..];
-                return Ok(number);
-            }
-        }
-        Err(Damaged("a number does not end"))
-    }
-
-    fn bytes(&mut self, length: u64) -> Result<&'a [u8], Damaged> {
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let (bytes, rest) = self
-            .0
-            .split_at_checked(length)
-            .ok_or(Damaged("a field is longer than what it is in"))?;
-        self.0 = rest;
-        Ok(bytes)
-    }
 }
 
 #[cfg(test)]
