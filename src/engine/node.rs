@@ -1,6 +1,7 @@
 //! One submitted call, and how its tasks run.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -153,7 +154,7 @@ impl Node {
     }
 
     fn with_values(mut self) -> (Arc<Node>, SmallVec<[Handle; 1]>) {
-        let mut handles = SmallVec::new();
+        let mut handles: SmallVec<[Handle; 1]> = SmallVec::new();
         for target in &mut self.outputs {
             let handle = Value::pending(target.meta.clone(), target.samples);
             target.value = Arc::downgrade(handle.value());
@@ -163,7 +164,9 @@ impl Node {
         self.held = Mutex::new(self.call.inputs.iter().map(hold).collect());
         self.missing = (0..self.tasks()).map(|_| AtomicU32::new(1)).collect();
         self.unfinished = AtomicUsize::new(self.tasks());
-        (Arc::new(self), handles)
+        let node = Arc::new(self);
+        handles.iter().for_each(|handle| handle.set_maker(&node));
+        (node, handles)
     }
 
     fn run_at_once(self) -> SmallVec<[Handle; 1]> {
@@ -238,6 +241,18 @@ impl Node {
         self.pool.admit();
         let ready: Vec<usize> = (0..self.tasks()).filter(|&task| self.arrived(task)).collect();
         self.pool.clone().push_node(&self, &ready);
+    }
+
+    /// Lets what is queued of this node, and of all it waits for, go before other work.
+    pub fn hasten(self: Arc<Node>) {
+        let pool = self.pool.clone();
+        let mut needed = HashSet::from([Arc::as_ptr(&self)]);
+        let mut stack = vec![self];
+        while let Some(node) = stack.pop() {
+            let makers = node.call.inputs.iter().filter_map(|input| input.value.maker());
+            stack.extend(makers.filter(|maker| needed.insert(Arc::as_ptr(maker))));
+        }
+        pool.hasten(&needed);
     }
 
     /// Whether the calling thread had better run the node itself: everything is there, and it is

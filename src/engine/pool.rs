@@ -1,12 +1,12 @@
 //! The threads that run tasks.
 //!
 //! Two queues under one lock: *hot* holds tasks whose inputs have just been made, newest first,
-//! so that a sample travels on while it is in cache; *cold* holds submitted nodes, oldest first,
-//! from which workers take one sample at a time. A worker keeps the first task that its own work
-//! made ready and never queues it at all.
+//! so that a sample travels on while it is in cache; *cold* holds submitted nodes, oldest first
+//! but after those that somebody waits for, from which workers take one sample at a time. A
+//! worker keeps the first task that its own work made ready and never queues it at all.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -160,8 +160,21 @@ impl Pool {
         self.shared.wake(queue);
     }
 
-    /// Queues tasks whose inputs have arrived, each in its node's pool.
+    /// Queues tasks whose inputs have just been made, each in its node's pool.
     pub fn push_ready(tasks: impl IntoIterator<Item = Task>) {
+        Pool::push(tasks, |queue, task| queue.hot.push(task));
+    }
+
+    /// Queues tasks whose inputs came from another pool, such as what has been read. They are
+    /// not in this one's cache, and what was asked for first comes first.
+    fn push_arrived(tasks: impl IntoIterator<Item = Task>) {
+        Pool::push(tasks, |queue, Task { node, index }| match queue.cold.back_mut() {
+            Some(last) if last.end == index && Arc::ptr_eq(&last.node, &node) => last.end += 1,
+            _ => queue.cold.push_back(Run { node, next: index, end: index + 1 }),
+        });
+    }
+
+    fn push(tasks: impl IntoIterator<Item = Task>, put: fn(&mut Queue, Task)) {
         for task in tasks {
             let shared = task.node.pool().shared.clone();
             let mut queue = lock(&shared.queue);
@@ -169,10 +182,22 @@ impl Pool {
                 drop(queue);
                 abandon(vec![task]);
             } else {
-                queue.hot.push(task);
+                put(&mut queue, task);
                 shared.wake(queue);
             }
         }
+    }
+
+    /// Puts these nodes' tasks before the others of the queue, in the order they have.
+    pub fn hasten(&self, nodes: &HashSet<*const Node>) {
+        let mut queue = lock(&self.shared.queue);
+        let is_meant = |run: &Run| nodes.contains(&Arc::as_ptr(&run.node));
+        let first = queue.cold.iter().take_while(|run| is_meant(run)).count();
+        if !queue.cold.range(first..).any(is_meant) {
+            return;
+        }
+        let (meant, others): (Vec<_>, Vec<_>) = queue.cold.drain(..).partition(is_meant);
+        queue.cold.extend(meant.into_iter().chain(others));
     }
 
     pub fn count_bytes(&self, bytes: usize) {
@@ -268,10 +293,13 @@ impl Shared {
     fn run_chain(&self, task: Task) {
         let mut next = Some(task);
         while let Some(task) = next {
-            let mut ready = task.run();
-            let here = ready.iter().position(|task| std::ptr::eq(&*task.node.pool().shared, self));
-            next = here.map(|index| ready.remove(index));
-            Pool::push_ready(ready);
+            let is_own = |task: &Task| std::ptr::eq(&*task.node.pool().shared, self);
+            let (own, foreign): (SmallVec<[_; 2]>, SmallVec<[_; 2]>) =
+                task.run().into_iter().partition(is_own);
+            let mut own = own.into_iter();
+            next = own.next();
+            Pool::push_ready(own);
+            Pool::push_arrived(foreign);
             if self.is_paused() {
                 return Pool::push_ready(next);
             }

@@ -249,3 +249,27 @@ fn several_outputs_are_filled_together() {
     assert_eq!(numbers(&made[0]), [[3], [1]]);
     assert_eq!(numbers(&made[1]), [vec![1, 2, 3], vec![4]]);
 }
+
+#[test]
+fn what_somebody_waits_for_goes_before_other_work() {
+    let pool = Pool::new(1);
+    let input = batch(&[&[1], &[2]]);
+    let first = slow_copy(&pool, &input, 1000);
+    let others: Vec<_> = (0..50).map(|_| slow_copy(&pool, &input, 5000)).collect();
+    let urgent = slow_copy(&pool, &slow_copy(&pool, &input, 100), 100);
+    urgent.hasten();
+    assert_eq!(numbers(&urgent), [[1], [2]]);
+    assert!(others.iter().filter(|other| !other.is_finished()).count() > 25);
+    assert!(others.into_iter().chain([first]).all(|other| other.wait(LONG)));
+}
+
+#[test]
+fn what_another_pool_makes_first_is_used_first() {
+    let (reading, pool) = (Pool::new(1), Pool::new(1));
+    let input = batch(&[&[1], &[2], &[3], &[4]]);
+    let read: Vec<_> = (0..20).map(|_| slow_copy(&reading, &input, 50)).collect();
+    let used: Vec<_> = read.iter().map(|read| slow_copy(&pool, read, 2000)).collect();
+    assert!(used[0].wait(LONG));
+    assert!(used[10..].iter().all(|later| !later.is_finished()));
+    assert!(used.iter().all(|used| used.wait(LONG)));
+}

@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
@@ -35,6 +35,8 @@ pub struct Value {
     handles: AtomicUsize,
     /// Whether a node reads the whole batch at once.
     gathered: AtomicBool,
+    /// The node that fills the slots, if they were not filled from the start.
+    maker: OnceLock<Weak<Node>>,
     /// The node to run before this can be read, while nobody has asked for it.
     deferred: Mutex<Option<Arc<Node>>>,
     finished: (Mutex<()>, Condvar),
@@ -127,6 +129,7 @@ impl Value {
             unfinished: AtomicUsize::new(unfinished),
             handles: AtomicUsize::new(0),
             gathered: AtomicBool::new(false),
+            maker: OnceLock::new(),
             deferred: Mutex::new(None),
             finished: (Mutex::new(()), Condvar::new()),
             epoch: epoch(),
@@ -186,6 +189,15 @@ impl Value {
             Samples::Slots(slots) => slots,
             Samples::Packed(_) => &[],
         }
+    }
+
+    pub fn set_maker(&self, node: &Arc<Node>) {
+        let _ = self.maker.set(Arc::downgrade(node));
+    }
+
+    /// The node that has yet to finish this.
+    pub fn maker(&self) -> Option<Arc<Node>> {
+        if self.is_finished() { None } else { self.maker.get()?.upgrade() }
     }
 
     /// Puts the making of this value off until [`Value::demand`].
@@ -300,6 +312,13 @@ impl Value {
             self.finished.1.notify_all();
         }
         waiting
+    }
+
+    /// Lets the work that this value still needs go before other work, as somebody waits for it.
+    pub fn hasten(&self) {
+        if let Some(node) = self.maker() {
+            node.hasten();
+        }
     }
 
     /// Waits until all samples are there or have failed, at most this long; says whether they

@@ -60,6 +60,7 @@ impl PyValue {
         if self.handle.is_finished() {
             return Ok(());
         }
+        self.handle.hasten();
         wait_for(py, |at_most| self.handle.wait(at_most))
     }
 
