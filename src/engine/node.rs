@@ -264,7 +264,7 @@ impl Node {
         self.tasks() == 0
             || (work.is_cheap()
                 && self.call.inputs.iter().all(there)
-                && (work.is_view() || small()))
+                && (self.is_view() || small()))
     }
 
     /// Lets go of the inputs as a possible reader; tasks count from now on.

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use super::node::{Node, Outcomes};
 use crate::kernels::{ArgReader, SampleKernel, Space, Work};
@@ -93,20 +93,34 @@ impl Node {
         match &call.operator.work {
             Work::Sample(kernel) => self.call_sample_kernel(*kernel, index, inputs),
             Work::Source(kernel) => self.call_sample_kernel(&**kernel, index, inputs),
-            Work::Batch(kernel) => {
-                let mut rows: SmallVec<[&[Sample]; 2]> = smallvec![];
-                let mut rest = inputs;
-                for input in &call.inputs {
-                    let (row, after) = rest.split_at(self.picked(input));
-                    rows.push(row);
-                    rest = after;
-                }
-                kernel.run(&call.args, &rows, &|desc| {
-                    let bytes = desc.bytes();
-                    self.count_bytes(bytes);
-                    Ok(Space::new(desc, call.device.accelerator().allocate(bytes)?, 0))
-                })
-            }
+            Work::Batch(kernel) => kernel.run(&call.args, &self.rows(inputs), &|desc| {
+                let bytes = desc.bytes();
+                self.count_bytes(bytes);
+                Ok(Space::new(desc, call.device.accelerator().allocate(bytes)?, 0))
+            }),
+        }
+    }
+
+    /// The inputs of a whole-batch node, a row of samples for each.
+    fn rows<'a>(&self, inputs: &'a [Sample]) -> SmallVec<[&'a [Sample]; 2]> {
+        let mut rest = inputs;
+        let row = |input| {
+            let (row, after) = rest.split_at(self.picked(input));
+            rest = after;
+            row
+        };
+        self.call.inputs.iter().map(row).collect()
+    }
+
+    /// Whether the node hands on its inputs, which are there, as they lie in memory: then it does
+    /// not matter how large they are.
+    pub(super) fn is_view(&self) -> bool {
+        match &self.call.operator.work {
+            Work::Sample(kernel) => kernel.is_view(),
+            Work::Source(kernel) => kernel.is_view(),
+            Work::Batch(kernel) => self.inputs_of(0).is_ok_and(|inputs| {
+                guarded(|| kernel.is_view_of(&self.rows(&inputs))).unwrap_or(false)
+            }),
         }
     }
 

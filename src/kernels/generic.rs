@@ -251,7 +251,7 @@ impl BatchKernel for Stack {
         let mut shape: Shape = smallvec![samples.len()];
         shape.extend_from_slice(&inner);
         let desc = Desc { shape, ..first.desc.clone() };
-        if ragged.is_none() && lie_together(samples) {
+        if lie_together(samples) {
             return Ok(smallvec![Sample::new(desc, first.buffer().clone(), first.offset())?]);
         }
         let mut out = allocate(desc)?;
@@ -268,13 +268,19 @@ impl BatchKernel for Stack {
         }
         Ok(smallvec![out.into_sample()?])
     }
+
+    fn is_view_of(&self, inputs: &[&[Sample]]) -> bool {
+        lie_together(inputs[0])
+    }
 }
 
+/// Whether samples of one shape follow one another in memory.
 fn lie_together(samples: &[Sample]) -> bool {
-    let first = &samples[0];
+    let Some(first) = samples.first() else { return true };
     let bytes = first.desc.bytes();
     samples.iter().enumerate().all(|(index, sample)| {
         sample.is_contiguous()
+            && sample.desc.shape == first.desc.shape
             && Arc::ptr_eq(sample.buffer(), first.buffer())
             && sample.offset() == first.offset() + index * bytes
     })

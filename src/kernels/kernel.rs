@@ -190,6 +190,11 @@ pub trait BatchKernel: Send + Sync {
         true
     }
 
+    /// Whether these inputs, of any size, would be handed on as they lie in memory.
+    fn is_view_of(&self, _inputs: &[&[Sample]]) -> bool {
+        false
+    }
+
     /// Whether nobody notices when it does not run.
     fn is_pure(&self) -> bool {
         true
@@ -229,11 +234,6 @@ impl Work {
     /// Whether the shape of the result depends on the arguments, not on the inputs alone.
     pub fn is_shaped_by_args(&self) -> bool {
         self.sample_kernel().is_none_or(|kernel| kernel.is_shaped_by_args())
-    }
-
-    /// Whether it leaves the elements alone, so that it does not matter how many there are.
-    pub fn is_view(&self) -> bool {
-        self.sample_kernel().is_some_and(|kernel| kernel.is_view())
     }
 
     /// Whether results can be expected to be alike where the inputs are not.
