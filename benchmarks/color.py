@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks.calls import Operator, row
-from benchmarks.harness import Case, Family
+from benchmarks.harness import ORDER_OF_SUMS, Case, Family
 from benchmarks.large import images
 
 ABOUT = """\
@@ -34,10 +34,10 @@ UINT8: dict[str, Operator] = {
 
 
 def cases() -> Iterator[Case]:
-    for name, operator in (BOTH | UINT8).items():
-        yield Case(f"color/uint8/{name}", row(operator, images("uint8"), calls=2), 7, rounding=1)
-    for name, operator in BOTH.items():
-        yield Case(f"color/float32/{name}", row(operator, images("float32"), calls=2), 7)
+    for dtype, operators in (("uint8", BOTH | UINT8), ("float32", BOTH)):
+        for name, operator in operators.items():
+            prepare = row(operator, images(dtype), calls=2)
+            yield Case(f"color/{dtype}/{name}", prepare, 7, tolerance=ORDER_OF_SUMS, rounding=1)
 
 
 FAMILY = Family("color", ABOUT, cases)

@@ -19,6 +19,8 @@ import numpy as np
 from benchmarks.neighbours import DISTURBING, Neighbours, wait_for_quiet
 
 RETRIES = 2
+ORDER_OF_SUMS = 1e-4
+"""The tolerance for floats that are sums of many."""
 
 Library = Any
 """A module with the API that both contenders have."""
@@ -76,8 +78,8 @@ class Case:
         rounds: Turns per contender.
         target: What we want to reach.
         rounding: How far apart integers may be, where they are rounded from sums.
-        tolerance: How far floats may be apart, relative to their size and by themselves. Where
-            more than the last bits may differ, the case says so.
+        tolerance: How far floats may be apart, relative to the largest of them. Where more than
+            the last bits may differ, the case says so.
     """
 
     name: str
@@ -252,6 +254,8 @@ def _assert_equal(case: Case, ours: Sequence[np.ndarray], original: Sequence[np.
             raise AssertionError(
                 f"{name}: sample {index} is {a.dtype}{a.shape}, the original's {b.dtype}{b.shape}"
             )
-        tolerance = case.tolerance if a.dtype.kind == "f" else 0
-        if not np.allclose(a, b, tolerance, tolerance or case.rounding):
+        allowed: float = case.rounding
+        if a.dtype.kind == "f":
+            allowed = case.tolerance * max(1.0, float(np.max(np.abs(b), initial=0)))
+        if not np.allclose(a, b, rtol=0, atol=allowed):
             raise AssertionError(f"{name}: sample {index} differs from the original's")
