@@ -123,6 +123,9 @@ impl<'a> Image<'a> {
             (header, Way::Other(codec))
         };
         let Header { height, width, .. } = header;
+        if height == 0 || width == 0 {
+            return Err(broken(format)(Broken(format!("has no pixels: it is {height} x {width}"))));
+        }
         if height.checked_mul(width).is_none_or(|pixels| pixels > max_pixels()) {
             return Err(Cause::Undecodable {
                 kind: Damage::Large,

@@ -3,8 +3,8 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::kernel::Allocate;
-use super::philox::{Source, Stream, fraction};
-use super::portable::{exp, ln};
+use super::philox::Stream;
+use super::random_window::RandomWindow;
 use super::regions::{Border, LONGEST, Policy, Region, cut_as, fill_of, too_large};
 use super::{
     Arg, ArgReader, Entry, FromArg, FromArgs, ManyKernel, Result, SampleKernel, Space, Work, args,
@@ -230,81 +230,14 @@ impl ManyKernel for RandomCropGenerator {
         if let Some(&large) = extents.iter().find(|&&n| n > i64::from(i32::MAX)) {
             return refuse(format!("no image has an extent of {large}"));
         }
-        let area = range("random_area", &args.random_area)?;
-        let ratio = range("random_aspect_ratio", &args.random_aspect_ratio)?;
-        let mut draws = Draws { source: args.rng.source(0) };
-        let (anchor, shape) = draws.window(extents, area, ratio, args.num_attempts);
-        outs[0].elements::<i32>().copy_from_slice(&anchor.map(|n| n as i32));
-        outs[1].elements::<i32>().copy_from_slice(&shape.map(|n| n as i32));
+        let [height, width] = extents.map(|n| n.max(0) as usize);
+        let (area, ratio) = (&args.random_area, &args.random_aspect_ratio);
+        let window = RandomWindow::new(area, ratio, args.num_attempts)?;
+        let window = window.draw(&args.rng, height, width);
+        let pairs = [[window.y, window.x], [window.height, window.width]];
+        for (out, pair) in outs.iter_mut().zip(pairs) {
+            out.elements::<i32>().copy_from_slice(&pair.map(|n| n as i32));
+        }
         Ok(())
-    }
-}
-
-/// The ends of a range of numbers; one number is a range of its own.
-pub fn range(name: &'static str, ends: &[f64]) -> Result<[f64; 2]> {
-    match *ends {
-        [low, high] if low <= high => Ok([low, high]),
-        [one] if !one.is_nan() => Ok([one, one]),
-        _ => {
-            let problem = format!("needs a number and another that is not below, got {ends:?}");
-            Err(Cause::Argument { name, problem })
-        }
-    }
-}
-
-/// Random windows of one sample.
-pub struct Draws<'a> {
-    pub source: Source<'a>,
-}
-
-impl Draws<'_> {
-    /// Anchor and shape (height, width) of a part of an image with an area (as a share of the
-    /// image's) and an aspect ratio (width to height) out of these ranges; a part that is as near
-    /// to them as there can be, when none is found in so many attempts.
-    pub fn window(
-        &mut self,
-        [h, w]: [i64; 2],
-        area: [f64; 2],
-        ratio: [f64; 2],
-        attempts: i64,
-    ) -> ([i64; 2], [i64; 2]) {
-        if h <= 0 || w <= 0 {
-            return ([0; 2], [0; 2]);
-        }
-        let ratio = ratio.map(|r| r.max(f64::MIN_POSITIVE));
-        let whole = h as f64 * w as f64;
-        // More attempts than this don't find what so many have not.
-        for _ in 0..attempts.min(10_000) {
-            let [a, b, c, d] = self.source.next();
-            let [e, f, g, i] = self.source.next();
-            let part = (area[0] + (area[1] - area[0]) * fraction(a, b)).max(0.0) * whole;
-            // Ratios and their inverses are as likely.
-            let (low, high) = (ln(ratio[0]), ln(ratio[1]));
-            let aspect = exp(low + (high - low) * fraction(c, d));
-            let width = ((part * aspect).sqrt().round() as i64).max(1);
-            let height = ((part / aspect).sqrt().round() as i64).max(1);
-            if width <= w && height <= h {
-                let place = |free: i64, part: f64| ((free + 1) as f64 * part) as i64;
-                let anchor = [place(h - height, fraction(e, f)), place(w - width, fraction(g, i))];
-                return (anchor, [height, width]);
-            }
-        }
-        // The largest with a ratio in the range, anywhere along the side that is too long.
-        let own = w as f64 / h as f64;
-        let [height, width] = if own < ratio[0] {
-            [((w as f64 / ratio[0]).round() as i64).clamp(1, h), w]
-        } else if own > ratio[1] {
-            [h, ((h as f64 * ratio[1]).round() as i64).clamp(1, w)]
-        } else {
-            [h, w]
-        };
-        let share = area[1].max(0.0) * whole / (height as f64 * width as f64);
-        let [height, width] = match share {
-            ..1.0 => [height, width].map(|n| ((n as f64 * share.sqrt()) as i64).max(1)),
-            _ => [height, width],
-        };
-        let [a, b, c, d] = self.source.next();
-        let place = |free: i64, part: f64| ((free + 1) as f64 * part) as i64;
-        ([place(h - height, fraction(a, b)), place(w - width, fraction(c, d))], [height, width])
     }
 }

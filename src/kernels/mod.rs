@@ -27,6 +27,7 @@ mod philox;
 mod portable;
 mod probe;
 mod random;
+mod random_window;
 mod reduce;
 pub(crate) mod regions;
 mod registry;

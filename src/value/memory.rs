@@ -82,9 +82,9 @@ impl Block {
     /// Zeroed memory of the system.
     fn fresh(capacity: usize) -> Option<Block> {
         let layout = Block::layout(capacity)?;
-        // SAFETY: every caller asks for a capacity above zero.
         let base = NonNull::new(match Block::is_mapped(capacity) {
             true => map(layout.size()),
+            // SAFETY: every caller asks for a capacity above zero.
             false => unsafe { alloc_zeroed(layout) },
         })?;
         let align = if Block::is_mapped(capacity) { LARGE_PAGE } else { ALIGN };

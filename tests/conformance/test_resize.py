@@ -372,7 +372,12 @@ def test_windows_of_each_sample():
         # The whole image, whatever is drawn.
         "ndd.random_resized_crop(x[:8, :8].copy(), size=5, random_area=[1, 1], "
         "random_aspect_ratio=[1, 1])",
+        "ndd.random_resized_crop(x[:, :16].copy(), size=5, num_attempts=0)",
+        "ndd.random_resized_crop(x, size=3, random_area=0.5).shape",
+        "ndd.random_resized_crop(x, size=3, random_area=[-1, 0], random_aspect_ratio=[2]).shape",
         # refused
+        "ndd.random_resized_crop(x, size=3, random_area=[0.5, 0.1]).evaluate()",
+        "ndd.random_resized_crop(x, size=3, random_aspect_ratio=[2, 1]).evaluate()",
         "ndd.random_resized_crop(x)",
         "ndd.random_resized_crop(x, size=[3, 4, 5])",
         "ndd.random_resized_crop(ndd.tensor(x[None], layout='DHWC'), size=3)",

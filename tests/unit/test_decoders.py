@@ -36,6 +36,14 @@ def test_what_is_no_image_is_told_by_its_first_bytes():
     assert "no bytes" in text_of(np.zeros(0, np.uint8))
 
 
+@pytest.mark.parametrize("file", [b"P6 0 5 255 ", b"P5 3 0 255 "])
+def test_images_without_pixels_are_refused(file):
+    file = np.frombuffer(file, np.uint8)
+    assert "has no pixels" in text_of(file)
+    with pytest.raises(DecodeError, match="has no pixels"):
+        ndd.decoders.image_random_crop(file).evaluate()
+
+
 def test_truncated_files_tell_the_row_where_they_end():
     text = text_of(JPEG[: len(JPEG) // 2])
     assert f"ends after {len(JPEG) // 2} bytes, at row" in text

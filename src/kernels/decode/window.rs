@@ -3,7 +3,8 @@
 use smallvec::SmallVec;
 
 use crate::codecs::{Output, Request, Window};
-use crate::kernels::philox::{Source, Stream, below, fraction};
+use crate::kernels::philox::Stream;
+use crate::kernels::random_window::RandomWindow;
 use crate::kernels::regions::SliceArgs;
 use crate::kernels::{Arg, ArgReader, FromArg, FromArgs, Result, args};
 use crate::value::{Cause, DType, Desc, Layout, Sample};
@@ -212,84 +213,8 @@ impl WindowArgs for RandomArgs {
     }
 
     fn window(&self, _: &[Sample], height: usize, width: usize) -> Result<Window> {
-        let range = |values: &Floats, name| match values[..] {
-            [one] => Ok((one, one)),
-            [low, high] if low <= high => Ok((low, high)),
-            _ => refuse(name, format!("must be one number, or two in order, got {values:?}")),
-        };
-        let area = range(&self.random_area, "random_area")?;
-        let aspect = range(&self.random_aspect_ratio, "random_aspect_ratio")?;
-        let source = self.rng.source(0);
-        let attempts = self.num_attempts.min(MOST_ATTEMPTS);
-        Ok(random_window(source, height, width, area, aspect, attempts))
-    }
-}
-
-/// Beyond, more attempts take time and change nothing.
-const MOST_ATTEMPTS: i64 = 100_000;
-
-/// A window whose area, as a part of the image's, is in `area`, and whose width over height is in
-/// `aspect`, where its logarithm is uniform. When `attempts` draws do not fit into the image, it
-/// is as large as both allow.
-pub fn random_window(
-    mut source: Source<'_>,
-    height: usize,
-    width: usize,
-    area: (f64, f64),
-    aspect: (f64, f64),
-    attempts: i64,
-) -> Window {
-    let all = height as f64 * width as f64;
-    let place = |source: &mut Source<'_>, h: usize, w: usize| {
-        let [a, b, c, d] = source.next();
-        let y = below(a, b, (height - h) as u64 + 1) as usize;
-        let x = below(c, d, (width - w) as u64 + 1) as usize;
-        Window { y, x, height: h, width: w }
-    };
-    for _ in 0..attempts {
-        let [a, b, c, d] = source.next();
-        let part = area.0 + (area.1 - area.0) * fraction(a, b);
-        let (low, high) = (aspect.0.ln(), aspect.1.ln());
-        let ratio = (low + (high - low) * fraction(c, d)).exp();
-        let w = (part * all * ratio).sqrt().round();
-        let h = (part * all / ratio).sqrt().round();
-        let fits = (1.0..=height as f64).contains(&h) && (1.0..=width as f64).contains(&w);
-        if fits && (aspect.0..=aspect.1).contains(&(w / h)) {
-            return place(&mut source, h as usize, w as usize);
-        }
-    }
-    let (h, w) = (height as f64, width as f64);
-    // The default limit is a little below 4/3; images of 4 by 3 are within it.
-    let (h, w) = match w / h {
-        ratio if ratio > aspect.1 * (1.0 + 1e-6) => (h, h * aspect.1),
-        ratio if ratio < aspect.0 => (w / aspect.0, w),
-        _ => (h, w),
-    };
-    let shrink = (area.1 * all / (h * w)).min(1.0).sqrt();
-    let fit = |x: f64, extent: usize| ((x * shrink) as usize).clamp(1, extent);
-    place(&mut source, fit(h, height), fit(w, width))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kernels::Position;
-
-    #[test]
-    fn random_windows_lie_inside_whatever_the_image() {
-        let position = Position { seed: 1, sequence: 0, offset: 0, phase: 0 };
-        for (height, width) in [(1, 1), (1, 1000), (1000, 1), (17, 33), (480, 640)] {
-            for sample in 0..200 {
-                let stream = position.stream(sample);
-                let (area, aspect) = ((0.08, 1.0), (0.75, 1.33));
-                let window = random_window(stream.source(0), height, width, area, aspect, 10);
-                assert!(window.is_inside(height, width), "{window:?}");
-                assert!(window.height > 0 && window.width > 0);
-                for odd in [(-1.0, 0.0), (f64::NAN, f64::NAN), (0.0, f64::INFINITY)] {
-                    let window = random_window(stream.source(0), height, width, odd, odd, 2);
-                    assert!(window.is_inside(height, width), "{window:?}");
-                }
-            }
-        }
+        let (area, ratio) = (&self.random_area, &self.random_aspect_ratio);
+        let window = RandomWindow::new(area, ratio, self.num_attempts)?;
+        Ok(window.draw(&self.rng, height, width))
     }
 }

@@ -6,7 +6,6 @@ mod extent;
 mod filter;
 mod nearest;
 mod stage;
-mod window;
 
 use std::cell::RefCell;
 
@@ -15,10 +14,10 @@ use smallvec::{SmallVec, smallvec};
 use self::extent::{Map, Mode, PerAxis, Rounding, Wanted, argument, maps, region, spread};
 use self::filter::{Filter, Filters, taps};
 use self::stage::{Real, Scratch, Source, Stage};
-use self::window::Choice;
 use super::cast::Convert;
 use super::isa::Isa;
 use super::philox::Stream;
+use super::random_window::RandomWindow;
 use super::{Entry, Kernel, ManyKernel, Result, Space, args};
 use crate::value::{
     Cause, DType, Desc, Element, Layout, Sample, Shape, extent as count, with_element,
@@ -462,8 +461,9 @@ impl RandomResizedCropArgs {
             [height, width] => [height, width],
             _ => return Err(argument("size", format!("needs 2 numbers, got {:?}", self.size))),
         };
-        let choice = Choice::new(&self.random_area, &self.random_aspect_ratio, self.num_attempts)?;
-        let window = choice.draw(&self.rng, desc.shape[rows], desc.shape[columns]);
+        let (area, ratio) = (&self.random_area, &self.random_aspect_ratio);
+        let window = RandomWindow::new(area, ratio, self.num_attempts)?;
+        let window = window.draw(&self.rng, desc.shape[rows], desc.shape[columns]);
         let axis = |axis: usize, size: i64, start: usize, span: usize| {
             let input = desc.shape[axis];
             let output = usize::try_from(size)
