@@ -61,7 +61,7 @@ def _own(kind: type[Reader]) -> set[str]:
 
 
 def _common() -> set[str]:
-    from penstock.readers.base import Common
+    from penstock.readers.options import Common
 
     return set(Common.__annotations__)
 

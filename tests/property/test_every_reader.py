@@ -8,7 +8,7 @@ import pytest
 from tests.data_sets import MAKERS, contents, reader_classes
 
 from penstock import _core
-from penstock.readers import base
+from penstock.readers import pool
 
 READERS = reader_classes()
 COUNT, BATCH, EPOCHS = 7, 3, 3
@@ -65,7 +65,7 @@ def test_restored_at_every_step_it_goes_on(
         epochs, states = walk(READERS[name](**arguments, shard_id=shard), batch_size)
         ends = list(itertools.accumulate(map(len, epochs)))
         flat = list(itertools.chain(*epochs))
-        monkeypatch.setattr(base, "_pool", _core.Pool(threads))
+        monkeypatch.setattr(pool, "_pool", _core.Pool(threads))
         for at, state in enumerate(states[:-1]):
             restored = READERS[name](**arguments, shard_id=shard, prefetch_queue_depth=at % 3 + 1)
             restored.set_state(state)

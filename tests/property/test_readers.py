@@ -130,10 +130,10 @@ def give(readers, batch_size, epochs, steps, by_calls):
             given += [numbers(reader(batch_size=batch_size)) for _ in range(epochs * 3 + steps)]
         return flat(given), readers
     coming = [reader.next_epoch(batch_size=batch_size) for reader in readers]
-    if any(reader._is_done for reader in readers):
+    if any(reader._position.is_done for reader in readers):
         # Stopped when the epoch was over for some: the others finish theirs, to be in step again.
         for reader, iterator in zip(readers, coming, strict=True):
-            if not reader._is_done:
+            if not reader._position.is_done:
                 given += [numbers(outputs) for outputs in iterator]
     for _ in range(epochs):
         for reader in readers:
@@ -172,8 +172,8 @@ def test_however_often_shards_and_batches_change_nothing_is_lost_or_repeated(
     # The rest of the turns that were begun: another batch size is another change.
     reader = make(size, state, **arguments)
     reader.next_epoch(batch_size=7)
-    order = reader._order
-    for turn in range(reader._first_turn, order._last_cut() + 1):
+    order = reader._position.order
+    for turn in range(reader._position.first_turn, order._last_cut() + 1):
         given += list(order.numbers(turn, 0))
     counts = np.bincount(np.array(given, int), minlength=size)
     assert counts.min() == counts.max(), counts

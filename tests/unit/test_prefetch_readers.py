@@ -70,7 +70,7 @@ def test_checkpoints_belong_to_the_batch_in_hand(root, order, size, depth):
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3, 9])
-@pytest.mark.filterwarnings("ignore::penstock.readers.base.UnfinishedEpochWarning")
+@pytest.mark.filterwarnings("ignore::penstock.readers.UnfinishedEpochWarning")
 def test_a_loop_left_early_goes_on_with_the_next_batch(root, depth):
     for stop in range(1, 5):
         reader, plain = File(file_root=root), File(file_root=root)
@@ -89,6 +89,32 @@ def test_a_loop_left_early_goes_on_with_the_next_batch(root, depth):
         assert taken[0] == taken[1]
 
 
+@pytest.mark.parametrize("depth", [0, 1, 3, 9])
+def test_the_iterator_of_a_loop_left_early_goes_on_to_its_end(root, depth):
+    reader = File(file_root=root, last_batch="partial")
+    whole = [numbers(outputs) for outputs in reader.next_epoch(batch_size=3)]
+    iterator = reader.next_epoch(batch_size=3)
+    with ndd.prefetch(iterator, depth) as loop:
+        assert numbers(next(loop)) == whole[0]
+    assert [numbers(outputs) for outputs in iterator] == whole[1:]
+    assert numbers(next(reader.next_epoch(batch_size=3))) == whole[0]
+
+
+def test_a_loop_left_early_forgets_what_was_read_for_another_batch_size(root):
+    reader = File(file_root=root)
+
+    def source():
+        yield from itertools.islice(reader.next_epoch(batch_size=2), 2)
+        reader.reset()
+        yield from reader.next_epoch(batch_size=4)
+
+    with ndd.prefetch(source(), 1) as loop:
+        given = [numbers(next(loop)) for _ in range(2)]
+    with pytest.warns(UserWarning, match="goes on where"):
+        given.append(numbers(next(reader.next_epoch(batch_size=2))))
+    assert given == [[0, 1], [2, 3], [4, 5]]
+
+
 def test_bad_files_are_reported_once_though_read_twice(root, tmp_path):
     names = [str(root / "class" / f"{index:02d}.jpg") for index in range(4)]
     names.insert(2, str(tmp_path / "gone.jpg"))
@@ -100,6 +126,18 @@ def test_bad_files_are_reported_once_though_read_twice(root, tmp_path):
         rest = [numbers(outputs) for outputs in reader.next_epoch(batch_size=1)]
     assert rest[:3] == [[1], [2], [3]]
     assert len(reader.errors) == 1
+
+
+def test_a_reader_can_be_put_back_to_the_same_place_twice(root, tmp_path):
+    reader = File(files=[root / "class/00.jpg", tmp_path / "gone.jpg"], on_error="skip")
+    iterator = reader.next_epoch(batch_size=1)
+    next(iterator)
+    state = reader._live_state()
+    for _ in range(2):
+        assert list(iterator) == []
+        assert len(reader.errors) == 1
+        reader._rewind(state)
+        assert reader.errors == []
 
 
 def test_the_length_of_an_epoch_shows_through(root):

@@ -13,6 +13,7 @@ import pytest
 
 import penstock as ndd
 from penstock.readers import File, ReaderState, SampleError, UnfinishedEpochWarning
+from penstock.readers.bad_samples import BadSamples
 
 
 @pytest.fixture
@@ -191,6 +192,48 @@ def test_leaving_the_loop_in_the_last_batch_finishes_the_epoch(files):
         assert epoch(reader) == [[0, 1], [2, 3]]
 
 
+def test_iterators_that_take_turns_each_have_their_length(files):
+    """As in the original. States in between are whole, and others can go on from them."""
+    reader = File(files=files[:6])
+    first = reader.next_epoch(batch_size=2)
+    given = [labels(next(first))]
+    with pytest.warns(UnfinishedEpochWarning):
+        second = reader.next_epoch(batch_size=2)
+    for iterator in (second, first, first, second, second):
+        given.append(labels(next(iterator)))
+        restored = File(files=files[:6])
+        restored.set_state(reader.get_state())
+        [coming] = [labels(next(restored.next_epoch(batch_size=2)))]
+        assert coming == [[2, 3], [4, 5], [0, 1]][(len(given) - 1) % 3]
+    assert given == [[0, 1], [2, 3], [4, 5], [0, 1], [2, 3], [4, 5]]
+    assert list(first) == list(second) == []
+
+
+def test_an_iterator_at_its_end_stays_there(files):
+    reader = File(files=files[:4])
+    first, second = (reader.next_epoch(batch_size=2) for _ in range(2))
+    assert len(list(first)) == 2
+    assert [labels(next(second)) for _ in range(2)] == [[0, 1], [2, 3]]
+    state = reader.get_state()
+    assert list(first) == []
+    assert reader.get_state() == state
+    reader.reset()
+    assert list(first) == []
+
+
+def test_iterators_end_when_the_reader_starts_over(files):
+    reader = File(files=files)
+    fresh, begun = (reader.next_epoch(batch_size=2) for _ in range(2))
+    next(begun)
+    reader.reset()
+    for _ in range(2):
+        for iterator in (fresh, begun):
+            with pytest.raises(RuntimeError, match="has started over since this iterator"):
+                next(iterator)
+        assert labels(next(reader.next_epoch(batch_size=3))) == [0, 1, 2]
+        reader.reset()
+
+
 def test_reset_starts_over_in_any_mode(files):
     reader = File(files=files[:5], random_shuffle=True, seed=4)
     first = epoch(reader)
@@ -224,6 +267,26 @@ def test_a_reader_is_released_by_with(files):
         next(iterator)
 
 
+def test_a_reader_that_is_closed_in_mid_epoch_says_so_each_time(files):
+    reader = File(files=files[:4])
+    iterator = reader.next_epoch(batch_size=2)
+    next(iterator)
+    reader.close()
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="the reader is closed"):
+            next(iterator)
+
+
+def test_a_lock_of_the_parent_does_not_stop_a_forked_child(files):
+    reader = File(files=files)
+    reader._lock._process = -1  # as if this were another process
+    with reader._lock._lock:
+        closing = threading.Thread(target=reader.close, daemon=True)
+        closing.start()
+        closing.join(5)
+        assert not closing.is_alive()
+
+
 def test_figures_and_names(files):
     reader = File(8, "train", files=files, num_shards=3, shard_id=1, pad_last_batch=True)
     assert (reader.name, reader.max_batch_size, reader.epoch_size) == ("train", 8, 13)
@@ -238,6 +301,33 @@ def test_lazy_readers_open_at_the_first_use(tmp_path):
     assert epoch(reader, 1) == [[0]]
     with pytest.raises(ValueError, match=r"`file_root` can't be listed: No such file.*: .*nope"):
         File(file_root=tmp_path / "nope")
+
+
+def test_what_a_lazy_reader_refuses_it_refuses_again(files):
+    reader = File(files=files[:2], num_shards=3, lazy_init=True)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="2 samples, fewer than the 3 shards"):
+            reader.next_epoch(batch_size=1)
+
+
+def test_threads_open_a_lazy_reader_once(files):
+    opened = []
+
+    class Slow(File):
+        def _open(self):
+            opened.append(self)
+            time.sleep(0.05)
+            return super()._open()
+
+    reader = Slow(files=files, lazy_init=True)
+    sizes = []
+    threads = [threading.Thread(target=lambda: sizes.append(reader.epoch_size)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sizes == [13] * 4
+    assert opened == [reader]
 
 
 @pytest.mark.filterwarnings("ignore::penstock.EmulatedDeviceWarning")
@@ -295,8 +385,9 @@ def test_ways_to_shuffle_exclude_each_other(files):
         File(files=files, shuffle="global", random_shuffle=True)
     with pytest.raises(ValueError, match="'buffer', 'global', got 'all'"):
         File(files=files, shuffle="all")
-    with pytest.warns(UserWarning, match="no effect"):
+    with pytest.warns(UserWarning, match="no effect") as warned:
         File(files=files, shuffle_after_epoch_seed=1)
+    assert warned[0].filename == __file__
 
 
 # State
@@ -448,7 +539,7 @@ def test_bad_samples_can_be_substituted(files):
     files[2].unlink()
     given, errors = run()
     assert given == [[0, 3], [3, 3], [4, 5]]
-    assert [error.sample for error in errors] == [1, 2, 2]
+    assert [error.sample for error in errors] == [1, 2], "once, though 2 was tried as a substitute"
     assert run() == [given, errors]
 
 
@@ -458,6 +549,51 @@ def test_without_a_good_sample_there_is_no_substitute(files):
     files[1].unlink()
     with pytest.raises(RuntimeError, match="none of the 2 samples"):
         next(reader.next_epoch(batch_size=1))
+
+
+def test_what_a_cut_has_left_is_substituted_by_later_samples(files):
+    """Of 4 samples one is left, which is bad, for one of two readers."""
+    one = File(files=files[:4], on_error="substitute", last_batch="partial")
+    iterator = one.next_epoch(batch_size=1)
+    for _ in range(3):
+        next(iterator)
+    files[3].unlink()
+    given = []
+    for shard in range(2):
+        reader = File(
+            files=files[:4],
+            on_error="substitute",
+            last_batch="partial",
+            num_shards=2,
+            shard_id=shard,
+        )
+        reader.set_state(one.get_state())
+        given.append([epoch(reader, 1), epoch(reader, 1)])
+    assert given == [[[], [[2], [2]]], [[[0]], [[0], [1]]]]
+
+
+def test_calls_end_when_no_sample_can_be_read(files):
+    reader = File(files=files[:3], on_error="skip")
+    for name in files[:3]:
+        name.unlink()
+    with pytest.raises(RuntimeError, match=r"none of the samples.*there is no such file"):
+        reader(batch_size=2)
+    assert len(reader.errors) == 3
+
+
+def test_faults_that_are_not_the_sample_s_are_errors():
+    class Stopped:
+        cause = ("stopped",)
+        operator, sample, source, site = "readers.File", 0, None, 0
+
+    class Unmade:
+        def faults(self):
+            return [(0, Stopped())]
+
+    bad = BadSamples("readers.File", "skip", 5)
+    with pytest.raises(RuntimeError):
+        bad.sift(np.arange(1), (Unmade(),), name=str, fetch=None, after=None)
+    assert bad.errors() == []
 
 
 def test_too_many_bad_samples_are_an_error(files):

@@ -12,7 +12,7 @@ from penstock import _core
 from penstock._array import Array, wrap
 from penstock._sites import here
 from penstock.ops.files import read
-from penstock.readers.base import io_pool
+from penstock.readers.pool import io_pool
 
 
 def imread(filepaths: Any, /, **decoding: Any) -> Any:

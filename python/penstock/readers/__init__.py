@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.readers.bad_samples import SampleError as SampleError
 from penstock.readers.base import Reader as Reader
-from penstock.readers.base import SampleError as SampleError
-from penstock.readers.base import UnfinishedEpochWarning as UnfinishedEpochWarning
 from penstock.readers.caffe import Caffe as Caffe
 from penstock.readers.caffe2 import Caffe2 as Caffe2
 from penstock.readers.coco import COCO as COCO
+from penstock.readers.epoch import UnfinishedEpochWarning as UnfinishedEpochWarning
 from penstock.readers.file import File as File
 from penstock.readers.mxnet import MXNet as MXNet
 from penstock.readers.nemo_asr import NemoAsr as NemoAsr

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
 from penstock import _core, _errors
 from penstock._device import DeviceLike
 from penstock._sites import here
-from penstock.readers.base import Common, Reader, Source, io_pool
+from penstock.readers.base import Reader
 from penstock.readers.caffe import Name, open_databases
+from penstock.readers.options import Common
 from penstock.readers.order import Numbers
+from penstock.readers.pool import io_pool
+from penstock.readers.source import Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

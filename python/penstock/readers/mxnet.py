@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from penstock import _core
 from penstock._device import DeviceLike
-from penstock.readers.base import Common, Reader, Source
+from penstock.readers.base import Reader
+from penstock.readers.options import Common
 from penstock.readers.records import Name, index_names, names, opened
+from penstock.readers.source import Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -20,7 +20,7 @@ of their turns is put together, and divided anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
@@ -32,7 +32,7 @@ from penstock import _core
 Numbers: TypeAlias = npt.NDArray[np.int64]
 
 POLICIES = ("wrap", "pad", "partial", "drop")
-SHUFFLES = (None, "buffer", "global")
+SHUFFLES = ("buffer", "global")
 
 BASE_SEED = 0x70656E73
 """Of the order that a shuffled data set is in before it is cut into shards: one for all readers,
@@ -177,6 +177,18 @@ class Order:
         if offset // batch_size >= self.batches(turn, reader, batch_size):
             turn, offset = turn + 1, 0
         return batch, Place(turn, offset)
+
+    def after(self, place: Place, reader: int, count: int) -> Iterator[int]:
+        """What can stand in for the sample that is `count` after a place: the turn's others, round
+        and round, and those of later turns where a cut has left but a part of this one.
+        """
+        turn, offset = place
+        numbers = self.numbers(turn, reader)
+        for index in range(offset + count + 1, offset + count + 1 + len(numbers)):
+            yield int(numbers[index % len(numbers)])
+        while turn <= self._last_cut():
+            turn += 1
+            yield from map(int, self.numbers(turn, reader))
 
     def walk(self, reader: int, turn: int, batches: int, batch_size: int) -> Place:
         """The place that is so many batches after the beginning of a turn."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock import _errors
 from penstock._sites import here
-from penstock.readers.base import Source, io_pool
 from penstock.readers.order import Numbers
+from penstock.readers.pool import io_pool
+from penstock.readers.source import Source
 
 if TYPE_CHECKING:
     from penstock._core import Records, Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
-from penstock.readers.order import Cut
+from penstock.readers.order import Cut, Plan
 
 VERSION = 1
 _NAME = "penstock reader"
@@ -76,3 +76,30 @@ class Snapshot(NamedTuple):
             )
         *rest, cuts = fields
         return cls._make([*rest, tuple(Cut(*cut) for cut in cuts)])
+
+    def check(self, what: str, data: str, plan: Plan) -> None:
+        """Refuse a state that belongs to other data, or to a reader with another order."""
+        if self.data != data:
+            counts = (
+                f"it had {self.size} samples, and has {plan.size} now"
+                if self.size != plan.size
+                else f"it has {self.size} samples as before, but other names, labels or another "
+                "order"
+            )
+            raise ValueError(
+                f"{what}: the data set has changed since the state was taken: {counts}. "
+                "Positions in the old one mean nothing in the new one; begin a new epoch, without "
+                "the state."
+            )
+        for key, was, now in (
+            ("stick_to_shard", self.stick, plan.stick),
+            ("shuffle", self.shuffle, plan.shuffle),
+            ("initial_fill", self.fill, plan.fill if self.shuffle == "buffer" else self.fill),
+            ("last_batch", self.last_batch, plan.last_batch),
+        ):
+            if was != now:
+                raise ValueError(
+                    f"{what}: the state is of a reader with {key}={was!r}, this one has "
+                    f"{key}={now!r}; the order of the samples is another one. Make the reader with "
+                    "the same arguments."
+                )
