@@ -78,6 +78,7 @@ class TFRecord(Reader):
             _core.Records.tfrecord,
             self._paths,
             self._index,
+            self._on_error,
             features,
         )
 
