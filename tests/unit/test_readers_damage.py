@@ -152,7 +152,6 @@ def test_what_is_not_damaged_is_read_and_the_rest_is_one_bad_sample(
 ):
     paths, make = data_set(kind)
     spoil(paths[1], damage, kind)
-    before = ndd.get_num_threads()
     ndd.set_num_threads(threads)
     try:
         reader = make(paths, on_error="skip", last_batch="partial")
@@ -166,7 +165,7 @@ def test_what_is_not_damaged_is_read_and_the_rest_is_one_bad_sample(
         single = make(paths, on_error="skip")
         assert flat(map(numbers, single.next_epoch())) == GOOD
     finally:
-        ndd.set_num_threads(before)
+        ndd.set_num_threads(None)
 
 
 @each_format
