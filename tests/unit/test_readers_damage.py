@@ -8,6 +8,7 @@ import tarfile
 import numpy as np
 import pytest
 import soundfile
+from tests.data_sets import MAKERS, contents, reader_classes
 from tests.protobuf import database, datum, ints, tensors, texts
 from tests.records import example, framed, image_record, write_framed, write_recordio, write_tar
 
@@ -455,6 +456,42 @@ def test_caffe2_does_so_too(tmp_path):
     reader = Caffe2(path=paths, on_error="skip")
     assert labels(reader) == [0, 1, 2]
     assert reader.errors == [("nope", 3, "there is no such file")]
+
+
+# A file for each sample
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"), [("File", "jpg"), ("Numpy", "npy"), ("COCO", "jpg"), ("NemoAsr", "wav")]
+)
+def test_files_of_single_samples_are_bad_samples_themselves(tmp_path, name, ending):
+    arguments, make = MAKERS[name](tmp_path, 6), reader_classes()[name]
+    expected = [contents(outputs) for outputs in make(**arguments).next_epoch()]
+    options = {**arguments, "on_error": "skip"}
+    whole = make(**options)
+    (tmp_path / f"0001.{ending}").write_bytes(b"")
+    (tmp_path / f"0003.{ending}").unlink()
+    if name in ("File", "COCO"):
+        # Bytes of any kind are good ones; whether they are an image is up to the decoder.
+        (tmp_path / f"0001.{ending}").unlink()
+    if name == "Numpy":
+        # What is listed at the opening is what there is.
+        assert make(**options).epoch_size == 5
+    else:
+        whole = make(**options)
+    assert [contents(outputs) for outputs in whole.next_epoch()] == [
+        one for number, one in enumerate(expected) if number not in (1, 3)
+    ]
+    assert [error.sample for error in whole.errors] == [1, 3]
+
+
+def test_what_names_the_samples_must_be_there(tmp_path):
+    arguments = MAKERS["COCO"](tmp_path, 2)
+    (tmp_path / "annotations.json").write_text("{")
+    with pytest.raises(ValueError, match="can't be used"):
+        ndd.readers.COCO(**arguments, on_error="skip")
+    with pytest.raises(ValueError, match="nope"):
+        ndd.readers.Numpy(file_root=tmp_path, file_list=tmp_path / "nope", on_error="skip")
 
 
 # Manifests
