@@ -112,9 +112,10 @@ def _dtype(item: Any) -> DType:
 
 def _flat(item: Any) -> Iterable[Any]:
     """The numbers of lists and arrays, nested in any way."""
-    if isinstance(item, np.ndarray):
-        yield from item.ravel().tolist()
-    elif isinstance(item, list | tuple | range):
+    if hasattr(item, "tolist"):
+        # Arrays of any library, and their scalars.
+        item = item.tolist()
+    if isinstance(item, list | tuple | range):
         for part in item:
             yield from _flat(part)
     else:

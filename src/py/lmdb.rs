@@ -25,12 +25,12 @@ pub struct PyLmdb {
 #[pymethods]
 impl PyLmdb {
     /// Opens databases. What can't be opened raises OSError, or ValueError of the position of its
-    /// name in `paths` and what is wrong.
+    /// name in `paths` and what is wrong; with `tolerant` it is a record that can't be read.
     #[staticmethod]
-    fn opened(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<PyLmdb> {
+    fn opened(py: Python<'_>, paths: Vec<PathBuf>, tolerant: bool) -> PyResult<PyLmdb> {
         let mut records = Lmdb::default();
         for (index, path) in paths.into_iter().enumerate() {
-            py.detach(|| records.add(&path)).map_err(|error| match error {
+            py.detach(|| records.add(&path, tolerant)).map_err(|error| match error {
                 OpenError::Io(error) => {
                     let code = error.raw_os_error().unwrap_or(0);
                     PyOSError::new_err((code, error.to_string(), path.into_os_string()))

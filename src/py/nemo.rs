@@ -13,7 +13,7 @@ use super::readers::fetch;
 use super::value::PyValue;
 use crate::engine::{Meta, Value};
 use crate::kernels::{Resampler, Space};
-use crate::readers::{Durations, Hash, Manifest, Speech};
+use crate::readers::{BadLine, Durations, Hash, Manifest, Speech};
 use crate::value::{Buffer, Cause, DType, Desc, Device, Element, Layout, Sample};
 
 /// Utterances by number.
@@ -23,25 +23,43 @@ pub struct PyManifest {
     fingerprint: OnceLock<u64>,
 }
 
+/// What a manifest holds; or its name, and why it can't be read.
+#[derive(FromPyObject)]
+enum Contents<'py> {
+    Text(Bound<'py, PyBytes>),
+    Unread(String, String),
+}
+
 /// Position of the manifest, line, its text, and what is wrong with it.
 type Bad = (usize, usize, String, &'static str);
 
 #[pymethods]
 impl PyManifest {
-    /// The utterances of manifests, given their contents, and the lines that are none.
+    /// The utterances of manifests, given their contents, and the lines that are none. The name
+    /// of one, and why it can't be read, make an utterance that can't be read.
     #[staticmethod]
     fn parsed(
         py: Python<'_>,
-        contents: Vec<Bound<'_, PyBytes>>,
+        contents: Vec<Contents<'_>>,
         least: f64,
         most: f64,
     ) -> (PyManifest, Vec<Bad>) {
-        let contents: Vec<&[u8]> = contents.iter().map(|bytes| bytes.as_bytes()).collect();
+        let contents = contents.iter().map(|contents| match contents {
+            Contents::Text(bytes) => Ok(bytes.as_bytes()),
+            Contents::Unread(name, reason) => Err((name.clone(), reason.clone())),
+        });
+        let contents: Vec<Result<&[u8], _>> = contents.collect();
         let (manifest, bad) = py.detach(|| {
             let (mut manifest, mut bad) = (Manifest::default(), Vec::new());
-            for (index, text) in contents.into_iter().enumerate() {
-                let found = manifest.add(text, Durations { least, most });
-                bad.extend(found.into_iter().map(|bad| (index, bad.line, bad.text, bad.problem)));
+            for (index, contents) in contents.into_iter().enumerate() {
+                match contents {
+                    Ok(text) => {
+                        let found = manifest.add(text, Durations { least, most });
+                        let bad_line = |bad: BadLine| (index, bad.line, bad.text, bad.problem);
+                        bad.extend(found.into_iter().map(bad_line));
+                    }
+                    Err((name, reason)) => manifest.add_unread(name, reason),
+                }
             }
             (manifest, bad)
         });

@@ -17,7 +17,8 @@ use crate::readers::{
 };
 use crate::value::{DType, Device, Layout};
 
-/// Records by number. What can't be opened raises ValueError of the file's name and the problem.
+/// Records by number. What can't be opened raises ValueError of the file's name and the problem;
+/// with `tolerant` it is a record that can't be read.
 #[pyclass(name = "Records", module = "penstock._core", frozen)]
 pub struct PyRecords {
     /// What is read together, and the outputs of that.
@@ -37,6 +38,7 @@ impl PyRecords {
         py: Python<'_>,
         files: Vec<PathBuf>,
         index: Option<Vec<PathBuf>>,
+        tolerant: bool,
         features: Vec<PyFeature>,
     ) -> PyResult<PyRecords> {
         let features = features.into_iter().map(|feature| wanted(py, feature));
@@ -50,7 +52,7 @@ impl PyRecords {
         });
         let metas = metas.collect();
         let opened = py.detach(|| {
-            let opened = TfRecords::open(files, index.as_deref(), features)?;
+            let opened = TfRecords::open(files, index.as_deref(), tolerant, features)?;
             Ok((opened.fingerprint(), opened))
         });
         let (fingerprint, opened) = opened.map_err(refused)?;
@@ -63,9 +65,10 @@ impl PyRecords {
         py: Python<'_>,
         files: Vec<PathBuf>,
         index: Option<Vec<PathBuf>>,
+        tolerant: bool,
     ) -> PyResult<PyRecords> {
         let opened = py.detach(|| {
-            let opened = RecordIo::open(files, index.as_deref())?;
+            let opened = RecordIo::open(files, index.as_deref(), tolerant)?;
             Ok((opened.fingerprint(), opened))
         });
         let (fingerprint, opened) = opened.map_err(refused)?;
@@ -76,10 +79,12 @@ impl PyRecords {
     /// Components of samples in tar archives: for each output the extensions that it may have, and
     /// the code of its dtype. Where one is missing, "empty", "skip" or "error".
     #[staticmethod]
+    #[expect(clippy::too_many_arguments)]
     fn webdataset(
         py: Python<'_>,
         files: Vec<PathBuf>,
         index: Option<Vec<PathBuf>>,
+        tolerant: bool,
         extensions: Vec<Vec<String>>,
         dtypes: Vec<u8>,
         ignore_case: bool,
@@ -97,7 +102,8 @@ impl PyRecords {
         let dtypes = dtypes.ok_or_else(|| PyValueError::new_err("no dtype for each output"))?;
         let wanted = Wanted { extensions, ignore_case, missing };
         let opened = py.detach(|| {
-            let opened = readers::open_archives(files, index.as_deref(), &wanted, &dtypes)?;
+            let opened =
+                readers::open_archives(files, index.as_deref(), tolerant, &wanted, &dtypes)?;
             Ok((readers::fingerprint(&opened), opened))
         });
         let (fingerprint, components) = opened.map_err(refused)?;

@@ -59,6 +59,9 @@ struct Record {
 
 impl Record {
     fn read(records: &Lmdb, number: usize) -> Result<Record> {
+        if let Some(reason) = records.damage(number) {
+            return refuse(reason);
+        }
         let bytes = records.size(number);
         if !records.is_there(number) {
             return refuse(format!(

@@ -2,11 +2,15 @@
 //! are then read from their place in the file. Nothing is mapped, so that a file that is broken or
 //! shrinks is an error of ours rather than a signal.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result as IoResult};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use super::read::fault;
+use crate::value::Cause;
 
 /// The records of databases, one after the other, in the order of their keys.
 #[derive(Default)]
@@ -22,8 +26,10 @@ pub struct Lmdb {
 
 struct Database {
     name: String,
-    file: File,
+    file: Option<File>,
     bytes: u64,
+    /// Why there is less in it than there should be. The last record stands for what is missing.
+    damage: Option<String>,
     /// The number of the first record after it.
     end: usize,
 }
@@ -33,6 +39,18 @@ struct Database {
 pub enum OpenError {
     Io(Error),
     Broken(String),
+}
+
+impl OpenError {
+    fn reason(self) -> String {
+        match self {
+            OpenError::Broken(problem) => problem,
+            OpenError::Io(error) => match fault(&error) {
+                Cause::File { problem } => problem,
+                _ => error.to_string(),
+            },
+        }
+    }
 }
 
 impl From<Error> for OpenError {
@@ -94,26 +112,40 @@ impl Root {
 }
 
 impl Lmdb {
-    /// Adds the records of a database: a folder with `data.mdb`, or that file.
-    pub fn add(&mut self, path: &Path) -> Result<(), OpenError> {
+    /// Adds the records of a database: a folder with `data.mdb`, or that file. With `tolerant`,
+    /// what can't be found is one record, which can't be read either.
+    pub fn add(&mut self, path: &Path, tolerant: bool) -> Result<(), OpenError> {
+        let start = self.places.len();
+        let name = path.to_string_lossy().into_owned();
+        let mut database = Database { name, file: None, bytes: 0, damage: None, end: 0 };
+        if let Err(error) = self.walk(path, &mut database) {
+            if !tolerant {
+                self.places.truncate(start);
+                self.sizes.truncate(start);
+                self.ends.truncate(start);
+                self.keys.truncate(self.ends.last().copied().unwrap_or(0));
+                return Err(error);
+            }
+            database.damage = Some(error.reason());
+            // No record has an empty key.
+            self.places.push(0);
+            self.sizes.push(0);
+            self.ends.push(self.keys.len());
+        }
+        database.end = self.places.len();
+        self.databases.push(database);
+        Ok(())
+    }
+
+    fn walk(&mut self, path: &Path, database: &mut Database) -> Result<(), OpenError> {
         let file = match path.is_dir() {
             true => path.join("data.mdb"),
             false => PathBuf::from(path),
         };
-        let file = File::open(file)?;
-        let bytes = file.metadata()?.len();
-        let start = self.places.len();
-        let walked = Walk { file: &file, bytes, size: 0, page: Vec::new(), pages: 0 }.all(self);
-        if let Err(error) = walked {
-            self.places.truncate(start);
-            self.sizes.truncate(start);
-            self.ends.truncate(start);
-            self.keys.truncate(self.ends.last().copied().unwrap_or(0));
-            return Err(error);
-        }
-        let name = path.to_string_lossy().into_owned();
-        self.databases.push(Database { name, file, bytes, end: self.places.len() });
-        Ok(())
+        let file = database.file.insert(File::open(file)?);
+        database.bytes = file.metadata()?.len();
+        let (bytes, page, pages) = (database.bytes, Vec::new(), HashSet::new());
+        Walk { file, bytes, size: 0, page, pages }.all(self)
     }
 
     pub fn len(&self) -> usize {
@@ -133,9 +165,16 @@ impl Lmdb {
     pub fn name(&self, number: usize) -> Arc<str> {
         let key = String::from_utf8_lossy(self.key(number));
         match self.database(number) {
+            Some(database) if self.damage(number).is_some() => database.name.as_str().into(),
             Some(database) => format!("{} at key {key}", database.name).into(),
             None => key.into(),
         }
+    }
+
+    /// Why a record stands for those that can't be found, if it does.
+    pub fn damage(&self, number: usize) -> Option<&str> {
+        let database = self.database(number).filter(|database| number + 1 == database.end);
+        database.and_then(|database| database.damage.as_deref())
     }
 
     /// How many bytes a record has.
@@ -152,10 +191,10 @@ impl Lmdb {
 
     /// Reads a record, into room of its size.
     pub fn read(&self, number: usize, room: &mut [u8]) -> IoResult<()> {
-        let Some(database) = self.database(number) else {
+        let Some(file) = self.database(number).and_then(|database| database.file.as_ref()) else {
             return Err(ErrorKind::NotFound.into());
         };
-        database.file.read_exact_at(room, self.places[number])
+        file.read_exact_at(room, self.places[number])
     }
 
     /// Tells sets of records apart: by keys, sizes and their order, not by where they lie.
@@ -175,8 +214,8 @@ struct Walk<'a> {
     bytes: u64,
     size: usize,
     page: Vec<u8>,
-    /// How many pages were read; no more than there are, or the tree has a loop.
-    pages: u64,
+    /// The pages that were read, none of them twice.
+    pages: HashSet<u64>,
 }
 
 fn broken<T>(what: impl Into<String>) -> Result<T, OpenError> {
@@ -227,9 +266,8 @@ impl Walk<'_> {
     }
 
     fn load(&mut self, page: u64) -> Result<(), OpenError> {
-        self.pages += 1;
-        if self.pages > self.bytes / self.size as u64 {
-            return broken("its pages refer to each other in a loop");
+        if !self.pages.insert(page) {
+            return broken(format!("page {page} of its tree is in there twice"));
         }
         let at = page.checked_mul(self.size as u64).filter(|&at| at < self.bytes);
         self.page.resize(self.size, 0);

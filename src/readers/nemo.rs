@@ -19,6 +19,8 @@ pub struct Manifest {
     texts: String,
     ends: Vec<usize>,
     spans: Vec<Seconds>,
+    /// The numbers of those that stand for a manifest that can't be read, in order, and why.
+    unread: Vec<(usize, String)>,
 }
 
 /// Which part of a sound an utterance is, in seconds; a negative duration means all there is.
@@ -66,6 +68,19 @@ impl Manifest {
             }
         }
         bad
+    }
+
+    /// Adds an utterance that can't be read, in place of those of a manifest.
+    pub fn add_unread(&mut self, manifest: String, reason: String) {
+        self.unread.push((self.len(), reason));
+        // No line of a manifest has such an offset.
+        let span = Seconds { offset: f64::NAN, duration: -1.0 };
+        self.push(&Entry { file: manifest, text: String::new(), span });
+    }
+
+    fn unread(&self, number: usize) -> Option<&str> {
+        let found = self.unread.binary_search_by_key(&number, |(number, _)| *number);
+        found.ok().map(|place| &*self.unread[place].1)
     }
 
     fn push(&mut self, entry: &Entry) {
@@ -280,6 +295,9 @@ impl Source for Speech {
 
     fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
         let refuse = |problem: String| Cause::File { problem };
+        if let Some(reason) = self.manifest.unread(number) {
+            return Err(refuse(reason.into()));
+        }
         // A pipe without a writer would hold a thread for ever.
         let path = Path::new(self.manifest.file(number));
         let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);

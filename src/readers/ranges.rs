@@ -27,7 +27,7 @@ const THREADS: usize = 8;
 const SCRATCH: usize = 16 << 20;
 
 /// A file that can't be used, or its index.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Unreadable {
     pub path: PathBuf,
     pub problem: String,
@@ -43,6 +43,27 @@ impl Unreadable {
             Cause::File { problem } => Unreadable::new(path, problem),
             other => Unreadable::new(path, format!("{other:?}")),
         }
+    }
+
+    /// Why nothing can be read of a file, whether that is its own fault or its index's.
+    pub fn reason(self, file: &Path) -> String {
+        match self.path == file {
+            true => self.problem,
+            false => format!("its index can't be used: {}: {}", self.path.display(), self.problem),
+        }
+    }
+}
+
+/// Why a file can't be read from a place on.
+#[derive(Debug)]
+pub struct Damage {
+    pub offset: u64,
+    pub error: Unreadable,
+}
+
+impl From<Unreadable> for Damage {
+    fn from(error: Unreadable) -> Damage {
+        Damage { offset: 0, error }
     }
 }
 
@@ -93,13 +114,31 @@ impl Opened {
 pub struct Ranges {
     files: Vec<PathBuf>,
     pieces: Vec<Piece>,
+    /// The numbers of pieces that can't be read, in order, and why.
+    damaged: Vec<(usize, String)>,
     /// Those that were used last, the latest at the end.
     opened: Mutex<VecDeque<(u32, Arc<Opened>)>>,
 }
 
 impl Ranges {
-    pub fn new(files: Vec<PathBuf>, pieces: Vec<Piece>) -> Ranges {
-        Ranges { files, pieces, opened: Mutex::default() }
+    pub fn new(files: Vec<PathBuf>) -> Ranges {
+        Ranges { files, pieces: vec![], damaged: vec![], opened: Mutex::default() }
+    }
+
+    pub fn extend(&mut self, pieces: impl IntoIterator<Item = Piece>) {
+        self.pieces.extend(pieces);
+    }
+
+    /// Adds a piece that can't be read; reading it gives the reason.
+    pub fn push_damaged(&mut self, file: u32, offset: u64, reason: String) {
+        self.damaged.push((self.pieces.len(), reason));
+        self.pieces.push(Piece { file, offset, length: 0 });
+    }
+
+    /// Adds what is left of a file as one piece that can't be read.
+    pub fn push_damage(&mut self, file: u32, Damage { offset, error }: Damage) {
+        let reason = error.reason(&self.files[file as usize]);
+        self.push_damaged(file, offset, reason);
     }
 
     pub fn len(&self) -> usize {
@@ -114,6 +153,12 @@ impl Ranges {
         &self.files[self.pieces[number].file as usize]
     }
 
+    /// Why a piece can't be read, if that is known.
+    pub fn damage(&self, number: usize) -> Option<&str> {
+        let found = self.damaged.binary_search_by_key(&number, |(number, _)| *number);
+        found.ok().map(|place| &*self.damaged[place].1)
+    }
+
     /// Where a record is, for people.
     pub fn name(&self, number: usize) -> Arc<str> {
         let offset = self.pieces[number].offset;
@@ -122,6 +167,9 @@ impl Ranges {
 
     /// The file that a piece is in, which is long enough to have it.
     pub fn opened(&self, number: usize) -> Result<Arc<Opened>> {
+        if let Some(reason) = self.damage(number) {
+            return Err(broken(reason));
+        }
         let piece = self.pieces[number];
         let found = self.open(piece.file)?;
         match piece.offset.checked_add(piece.length) {
@@ -191,15 +239,20 @@ impl Ranges {
             hash.word(piece.offset);
             hash.word(piece.length);
         }
+        for (number, _) in &self.damaged {
+            hash.word(!*number as u64);
+        }
         hash
     }
 }
 
-/// What `look` finds in each of the files, in their order.
-pub fn look_through<T: Send>(
+/// What `look` finds in each of the files, in their order. With `tolerant`, a file that can't be
+/// read to its end is no error: what was found before that counts, and comes with the damage.
+pub fn look_through<T: Default + Send>(
     files: &[PathBuf],
-    look: impl Fn(usize, &Path) -> Result<T, Unreadable> + Sync,
-) -> Result<Vec<T>, Unreadable> {
+    tolerant: bool,
+    look: impl Fn(usize, &Path, &mut T) -> Result<(), Damage> + Sync,
+) -> Result<Vec<(T, Option<Damage>)>, Unreadable> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(files.len()));
     let work = || {
@@ -207,8 +260,9 @@ pub fn look_through<T: Send>(
             let index = next.fetch_add(1, Ordering::Relaxed);
             files.get(index).map(|path| (index, path))
         } {
-            let found = look(index, path);
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, found));
+            let mut found = T::default();
+            let damage = look(index, path, &mut found).err();
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, found, damage));
         }
     };
     thread::scope(|scope| {
@@ -219,8 +273,12 @@ pub fn look_through<T: Send>(
         work();
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_unstable_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, found)| found).collect()
+    done.sort_unstable_by_key(|(index, ..)| *index);
+    let result = |(_, found, damage)| match damage {
+        Some(Damage { error, .. }) if !tolerant => Err(error),
+        damage => Ok((found, damage)),
+    };
+    done.into_iter().map(result).collect()
 }
 
 /// The bytes of an index.
@@ -228,9 +286,12 @@ pub fn read_index(path: &Path) -> Result<Vec<u8>, Unreadable> {
     fs::read(path).map_err(|error| Unreadable::of(path, fault(&error)))
 }
 
-/// The lines of an index that are two whole numbers each.
-pub fn parse_pairs(path: &Path, text: &[u8]) -> Result<Vec<(u64, u64)>, Unreadable> {
-    let mut pairs = Vec::new();
+/// Adds the lines of an index, which are two whole numbers each, up to one that is not.
+pub fn parse_pairs(
+    path: &Path,
+    text: &[u8],
+    pairs: &mut Vec<(u64, u64)>,
+) -> Result<(), Unreadable> {
     for (line, text) in text.split(|&byte| byte == b'\n').enumerate() {
         let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
         let pair = match (words.next(), words.next(), words.next()) {
@@ -247,7 +308,7 @@ pub fn parse_pairs(path: &Path, text: &[u8]) -> Result<Vec<(u64, u64)>, Unreadab
         };
         pairs.push(pair.ok_or_else(fail)?);
     }
-    Ok(pairs)
+    Ok(())
 }
 
 /// A whole number in digits.
@@ -269,12 +330,17 @@ mod tests {
     #[test]
     fn an_index_is_pairs_of_numbers() {
         let path = Path::new("a.idx");
-        let parsed = |text: &str| parse_pairs(path, text.as_bytes());
-        assert_eq!(parsed("0 5\n\n 5\t7 \r\n").unwrap(), [(0, 5), (5, 7)]);
-        assert_eq!(parsed("").unwrap(), []);
+        let parsed = |text: &str| {
+            let mut pairs = vec![];
+            let error = parse_pairs(path, text.as_bytes(), &mut pairs).err();
+            (pairs, error)
+        };
+        assert_eq!(parsed("0 5\n\n 5\t7 \r\n").0, [(0, 5), (5, 7)]);
+        assert_eq!(parsed("").0, []);
         for text in ["0", "0 1 2", "x 1", "-1 5", "0 99999999999999999999999", "0 1.5", "\u{ff}"] {
-            let error = parsed(&format!("0 5\n{text}\n")).unwrap_err();
-            assert!(error.problem.starts_with("line 2 "), "{}", error.problem);
+            let (before, error) = parsed(&format!("0 5\n{text}\n"));
+            assert_eq!(before, [(0, 5)]);
+            assert!(error.unwrap().problem.starts_with("line 2 "), "{text}");
         }
     }
 
@@ -283,12 +349,17 @@ mod tests {
         let path = std::env::temp_dir().join(format!("penstock-ranges-{}", std::process::id()));
         fs::write(&path, b"0123456789").unwrap();
         let at = |offset, length| Piece { file: 0, offset, length };
-        let pieces = vec![at(2, 3), at(8, 3), at(u64::MAX, 2), at(10, 0)];
-        let ranges = Ranges::new(vec![path.clone()], pieces);
+        let mut ranges = Ranges::new(vec![path.clone()]);
+        ranges.extend([at(2, 3), at(8, 3), at(u64::MAX, 2), at(10, 0)]);
+        let sound = ranges.hash().finish();
+        ranges.push_damage(0, Unreadable::new(Path::new("index"), "it is odd").into());
+        assert_ne!(sound, ranges.hash().finish());
         let read = |number| ranges.with_bytes(number, |bytes| Ok(bytes.to_vec()));
         assert_eq!(read(0).unwrap(), b"234");
         assert_eq!(read(3).unwrap(), b"");
         assert!(read(1).is_err() && read(2).is_err());
+        let reason = "its index can't be used: index: it is odd";
+        assert!(matches!(read(4), Err(Cause::File { problem }) if problem == reason));
         fs::write(&path, b"012").unwrap();
         assert!(read(0).is_err());
         fs::remove_file(&path).unwrap();

@@ -11,7 +11,8 @@ use smallvec::{SmallVec, smallvec};
 
 use super::fetch::Source;
 use super::ranges::{
-    Opened, Piece, Ranges, Result, Unreadable, broken, look_through, parse_pairs, read_index,
+    Damage, Opened, Piece, Ranges, Result, Unreadable, broken, look_through, parse_pairs,
+    read_index,
 };
 use crate::kernels::Allocate;
 use crate::value::{DType, Desc, Sample};
@@ -25,32 +26,73 @@ pub struct RecordIo {
 
 impl RecordIo {
     /// Without an index, the files are looked through. One index for several files is of those
-    /// files one after another.
-    pub fn open(files: Vec<PathBuf>, index: Option<&[PathBuf]>) -> Result<RecordIo, Unreadable> {
-        let mut pieces = Vec::new();
+    /// files one after another. With `tolerant`, what can't be read of a file is one record, which
+    /// can't be read either.
+    pub fn open(
+        files: Vec<PathBuf>,
+        index: Option<&[PathBuf]>,
+        tolerant: bool,
+    ) -> Result<RecordIo, Unreadable> {
         if let Some([index]) = index
             && files.len() > 1
         {
-            let sizes = look_through(&files, |_, path| {
-                let opened = Opened::open(path).map_err(|cause| Unreadable::of(path, cause))?;
-                Ok(opened.size)
-            })?;
-            spread(&sizes, starts(index)?, &mut pieces);
-        } else {
-            let found = look_through(&files, |number, path| {
-                let unreadable = |cause| Unreadable::of(path, cause);
-                let opened = Opened::open(path).map_err(unreadable)?;
-                let starts = match index.and_then(|index| index.get(number)) {
-                    Some(index) => starts(index)?,
-                    None => scan(&opened).map_err(unreadable)?,
-                };
-                Ok((opened.size, starts))
-            })?;
-            for (file, (size, starts)) in (0..).zip(found) {
-                cut(file, size, &starts, &mut pieces);
+            return RecordIo::open_as_one(files, index, tolerant);
+        }
+        let found = look_through(&files, tolerant, |number, path, (end, starts)| {
+            let unreadable = |cause| Unreadable::of(path, cause);
+            let opened = Opened::open(path).map_err(unreadable)?;
+            match index.and_then(|index| index.get(number)) {
+                Some(index) => (*end, *starts) = (opened.size, read_starts(index)?),
+                None => scan(&opened, end, starts)
+                    .map_err(|cause| Damage { offset: *end, error: unreadable(cause) })?,
+            }
+            Ok(())
+        })?;
+        let mut ranges = Ranges::new(files);
+        for (file, ((end, starts), damage)) in (0..).zip(found) {
+            ranges.extend(cut(file, end, &starts));
+            if let Some(damage) = damage {
+                ranges.push_damage(file, damage);
             }
         }
-        Ok(RecordIo { ranges: Ranges::new(files, pieces) })
+        Ok(RecordIo { ranges })
+    }
+
+    /// Of files that share an index. Where one is missing, what follows can't be found either.
+    fn open_as_one(
+        files: Vec<PathBuf>,
+        index: &Path,
+        tolerant: bool,
+    ) -> Result<RecordIo, Unreadable> {
+        let found = look_through(&files, tolerant, |_, path, size| {
+            *size = Opened::open(path).map_err(|cause| Unreadable::of(path, cause))?.size;
+            Ok(())
+        })?;
+        let mut ranges = Ranges::new(files);
+        let mut starts = match read_starts(index) {
+            Ok(starts) => starts,
+            Err(error) if tolerant => {
+                ranges.push_damage(0, error.into());
+                return Ok(RecordIo { ranges });
+            }
+            Err(error) => return Err(error),
+        };
+        let mut sizes = Vec::new();
+        let mut missing = None;
+        for (size, damage) in found {
+            if damage.is_some() {
+                let before: u64 = sizes.iter().sum();
+                starts.retain(|&start| start < before);
+                missing = damage;
+                break;
+            }
+            sizes.push(size);
+        }
+        ranges.extend(spread(&sizes, &starts));
+        if let Some(damage) = missing {
+            ranges.push_damage(sizes.len() as u32, damage);
+        }
+        Ok(RecordIo { ranges })
     }
 
     pub fn fingerprint(&self) -> u64 {
@@ -91,8 +133,9 @@ impl Source for RecordIo {
 }
 
 /// Where records begin, by their index: lines of an id and a place.
-fn starts(index: &Path) -> Result<Vec<u64>, Unreadable> {
-    let pairs = parse_pairs(index, &read_index(index)?)?;
+fn read_starts(index: &Path) -> Result<Vec<u64>, Unreadable> {
+    let mut pairs = Vec::new();
+    parse_pairs(index, &read_index(index)?, &mut pairs)?;
     let mut starts: Vec<u64> = pairs.into_iter().map(|(_, start)| start).collect();
     // The order is that of the file, not of the index.
     starts.sort_unstable();
@@ -100,35 +143,37 @@ fn starts(index: &Path) -> Result<Vec<u64>, Unreadable> {
 }
 
 /// Each record ends where the next one begins, the last one at the end of the file.
-fn cut(file: u32, size: u64, starts: &[u64], pieces: &mut Vec<Piece>) {
-    for (number, &offset) in starts.iter().enumerate() {
+fn cut(file: u32, size: u64, starts: &[u64]) -> impl Iterator<Item = Piece> {
+    starts.iter().enumerate().map(move |(number, &offset)| {
         let end = starts.get(number + 1).map_or(size, |&next| next.min(size));
         // What begins after the end of the file is said to be too long when it is read.
         let length = if offset < size { end - offset } else { 1 };
-        pieces.push(Piece { file, offset, length });
-    }
+        Piece { file, offset, length }
+    })
 }
 
 /// Divides places in files that follow one another.
-fn spread(sizes: &[u64], starts: Vec<u64>, pieces: &mut Vec<Piece>) {
-    let mut rest = &starts[..];
+fn spread(sizes: &[u64], starts: &[u64]) -> Vec<Piece> {
+    let mut pieces = Vec::with_capacity(starts.len());
+    let mut rest = starts;
     let mut before = 0;
     for (file, &size) in (0..).zip(sizes) {
         let last = file as usize + 1 == sizes.len();
         let count = if last { rest.len() } else { rest.partition_point(|&at| at - before < size) };
         let inside: Vec<u64> = rest[..count].iter().map(|&at| at - before).collect();
-        cut(file, size, &inside, pieces);
+        pieces.extend(cut(file, size, &inside));
         rest = &rest[count..];
         before += size;
     }
+    pieces
 }
 
-/// Where the records of a file begin.
-fn scan(file: &Opened) -> Result<Vec<u64>> {
-    let mut found = Vec::new();
+/// Adds where the records of a file begin, up to one that is damaged. `end` is where the last one
+/// ends.
+fn scan(file: &Opened, end: &mut u64, starts: &mut Vec<u64>) -> Result<()> {
     let (mut at, mut inside) = (0, false);
     while at < file.size {
-        let number = found.len() - usize::from(inside);
+        let number = starts.len();
         let cut = || {
             let size = file.size;
             broken(format!("record {number}, at byte {at}, is cut off: the file ends at {size}"))
@@ -143,19 +188,20 @@ fn scan(file: &Opened) -> Result<Vec<u64>> {
         if (flag >= 2) != inside {
             return Err(named("its parts are not in order"));
         }
-        if !inside {
-            found.push(at);
-        }
         inside = flag == 1 || flag == 2;
         let whole = 8 + (length as u64).next_multiple_of(4);
         if whole > file.size - at {
             return Err(cut());
         }
         at += whole;
+        if !inside {
+            starts.push(*end);
+            *end = at;
+        }
     }
     match inside {
-        true => Err(broken(format!("record {}, the last one, has no end", found.len() - 1))),
-        false => Ok(found),
+        true => Err(broken(format!("record {}, the last one, has no end", starts.len()))),
+        false => Ok(()),
     }
 }
 
@@ -264,8 +310,7 @@ mod tests {
 
     #[test]
     fn one_index_is_of_all_files() {
-        let mut pieces = vec![];
-        spread(&[100, 50], vec![0, 40, 100, 120, 500], &mut pieces);
+        let pieces = spread(&[100, 50], &[0, 40, 100, 120, 500]);
         let found: Vec<_> = pieces.iter().map(|p| (p.file, p.offset, p.length)).collect();
         assert_eq!(found, [(0, 0, 40), (0, 40, 60), (1, 0, 20), (1, 20, 30), (1, 400, 1)]);
     }

@@ -11,7 +11,8 @@ use smallvec::{SmallVec, smallvec};
 use super::fetch::Source;
 use super::protobuf::{Damaged, Field, Fields, extend_floats, extend_integers};
 use super::ranges::{
-    Opened, Piece, Ranges, Result, Unreadable, broken, look_through, parse_pairs, read_index,
+    Damage, Opened, Piece, Ranges, Result, Unreadable, broken, look_through, parse_pairs,
+    read_index,
 };
 use crate::kernels::Allocate;
 use crate::value::{DType, Desc, Element, Sample, Shape, extent};
@@ -80,24 +81,32 @@ pub struct TfRecords {
 }
 
 impl TfRecords {
-    /// Without an index, the files are looked through.
+    /// Without an index, the files are looked through. With `tolerant`, what can't be read of a
+    /// file is one record, which can't be read either.
     pub fn open(
         files: Vec<PathBuf>,
         index: Option<&[PathBuf]>,
+        tolerant: bool,
         features: Vec<Feature>,
     ) -> Result<TfRecords, Unreadable> {
-        let found = look_through(&files, |number, path| match index.and_then(|i| i.get(number)) {
-            Some(index) => parse_pairs(index, &read_index(index)?),
-            None => {
-                let scanned = Opened::open(path).and_then(|opened| scan(&opened));
-                scanned.map_err(|cause| Unreadable::of(path, cause))
-            }
+        let found = look_through(&files, tolerant, |number, path, found: &mut Vec<_>| {
+            let looked = match index.and_then(|index| index.get(number)) {
+                Some(index) => read_index(index).and_then(|text| parse_pairs(index, &text, found)),
+                None => Opened::open(path)
+                    .and_then(|opened| scan(&opened, found))
+                    .map_err(|cause| Unreadable::of(path, cause)),
+            };
+            let end = |&(offset, length): &(u64, u64)| offset.saturating_add(length);
+            looked.map_err(|error| Damage { offset: found.last().map_or(0, end), error })
         })?;
-        let mut pieces = Vec::with_capacity(found.iter().map(Vec::len).sum());
-        for (file, found) in (0..).zip(found) {
-            pieces.extend(found.into_iter().map(|(offset, length)| Piece { file, offset, length }));
+        let mut ranges = Ranges::new(files);
+        for (file, (found, damage)) in (0..).zip(found) {
+            ranges.extend(found.into_iter().map(|(offset, length)| Piece { file, offset, length }));
+            if let Some(damage) = damage {
+                ranges.push_damage(file, damage);
+            }
         }
-        Ok(TfRecords { ranges: Ranges::new(files, pieces), features })
+        Ok(TfRecords { ranges, features })
     }
 
     pub fn features(&self) -> &[Feature] {
@@ -131,9 +140,8 @@ impl Source for TfRecords {
     }
 }
 
-/// Where the records of a file are.
-fn scan(file: &Opened) -> Result<Vec<(u64, u64)>> {
-    let mut found = Vec::new();
+/// Adds where the records of a file are, up to one that is damaged.
+fn scan(file: &Opened, found: &mut Vec<(u64, u64)>) -> Result<()> {
     let mut at = 0;
     while at < file.size {
         let number = found.len();
@@ -162,7 +170,7 @@ fn scan(file: &Opened) -> Result<Vec<(u64, u64)>> {
         found.push((at, whole));
         at += whole;
     }
-    Ok(found)
+    Ok(())
 }
 
 fn split_head(head: &[u8; HEAD as usize]) -> (u64, u32) {

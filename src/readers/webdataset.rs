@@ -9,11 +9,12 @@ use smallvec::{SmallVec, smallvec};
 use super::fetch::Source;
 use super::files::Hash;
 use super::ranges::{
-    Opened, Piece, Ranges, Result, Unreadable, broken, look_through, read_index, shown, whole,
+    Damage, Opened, Piece, Ranges, Result, Unreadable, broken, look_through, read_index, shown,
+    whole,
 };
 use super::tar;
 use crate::kernels::Allocate;
-use crate::value::{DType, Desc, Sample};
+use crate::value::{Cause, DType, Desc, Sample};
 
 /// What becomes of samples without one of the wanted components.
 #[derive(Clone, Copy, PartialEq)]
@@ -63,33 +64,41 @@ struct Members {
 }
 
 /// Opens archives: a component for each of the outputs. Without an index, the archives are looked
-/// through.
+/// through. With `tolerant`, what can't be read of an archive is one sample, which can't be read
+/// either, and so is one without a component that must be there.
 pub fn open_archives(
     files: Vec<PathBuf>,
     index: Option<&[PathBuf]>,
+    tolerant: bool,
     wanted: &Wanted,
     dtypes: &[DType],
 ) -> Result<Vec<Component>, Unreadable> {
-    let found = look_through(&files, |number, path| {
-        let opened = Opened::open(path).map_err(|cause| Unreadable::of(path, cause))?;
-        let mut found = Found::new(wanted);
-        match index.and_then(|index| index.get(number)) {
-            Some(index) => found.add_index(index, &read_index(index)?, opened.size)?,
-            None => found.add_archive(&opened).map_err(|cause| Unreadable::of(path, cause))?,
+    let found = look_through(&files, tolerant, |number, path, all: &mut (Vec<_>, Vec<_>)| {
+        let mut found = Found::new(path, tolerant, wanted);
+        let looked = found.look(index.and_then(|index| index.get(number)));
+        if let Err(Damage { offset, error }) = &looked
+            && tolerant
+        {
+            found.add_damaged(*offset, error.clone().reason(path));
         }
-        Ok((found.members, found.rows))
+        *all = (found.members, found.rows);
+        looked
     })?;
     let outputs = wanted.extensions.len();
     let mut columns = vec![Vec::new(); outputs];
-    let (mut pieces, mut names, mut ends) = (Vec::new(), Vec::new(), Vec::new());
-    for (file, (members, rows)) in (0..).zip(found) {
+    let mut ranges = Ranges::new(files);
+    let (mut names, mut ends) = (Vec::new(), Vec::new());
+    for (file, ((members, rows), _)) in (0..).zip(found) {
         let too_many = || Unreadable::new(Path::new(""), "there are more than 2^32 components");
-        let before = u32::try_from(pieces.len()).map_err(|_| too_many())?;
-        let total = pieces.len() + members.len();
+        let before = u32::try_from(ranges.len()).map_err(|_| too_many())?;
+        let total = ranges.len() + members.len();
         u32::try_from(total).ok().filter(|&total| total < NONE).ok_or_else(too_many)?;
-        for member in members {
-            pieces.push(Piece { file, offset: member.offset, length: member.size });
-            names.extend_from_slice(&member.name);
+        for Member { offset, size, name, damage } in members {
+            match damage {
+                Some(reason) => ranges.push_damaged(file, offset, reason),
+                None => ranges.extend([Piece { file, offset, length: size }]),
+            }
+            names.extend_from_slice(&name);
             ends.push(names.len());
         }
         for (place, pick) in rows.into_iter().enumerate() {
@@ -97,7 +106,7 @@ pub fn open_archives(
             columns[place % outputs].push(pick);
         }
     }
-    let members = Arc::new(Members { ranges: Ranges::new(files, pieces), names, ends });
+    let members = Arc::new(Members { ranges, names, ends });
     let components = columns.into_iter().zip(dtypes);
     let component = |(picks, &dtype)| Component { members: members.clone(), picks, dtype };
     Ok(components.map(component).collect())
@@ -158,6 +167,9 @@ impl Source for Component {
             return "".into();
         }
         let (pick, members) = (pick as usize, &*self.members);
+        if members.ranges.damage(pick).is_some() {
+            return members.ranges.name(pick);
+        }
         let start = if pick == 0 { 0 } else { members.ends[pick - 1] };
         let name = String::from_utf8_lossy(&members.names[start..members.ends[pick]]);
         let (path, offset) =
@@ -170,10 +182,14 @@ struct Member {
     offset: u64,
     size: u64,
     name: Vec<u8>,
+    /// Why it can't be read.
+    damage: Option<String>,
 }
 
 /// What is found in one archive.
 struct Found<'a> {
+    archive: &'a Path,
+    tolerant: bool,
     wanted: &'a Wanted,
     members: Vec<Member>,
     /// A row of members for each sample, by output.
@@ -182,9 +198,27 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn new(wanted: &'a Wanted) -> Found<'a> {
+    fn new(archive: &'a Path, tolerant: bool, wanted: &'a Wanted) -> Found<'a> {
         let row = smallvec![NONE; wanted.extensions.len()];
-        Found { wanted, members: vec![], rows: vec![], row }
+        Found { archive, tolerant, wanted, members: vec![], rows: vec![], row }
+    }
+
+    fn look(&mut self, index: Option<&PathBuf>) -> Result<(), Damage> {
+        let opened = Opened::open(self.archive).map_err(|cause| self.unreadable(cause))?;
+        match index {
+            Some(index) => {
+                let text = read_index(index)?;
+                self.add_index(index, &text, opened.size).map_err(|error| {
+                    let end = |member: &Member| member.offset + member.size;
+                    Damage { offset: self.members.last().map_or(0, end), error }
+                })
+            }
+            None => self.add_archive(&opened),
+        }
+    }
+
+    fn unreadable(&self, cause: Cause) -> Unreadable {
+        Unreadable::of(self.archive, cause)
     }
 
     /// Adds a component to the sample that is being put together. Of several that fit an output,
@@ -199,18 +233,33 @@ impl<'a> Found<'a> {
             }
         }
         if taken {
-            self.members.push(Member { offset, size, name: name.to_vec() });
+            self.members.push(Member { offset, size, name: name.to_vec(), damage: None });
         }
     }
 
-    /// Ends a sample. The error is what it is missing.
-    fn finish(&mut self) -> Result<(), String> {
+    /// Adds a sample that can't be read.
+    fn add_damaged(&mut self, offset: u64, reason: String) {
+        let number = self.members.len() as u32;
+        self.members.push(Member { offset, size: 0, name: vec![], damage: Some(reason) });
+        self.rows.extend(self.row.iter().map(|_| number));
+    }
+
+    /// Ends a sample that begins at a place. `underfull` says what it is missing.
+    fn finish(
+        &mut self,
+        offset: u64,
+        underfull: impl FnOnce(&str) -> Unreadable,
+    ) -> Result<(), Unreadable> {
         let missing = self.row.iter().position(|&pick| pick == NONE);
         match (self.wanted.missing, missing) {
             (Missing::Refuse, Some(output)) => {
                 let wanted = self.wanted.extensions[output].iter();
                 let wanted: Vec<_> = wanted.map(|wanted| shown(wanted)).collect();
-                return Err(wanted.join(";"));
+                let error = underfull(&wanted.join(";"));
+                if !self.tolerant {
+                    return Err(error);
+                }
+                self.add_damaged(offset, error.reason(self.archive));
             }
             (Missing::Skip, Some(_)) => {}
             _ => self.rows.extend_from_slice(&self.row),
@@ -219,23 +268,48 @@ impl<'a> Found<'a> {
         Ok(())
     }
 
-    fn add_archive(&mut self, file: &Opened) -> Result<()> {
-        fn underfull(base: &[u8], missing: &str) -> crate::value::Cause {
-            broken(format!("sample {:?} has no component {missing:?}", shown(base)))
+    fn add_archive(&mut self, file: &Opened) -> Result<(), Damage> {
+        let archive = self.archive;
+        let underfull = |base: &[u8], missing: &str| {
+            let problem = format!("sample {:?} has no component {missing:?}", shown(base));
+            Unreadable::new(archive, problem)
+        };
+        /// A sample that may have more components.
+        struct Begun {
+            base: Vec<u8>,
+            start: u64,
         }
-        let mut base: Option<Vec<u8>> = None;
-        tar::for_each_file(file, |name, offset, size| {
-            let Some((start, extension)) = split(name) else { return Ok(()) };
-            if let Some(base) = base.take_if(|base| base != start) {
-                self.finish().map_err(|missing| underfull(&base, &missing))?;
+        let mut begun: Option<Begun> = None;
+        let mut end = 0;
+        let walked = tar::for_each_file(file, |name, offset, size| {
+            let Some((base, extension)) = split(name) else { return Ok(()) };
+            if let Some(Begun { base, start }) = begun.take_if(|begun| begun.base != base) {
+                let finished = self.finish(start, |missing| underfull(&base, missing));
+                finished.map_err(|error| broken(error.problem))?;
             }
-            base.get_or_insert_with(|| start.to_vec());
+            begun.get_or_insert_with(|| Begun { base: base.to_vec(), start: offset });
             self.add(extension, name, offset, size);
+            end = offset + size;
             Ok(())
-        })?;
-        match base {
-            Some(base) => self.finish().map_err(|missing| underfull(&base, &missing)),
-            None => Ok(()),
+        });
+        match (walked, begun) {
+            (Ok(()), None) => Ok(()),
+            (Ok(()), Some(Begun { base, start })) => {
+                Ok(self.finish(start, |missing| underfull(&base, missing))?)
+            }
+            (Err(cause), begun) => {
+                let error = self.unreadable(cause);
+                let Some(Begun { start, .. }) = begun else {
+                    return Err(Damage { offset: end, error });
+                };
+                // A sample that lacks something may have it in what can't be read.
+                if self.row.contains(&NONE) {
+                    self.row.fill(NONE);
+                    return Err(Damage { offset: start, error });
+                }
+                self.rows.extend_from_slice(&self.row);
+                Err(Damage { offset: end, error })
+            }
         }
     }
 
@@ -270,6 +344,7 @@ impl<'a> Found<'a> {
                     if named { "extension, place, size, name" } else { "extension, place, size" };
                 return Err(wrong(line, &format!("should have for each component: {form}")));
             }
+            let mut start = None;
             for component in words.chunks_exact(each) {
                 let (Some(offset), Some(size)) = (whole(&component[1]), whole(&component[2]))
                 else {
@@ -285,11 +360,13 @@ impl<'a> Found<'a> {
                     );
                     return Err(wrong(line, &problem));
                 }
+                start.get_or_insert(offset);
                 let name = component.get(3).map_or(&b""[..], |name| name);
                 self.add(&component[0], name, offset, size);
             }
-            let underfull = |missing| wrong(line, &format!("has no component {missing:?}"));
-            self.finish().map_err(underfull)?;
+            self.finish(start.unwrap_or(0), |missing| {
+                wrong(line, &format!("has no component {missing:?}"))
+            })?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -27,6 +27,11 @@ class Differs:
 
     def __str__(self) -> str:
         return self.source
+
+    def after(self, start: str) -> Differs:
+        """The case with statements before both of its sources."""
+        ours = self.ours if self.ours in MEANT else f"{start}\n{self.ours}"
+        return replace(self, source=f"{start}\n{self.source}", ours=ours)
 
     def check(self) -> None:
         """Fail unless penstock does what the row says, and the original still doesn't."""

@@ -7,11 +7,12 @@ import json
 
 import numpy as np
 import pytest
+from pycocotools import mask as coco_masks
 
 import penstock
 from tests.conformance.case import Raised
 from tests.conformance.compare import show
-from tests.conformance.on_purpose import MEANT
+from tests.conformance.on_purpose import MEANT, Differs
 from tests.conformance.oracle import assert_same, oracle, ours
 
 EXCUSED: dict[str, str] = {}
@@ -87,8 +88,7 @@ def runs(x0, x1, width=12, height=4):
 
 
 def squeezed(mask):
-    masks = pytest.importorskip("pycocotools.mask")
-    made = masks.encode(np.asfortranarray(mask.astype(np.uint8)))
+    made = coco_masks.encode(np.asfortranarray(mask.astype(np.uint8)))
     return {"counts": made["counts"].decode(), "size": [int(n) for n in made["size"]]}
 
 
@@ -205,30 +205,73 @@ def test_samples_are_those_of_the_original(root, call):
     assert_same(f"{SHOW}\nshow({call})", root=root)
 
 
-# The original loses polygons of images that have an object without an outline, and paints pixels of
-# outlines that reach beyond the image otherwise than the tools of COCO do.
-PAINTED_WRONG = {"no_outline", "null_outline", "two_of_an_id"}
+PAINTED = "[outputs for name, outputs in show({!r}, pixelwise_masks=True, image_ids=True)[0]{}]"
+OF_F = " if name == 'f.jpg'"
+NOT_OF_F = " if name != 'f.jpg'"
+
+DIFFERS = [
+    *(
+        Differs(
+            PAINTED.format(case, ""),
+            PAINTED.format("empty_outline", ""),
+            "an object without an outline is not painted, others are; the original paints none",
+        )
+        for case in ("no_outline", "null_outline")
+    ),
+    Differs(
+        f"[np.asarray(outputs[3])[:, :, 0] for outputs in {PAINTED.format('two_of_an_id', OF_F)}]",
+        "[np.int32([[0, 0, 0, 0, 0], [0, 0, 0, 0, 0], [0, 2, 2, 2, 2], [0, 2, 2, 3, 3],"
+        " [0, 2, 2, 3, 3]])]",
+        "outlines that reach beyond the image are painted as the tools of COCO do",
+    ),
+]
 
 
-@pytest.mark.parametrize("case", list(CASES))
-@pytest.mark.parametrize("masks", ["polygon_masks", "pixelwise_masks"])
-def test_odd_annotations_are_read_as_in_the_original(root, case, masks):
-    if masks == "pixelwise_masks" and case in PAINTED_WRONG:
-        pytest.skip("the original paints something else")
-    assert_same(f"{SHOW}\nshow({case!r}, {masks}=True, image_ids=True)", root=root)
+@pytest.mark.parametrize("case", DIFFERS, ids=str)
+def test_differs_on_purpose(root, case):
+    case.after(f"root = {root!r}\n{SHOW}").check()
+
+
+PAINTED_OTHERWISE = {"no_outline", "null_outline", "two_of_an_id"}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_odd_annotations_are_read_as_in_the_original(root, case):
+    assert_same(f"{SHOW}\nshow({case!r}, polygon_masks=True, image_ids=True)", root=root)
+
+
+@pytest.mark.parametrize("case", sorted(CASES.keys() - PAINTED_OTHERWISE))
+def test_odd_annotations_are_painted_as_in_the_original(root, case):
+    assert_same(f"{SHOW}\nshow({case!r}, pixelwise_masks=True, image_ids=True)", root=root)
+
+
+def test_other_images_are_painted_as_in_the_original(root):
+    assert_same(f"{SHOW}\n{PAINTED.format('two_of_an_id', NOT_OF_F)}", root=root)
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_outlines_beyond_the_image_are_painted_as_the_tools_of_coco_do():
+    expected = np.zeros((5, 5), np.int32)
+    for item in CASES["two_of_an_id"]["annotations"]:
+        if item["image_id"] == 10:
+            label = [7, 3, 90].index(item["category_id"]) + 1
+            painted = coco_masks.decode(
+                coco_masks.merge(coco_masks.frPyObjects(item["segmentation"], 5, 5))
+            )
+            expected = np.maximum(expected, label * painted)
+    assert expected[2:].tolist() == [[0, 2, 2, 2, 2], [0, 2, 2, 3, 3], [0, 2, 2, 3, 3]]
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 def test_masks_that_the_tools_of_coco_wrote_are_painted_as_they_do(tmp_path):
     """The original leaves out the end of a mask that reaches the last pixel."""
-    masks = pytest.importorskip("pycocotools.mask")
     made = drawn_masks()
     (tmp_path / "a.jpg").write_text("a")
     (tmp_path / "all.json").write_text(json.dumps(made))
     expected = np.zeros((35, 99), np.int32)
     for item in made["annotations"]:
         runs = item["segmentation"]
-        painted = masks.decode({"size": runs["size"], "counts": runs["counts"].encode()})
+        painted = coco_masks.decode({"size": runs["size"], "counts": runs["counts"].encode()})
         expected[painted > 0] = item["category_id"]
     reader = penstock.readers.COCO(
         file_root=tmp_path, annotations_file=tmp_path / "all.json", pixelwise_masks=True

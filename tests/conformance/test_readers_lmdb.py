@@ -6,6 +6,7 @@ import pytest
 
 from tests.conformance.case import Raised
 from tests.conformance.compare import show
+from tests.conformance.on_purpose import Differs
 from tests.conformance.oracle import assert_same, oracle, ours
 from tests.protobuf import database, datum, floats, ints, pixels, tensors, texts
 
@@ -105,15 +106,6 @@ def test_batches_are_those_of_the_original(root, pad):
     assert_same(f"{source}[list(r.next_epoch(batch_size=5)) for _ in range(3)]", root=root)
 
 
-@pytest.mark.parametrize("label_type", [1, 3])
-def test_sparse_labels_are_ours_alone(root, label_type):
-    name = {1: "out_of_range", 3: "weighted"}[label_type]
-    source = f"Caffe2(path=root + '/{name}', label_type={label_type}, num_labels=4)"
-    source = f"[np.asarray(o[1]).tolist() for o in ndd.readers.{source}.next_epoch()]"
-    assert isinstance(oracle.run(source, root=root), Raised)
-    assert ours.run(source, root=root) == {1: [[1, 0, 1, 0]], 3: [[0.25, 0, 0.5, 0]]}[label_type]
-
-
 REFUSED = [
     "Caffe(path=root + '/nothing')",
     "Caffe(path=root)",
@@ -137,3 +129,35 @@ def test_what_the_original_refuses_is_refused(root, call):
     expected, actual = oracle.run(source, root=root), ours.run(source, root=root)
     assert isinstance(expected, Raised), f"the original takes it: {show(expected)}"
     assert isinstance(actual, Raised), f"penstock takes it: {show(actual)}"
+
+
+LABELS = "[o[1] for o in ndd.readers.{}.next_epoch()]"
+SPARSE = "labels that name classes become rows; the original fails on all of them"
+
+DIFFERS = [
+    Differs(
+        LABELS.format("Caffe2(path=root + '/out_of_range', label_type=1, num_labels=4)"),
+        "[ndd.tensor([1, 0, 1, 0], dtype=ndd.int32)]",
+        SPARSE,
+    ),
+    Differs(
+        LABELS.format("Caffe2(path=root + '/weighted', label_type=3, num_labels=4)"),
+        "[ndd.tensor([0.25, 0, 0.5, 0], dtype=ndd.float32)]",
+        SPARSE,
+    ),
+    Differs(
+        LABELS.format("Caffe(path=root + '/plain/data.mdb')"),
+        LABELS.format("Caffe(path=root + '/plain')"),
+        "a database may be named by its file",
+    ),
+    Differs(
+        LABELS.format("Caffe(path=[root + '/nothing', root + '/plain'], on_error='skip')"),
+        LABELS.format("Caffe(path=root + '/plain')"),
+        "a database that can't be read is a bad sample, and others are read",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", DIFFERS, ids=str)
+def test_differs_on_purpose(root, case):
+    case.after(f"root = {root!r}\n{SHOW}").check()

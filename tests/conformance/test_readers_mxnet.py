@@ -6,6 +6,7 @@ import pytest
 
 from tests.conformance.case import Raised
 from tests.conformance.compare import show
+from tests.conformance.on_purpose import Differs
 from tests.conformance.oracle import assert_same, oracle, ours
 from tests.records import MAGIC, image_record, write_recordio
 
@@ -96,3 +97,33 @@ def test_what_the_original_refuses_is_refused(root, call):
     assert isinstance(expected, Raised), f"the original takes it: {show(expected)}"
     assert isinstance(actual, Raised), f"penstock takes it: {show(actual)}"
     assert expected.type in actual.bases, f"{expected}\n{actual}"
+
+
+LABELS = "[label for _, label in ndd.readers.MXNet({}).next_epoch()]"
+
+DIFFERS = [
+    Differs(
+        LABELS.format("path=root + '/odd.rec'"),
+        LABELS.format("path=root + '/odd.rec', index_path=root + '/odd.idx'"),
+        "an index is not needed: the file is looked through",
+    ),
+    Differs(
+        LABELS.format(
+            "path=[root + '/w.rec', root + '/odd.rec'],"
+            "index_path=[root + '/w.idx', root + '/odd.idx']"
+        ),
+        "show('w.rec', 'w.idx')\n"
+        "[sample[1] for name in ('w', 'odd') for sample in show(f'{name}.rec', f'{name}.idx')[0]]",
+        "each file may have its index",
+    ),
+    Differs(
+        LABELS.format("path=root + '/cut.rec', on_error='skip', last_batch='partial'"),
+        LABELS.format("path=root + '/odd.rec'") + "[:-1]",
+        "what comes before the damage can be read",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", DIFFERS, ids=str)
+def test_differs_on_purpose(root, case):
+    case.after(f"root = {root!r}\n{SHOW}").check()

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conformance.case import Raised
 from tests.conformance.compare import show
-from tests.conformance.on_purpose import MEANT
+from tests.conformance.on_purpose import MEANT, Differs
 from tests.conformance.oracle import assert_same, oracle, ours
 
 EXCUSED: dict[str, str] = {}
@@ -28,6 +28,10 @@ def root(tmp_path_factory):
     np.save(root / "f.npy", np.asfortranarray(whole))
     np.save(root / "row.npy", np.arange(7))
     np.save(root / "number.npy", np.float32(3))
+    np.save(root / "big.npy", np.arange(6, dtype=">i4"))
+    for version in (2, 3):
+        with open(root / f"version{version}.npy", "wb") as file:
+            np.lib.format.write_array(file, np.arange(6.0), version=(version, 0))
     np.save(root / "none.npy", np.zeros((0, 3), np.float32))
     np.save(root / "text.npy", np.array(["ab", "c"]))
     np.save(root / "complex.npy", np.zeros(2, np.complex64))
@@ -176,3 +180,30 @@ reader = ndd.readers.Numpy(file_root=root, files=['c.npy', {other}])
     assert isinstance(expected, Raised)
     assert isinstance(actual, Raised), show(actual)
     assert "RuntimeError" in actual.bases
+
+
+DIFFERS = [
+    Differs(
+        "show('big.npy')[0][0][1]",
+        "ndd.tensor(np.arange(6, dtype=np.int32))",
+        "bytes may be in either order",
+    ),
+    *(
+        Differs(
+            f"show('version{version}.npy')[0][0][1]",
+            "ndd.tensor(np.arange(6, dtype=np.float64))",
+            "all versions of the format are read",
+        )
+        for version in (2, 3)
+    ),
+    Differs(
+        "[np.asarray(data) for name, data in show('row.npy', 'cut.npy', on_error='skip')[0]]",
+        "[np.arange(7)]",
+        "bad samples can be left out",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", DIFFERS, ids=str)
+def test_differs_on_purpose(root, case):
+    case.after(f"root = {root!r}\n{SHOW}").check()

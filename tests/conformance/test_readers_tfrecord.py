@@ -6,6 +6,7 @@ import pytest
 
 from tests.conformance.case import Raised
 from tests.conformance.compare import show
+from tests.conformance.on_purpose import Differs
 from tests.conformance.oracle import assert_same, oracle, ours
 from tests.records import example, framed, write_framed, write_tfrecord
 
@@ -49,6 +50,8 @@ def root(tmp_path_factory):
     (root / "none.idx").write_bytes(b"")
     data = (root / "w").read_bytes()
     (root / "cut").write_bytes(data[:-5])
+    payload = data.rindex(b"wwww")
+    (root / "payload").write_bytes(data[:payload] + b"x" + data[payload + 1 :])
     (root / "flipped").write_bytes(data[:30] + bytes([data[30] ^ 255]) + data[31:])
     for number, text in enumerate(INDEXES):
         (root / f"index{number}").write_text(text)
@@ -126,3 +129,68 @@ def test_what_the_original_refuses_is_refused(root, call):
     assert isinstance(expected, Raised), f"the original takes it: {show(expected)}"
     assert isinstance(actual, Raised), f"penstock takes it: {show(actual)}"
     assert expected.type in actual.bases, f"{expected}\n{actual}"
+
+
+READ = (
+    "[x['i'] for x in ndd.readers.TFRecord(path=root + '/{}', features={{'i': {}}}{}).next_epoch()]"
+)
+INDEXED = ", index_path=root + '/w.idx'"
+DEFAULT = "a default stands in for what a record does not have; the original gives zeros"
+
+DIFFERS = [
+    Differs(
+        READ.format("w", "var(int64, 0)", ""),
+        READ.format("w", "var(int64, 0)", INDEXED),
+        "an index is not needed: the file is looked through",
+    ),
+    Differs(
+        "show('payload', {'s': fixed((), string, '')}, ['w.idx'])",
+        "RuntimeError",
+        "checksums are looked at, so that damaged data is not taken for sound",
+    ),
+    Differs(
+        READ.format("cut", "var(int64, 0)", ", on_error='skip', last_batch='partial'"),
+        READ.format("w", "var(int64, 0)", INDEXED) + "[:12]",
+        "what comes before the damage can be read",
+    ),
+    Differs(
+        "show('odd', {'x': fixed([2], int64, -7)})[0]",
+        "[{'x': ndd.tensor([-7, -7], dtype=ndd.int64)}] * 2",
+        DEFAULT,
+    ),
+    Differs(
+        "show('odd', {'f': fixed([2], float32, 5.0)})[0]",
+        "[{'f': ndd.tensor(row, dtype=ndd.float32)} for row in ([1, 2], [5, 5])]",
+        DEFAULT,
+    ),
+    Differs(
+        "show('odd', {'x': fixed((), string, 'd')})[0]",
+        "[{'x': ndd.tensor(list(b'd'), dtype=ndd.uint8)}] * 2",
+        DEFAULT,
+    ),
+    Differs(
+        "show('odd', {'x': var(int64, 3)})[0]",
+        "[{'x': ndd.tensor(np.zeros(0, np.int64))}] * 2",
+        "no values are a row without any, not a number without axes",
+    ),
+    Differs(
+        "show('odd', {'i': var(float32, 0.0)})",
+        "RuntimeError",
+        "values of another type are an error, not nothing",
+    ),
+    Differs(
+        "show('odd', {'x': fixed([2], int64, [1, 2])})[0]",
+        "[{'x': ndd.tensor([1, 2], dtype=ndd.int64)}] * 2",
+        "a default may have a number for each element",
+    ),
+    Differs(
+        "show('w', {'i': var(int64)})[0]",
+        "show('w', {'i': var(int64, 0)})[0]",
+        "a default is not needed",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", DIFFERS, ids=str)
+def test_differs_on_purpose(root, case):
+    case.after(f"root = {root!r}\n{SHOW}").check()

@@ -10,6 +10,7 @@ import webdataset
 
 from tests.conformance.case import Raised
 from tests.conformance.compare import show
+from tests.conformance.on_purpose import Differs
 from tests.conformance.oracle import assert_same, oracle, ours
 from tests.records import write_tar
 
@@ -81,6 +82,9 @@ def root(tmp_path_factory):
     numbers = [("z.i32", struct.pack("<3i", 1, -2, 3)), ("z.bin", b"12345678"), ("y.bin", b"")]
     write_tar(root / "numbers.tar", numbers)
     data = (root / "w.tar").read_bytes()
+    write_tar(root / "pax.tar", [(name + ".jpg", b"long"), ("é.jpg", b"k")], tarfile.PAX_FORMAT)
+    write_tar(root / "sparse.tar", [("a.jpg", b"1"), ("b.jpg", (tarfile.GNUTYPE_SPARSE, ""))])
+    (root / "late.tar").write_bytes(data[: data.index(b"s004.cls")])
     (root / "zero.tar").write_bytes(b"")
     (root / "junk.tar").write_bytes(b"junk" * 600)
     (root / "cut.tar").write_bytes(data[:1300])
@@ -157,3 +161,43 @@ def test_what_the_original_refuses_is_refused(root, call):
     assert isinstance(expected, Raised), f"the original takes it: {show(expected)}"
     assert isinstance(actual, Raised), f"penstock takes it: {show(actual)}"
     assert expected.type in actual.bases, f"{expected}\n{actual}"
+
+
+DIFFERS = [
+    Differs(
+        "[bytes(np.asarray(sample[0])) for sample in show('pax.tar', ['jpg'])[0]]",
+        "[b'long', b'k']",
+        "names of any length and letters are read, in the format that Python writes, too",
+    ),
+    Differs(
+        "show('sparse.tar', ['jpg'])",
+        "RuntimeError",
+        "a sample in a form that can't be read is an error; the original leaves it out",
+    ),
+    Differs(
+        "show('numbers.tar', ['bin'], dtypes='float64')[0]",
+        "show('numbers.tar', ['bin'], dtypes=types.FLOAT64)[0]",
+        "dtypes have names everywhere",
+    ),
+    Differs(
+        "show('w.tar', [])",
+        "ValueError",
+        "a message about the argument",
+    ),
+    Differs(
+        "show('late.tar', ['jpg', 'cls'], on_error='skip', last_batch='partial')[0]",
+        "show('w.tar', ['jpg', 'cls'])[0][:4]",
+        "what comes before the damage can be read",
+    ),
+    Differs(
+        "show('odd.tar', ['jpg', 'png'], missing_component_behavior='error', on_error='skip')[0]",
+        "samples = show('odd.tar', ['jpg', 'png'])[0]\n"
+        "[(jpg, png) for jpg, png in samples if jpg.shape[0] and png.shape[0]]",
+        "a sample without a component is a bad sample, as others",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", DIFFERS, ids=str)
+def test_differs_on_purpose(root, case):
+    case.after(f"root = {root!r}\n{SHOW}").check()

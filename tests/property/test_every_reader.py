@@ -7,6 +7,7 @@ import itertools
 import pytest
 from tests.data_sets import MAKERS, contents, reader_classes
 
+import penstock
 from penstock import _core
 from penstock.readers import pool
 
@@ -20,6 +21,8 @@ ORDERS = {
 }
 each_reader = pytest.mark.parametrize("name", READERS)
 each_order = pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+each_size = pytest.mark.parametrize("batch_size", [None, BATCH])
+each_share = pytest.mark.parametrize("shards", [1, 2, 3])
 
 
 @pytest.fixture(scope="module")
@@ -35,48 +38,98 @@ def data_sets(tmp_path_factory):
     return make
 
 
+@pytest.fixture(params=[1, 4])
+def threads(request, monkeypatch):
+    """Sets how many threads compute, and as many that read."""
+    penstock.set_num_threads(request.param)
+    monkeypatch.setattr(pool, "_pool", _core.Pool(request.param))
+    yield request.param
+    penstock.set_num_threads(None)
+
+
+def test_every_format_is_among_the_readers():
+    records = {"Caffe", "Caffe2", "MXNet", "TFRecord", "Webdataset"}
+    assert records | {"COCO", "File", "NemoAsr", "Numpy"} <= READERS.keys()
+
+
 def test_there_is_a_data_set_for_every_reader():
     missing = sorted(READERS.keys() - MAKERS.keys())
     assert not missing, f"tests/data_sets.py has none for {', '.join(missing)}"
 
 
-def walk(reader, batch_size):
+def walk(reader, batch_size, epochs=EPOCHS):
     """The batches of each epoch, and the states before the first and after each of them."""
-    epochs, states = [], [reader.get_state()]
-    for _ in range(EPOCHS):
+    given, states = [], [reader.get_state()]
+    for _ in range(epochs):
         epoch = []
         for outputs in reader.next_epoch(batch_size=batch_size):
             epoch.append(contents(outputs))
             states.append(reader.get_state())
-        epochs.append(epoch)
-    return epochs, states
+        given.append(epoch)
+    return given, states
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(data_sets):
+    """What a reader gives that is never stopped, whoever asks; and its states."""
+    known = {}
+
+    def give(name, arguments, batch_size):
+        key = (name, batch_size, *sorted(arguments.items()))
+        if key not in known:
+            known[key] = walk(READERS[name](**data_sets(name), **arguments), batch_size)
+        return known[key]
+
+    return give
 
 
 @each_reader
 @each_order
-@pytest.mark.parametrize("batch_size", [None, BATCH])
-@pytest.mark.parametrize(("shards", "threads"), [(1, 1), (1, 3), (2, 2), (3, 1)])
+@each_size
+@each_share
 def test_restored_at_every_step_it_goes_on(
-    monkeypatch, data_sets, name, order, batch_size, shards, threads
+    data_sets, uninterrupted, threads, name, order, batch_size, shards
 ):
     """With any number of threads and of batches read ahead: none of them is in the state."""
-    arguments = {**data_sets(name), **order, "num_shards": shards}
     for shard in range(shards):
-        epochs, states = walk(READERS[name](**arguments, shard_id=shard), batch_size)
-        ends = list(itertools.accumulate(map(len, epochs)))
+        arguments = {**order, "num_shards": shards, "shard_id": shard}
+        epochs, states = uninterrupted(name, arguments, batch_size)
+        steps = [step for step, epoch in enumerate(epochs) for _ in epoch]
         flat = list(itertools.chain(*epochs))
-        monkeypatch.setattr(pool, "_pool", _core.Pool(threads))
         for at, state in enumerate(states[:-1]):
-            restored = READERS[name](**arguments, shard_id=shard, prefetch_queue_depth=at % 3 + 1)
+            restored = READERS[name](
+                **data_sets(name), **arguments, prefetch_queue_depth=at % 3 + 1
+            )
             restored.set_state(state)
             assert restored.get_state() == state
-            end = next(end for end in ends if end > at)
-            rest = restored.next_epoch(batch_size=batch_size)
-            assert list(map(contents, rest)) == flat[at:end], f"from step {at}"
-            if end < len(flat):
-                more = restored.next_epoch(batch_size=batch_size)
-                after = next(later for later in ends if later > end)
-                assert list(map(contents, more)) == flat[end:after], f"from step {at}"
+            rest, after = walk(restored, batch_size, EPOCHS - steps[at])
+            assert list(itertools.chain(*rest)) == flat[at:], f"from step {at}"
+            assert [len(epoch) for epoch in rest[1:]] == [
+                len(epoch) for epoch in epochs[steps[at] + 1 :]
+            ]
+            assert after == states[at:], f"from step {at}"
+
+
+@each_reader
+@each_order
+@each_size
+@each_share
+def test_restored_between_calls_it_goes_on(data_sets, threads, name, order, batch_size, shards):
+    arguments = {**data_sets(name), **order, "num_shards": shards, "shard_id": shards - 1}
+    calls = 2 * COUNT // (batch_size or 1)
+
+    def called(reader):
+        outputs = reader(batch_size=batch_size)
+        return contents(outputs if isinstance(outputs, tuple | dict) else (outputs,))
+
+    whole, states, given = READERS[name](**arguments), [], []
+    for _ in range(calls):
+        states.append(whole.get_state())
+        given.append(called(whole))
+    for at, state in enumerate(states):
+        restored = READERS[name](**arguments)
+        restored.set_state(state)
+        assert [called(restored) for _ in range(at, calls)] == given[at:], f"from call {at}"
 
 
 @each_reader

@@ -187,7 +187,8 @@ def test_damage_is_an_error_and_nothing_worse(folder, kind, indexed):
     path = folder / name
     sound = path.read_bytes()
     draw = random.Random(7)
-    errors = []
+    whole = list(range(COUNT))
+    errors, nothing = [], []
     for _ in range(150):
         damaged = bytearray(sound)
         for _ in range(draw.choice([1, 1, 5])):
@@ -202,7 +203,21 @@ def test_damage_is_an_error_and_nothing_worse(folder, kind, indexed):
                     [np.asarray(sample) for sample in value]
         except (OSError, RuntimeError) as error:
             errors.append(error)
+        try:
+            reader = make(folder, **arguments, on_error="skip", last_batch="partial")
+        except ValueError as error:
+            nothing.append(str(error))
+            continue
+        given = [bytes(np.asarray(data(outputs))) for outputs in reader.next_epoch()]
+        assert len(given) + len(reader.errors) == reader.epoch_size
+        assert all(error.file.startswith(str(path)) for error in reader.errors)
+        if kind == "tfrecord":
+            # With checksums, what is given is what was written.
+            assert [one for one in whole if bytes([one]) * (one + 1) in given] == [
+                one[0] for one in given
+            ]
     assert errors
+    assert all("names no samples" in text for text in nothing)
     for error in errors:
         assert "Internal" not in type(error).__name__, error
         assert str(path) in str(error) or "names no samples" in str(error)

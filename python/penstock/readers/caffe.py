@@ -90,19 +90,22 @@ class Caffe(Reader):
                 "image_available",
                 "and `label_available` are both False, so that there is nothing to read",
             )
-        records = open_databases(self._what, self._path)
+        records = open_databases(self._what, self._path, self._on_error)
         return CaffeSource(self._what, records, self._image, self._label)
 
 
-def open_databases(what: str, path: Name | Sequence[Name]) -> _core.Lmdb:
-    """The records of databases, or an error that names the one that can't be read."""
+def open_databases(what: str, path: Name | Sequence[Name], on_error: str) -> _core.Lmdb:
+    """The records of databases, or an error that names the one that can't be read.
+
+    Where bad samples are to be left out, what can't be read of a database is one of them.
+    """
     names = [path] if isinstance(path, str | os.PathLike) else list(path)
     odd = next((name for name in names if not isinstance(name, str | os.PathLike)), None)
     if odd is not None:
         raise _errors.wrong_argument(what, "path", odd, "a name or a list of names")
     paths = [os.fspath(name) for name in names]
     try:
-        records = _core.Lmdb.opened(paths)
+        records = _core.Lmdb.opened(paths, on_error != "raise")
     except OSError as error:
         problem = os.strerror(error.errno or 0)
         raise _errors.bad_argument(

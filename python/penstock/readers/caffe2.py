@@ -117,7 +117,8 @@ class Caffe2(Reader):
                 "image_available",
                 "is False, and there are neither labels nor anything else to read",
             )
-        return Caffe2Source(self._what, open_databases(self._what, self._path), wanted)
+        records = open_databases(self._what, self._path, self._on_error)
+        return Caffe2Source(self._what, records, wanted)
 
     def _number(self, key: str, given: int | None, default: int, allowed: range) -> int:
         if given is None:

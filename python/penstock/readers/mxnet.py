@@ -50,5 +50,11 @@ class MXNet(Reader):
 
     def _open(self) -> Source:
         return opened(
-            self._what, "path", "index_path", _core.Records.recordio, self._paths, self._index
+            self._what,
+            "path",
+            "index_path",
+            _core.Records.recordio,
+            self._paths,
+            self._index,
+            self._on_error,
         )

@@ -153,13 +153,18 @@ class NemoAsr(Reader):
         names = [given] if isinstance(given, str | os.PathLike) else list(given)
         if not names:
             raise self._wrong("manifest_filepaths", "is empty")
-        contents = []
+        contents: list[bytes | tuple[str, str]] = []
         for name in names:
             try:
                 with open(name, "rb") as file:
                     contents.append(file.read())
             except (OSError, TypeError) as error:
                 problem = getattr(error, "strerror", None) or str(error)
+                if isinstance(error, OSError) and self._on_error != "raise":
+                    contents.append(
+                        (str(os.fspath(name)), f"the manifest can't be read: {problem}")
+                    )
+                    continue
                 raise self._wrong(
                     "manifest_filepaths", f"can't be read: {problem}: {name}"
                 ) from error

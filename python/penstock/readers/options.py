@@ -43,7 +43,9 @@ class Common(TypedDict, total=False):
             without any good one is left out itself. "substitute": the next sample that can be
             read stands in. `errors` lists them. In any case they count as given: lengths of
             epochs and positions in checkpoints don't depend on which files are bad, so that
-            shards stay in step, and another run goes on at the same sample.
+            shards stay in step, and another run goes on at the same sample. Where a file of many
+            samples is missing or damaged, what can't be read of it is one bad sample; with
+            "raise" it is an error when the reader opens it.
         pad_last_batch: Fill the last batch by repeating the last sample, and shards that are
             smaller than others, too.
         prefetch_queue_depth: How many batches are read ahead.

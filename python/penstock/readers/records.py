@@ -74,11 +74,15 @@ def opened(
     opens: Callable[..., Records],
     files: list[str],
     index: list[str] | None,
+    on_error: str,
     *arguments: Any,
 ) -> Source:
-    """The source of what `opens` gives, which has at least one record."""
+    """The source of what `opens` gives, which has at least one record.
+
+    What can't be read of a file is an error, or, where bad samples are to be left out, one of them.
+    """
     try:
-        records = opens(files, index, *arguments)
+        records = opens(files, index, on_error != "raise", *arguments)
     except ValueError as error:
         path, problem = error.args
         blamed = index_key if index is not None and path in index else key

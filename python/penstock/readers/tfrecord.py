@@ -80,6 +80,7 @@ class TFRecord(Reader):
             _core.Records.tfrecord,
             self._paths,
             self._index,
+            self._on_error,
             features,
         )
 
