@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from penstock import _core, _errors
+from penstock import _core, _errors, _shared_draw
 from penstock._array import Array, Self, device_of, wrap
 from penstock._convert import single
 from penstock._dtype import BY_CODE, DType
@@ -57,10 +57,13 @@ class Operation:
         samples = None
         if a.batch:
             samples = len(a)
-            if b.batch and len(b) != samples:
+            if not b.batch:
+                self._check_shared(right)
+            elif len(b) != samples:
                 raise _errors.batch_sizes_differ(samples, len(b), self.name)
         elif b.batch:
             samples = len(b)
+            self._check_shared(left)
         found = self.types[PROMOTED[a.dtype][b.dtype]]
         if found is None:
             raise self._refuse(values)
@@ -90,6 +93,11 @@ class Operation:
         device = self._place(given, values)
         [made] = invoke(self.number, values, 3, args, samples, (promise,), device)
         return wrap(made)
+
+    def _check_shared(self, single: Any) -> None:
+        """What stands beside a batch, for all of its samples."""
+        if isinstance(single, Array) and _shared_draw.is_marked(single):
+            _shared_draw.warn(self.name, single)
 
     def _place(self, given: Iterable[Any], values: Iterable[Value]) -> int:
         """The device of all operands; plain numbers have none of their own."""

@@ -20,7 +20,7 @@ import typing
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
-from penstock import _core, _errors, _sift
+from penstock import _core, _errors, _shared_draw, _sift
 from penstock._argument import CONVERSIONS, KEEP, REQUIRED, Argument
 from penstock._array import Array, wrap
 from penstock._convert import LARGEST_BATCH, single
@@ -260,6 +260,8 @@ class Operator:
         )
         if sifts:
             return _sift.sift(wrap(made[0]), inputs[0], on_error, along)
+        if self.said.random and samples is None and not data_inputs:
+            return _shared_draw.mark(wrap(made[0]), self.name)
         return wrap(made[0]) if len(made) == 1 else tuple(map(wrap, made))
 
     def _tell(
@@ -353,6 +355,7 @@ class Operator:
 
         Those that come as tensors or batches join `values`; the number of samples is returned.
         """
+        shared: tuple[str, Array] | None = None
         for argument, item in zip(self.arguments, given, strict=True):
             name = argument.name
             if item is None:
@@ -366,10 +369,14 @@ class Operator:
                 value = item._value
                 if value.batch:
                     samples = self._same_size(samples, len(value))
+                elif _shared_draw.is_marked(item):
+                    shared = name, item
                 args[name] = [len(values)]
                 values.append(value)
             else:
                 args[name] = item._code if type(item) is DType else item
+        if shared is not None and samples is not None:
+            _shared_draw.warn(self.name, shared[1], shared[0])
         return samples
 
     def _make_function(self) -> Callable[..., Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import operator
 import os
-import sys
 import threading
-import warnings
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, SupportsIndex, Union
+
+from penstock import _sites
 
 if TYPE_CHECKING:
     from penstock._context import EvalContext
@@ -252,25 +252,12 @@ def _require_gpu() -> None:
             "PENSTOCK_GPU=emulate to run on the host."
         )
     if policy == "auto" and _first_use.acquire(blocking=False):
-        warnings.warn(
+        _sites.warn(
             "There is no gpu that can be used: `gpu` is emulated on the host, with the same "
             "results at the host's speed. Set PENSTOCK_GPU=emulate to accept this silently, "
             "or PENSTOCK_GPU=error to make it an error.",
             EmulatedDeviceWarning,
-            stacklevel=_levels_to_user(),
         )
-
-
-def _levels_to_user() -> int:
-    """The `stacklevel` at which `_require_gpu`'s warning points at the user's line."""
-    level = 1
-    frame = sys._getframe(1)
-    while (outer := frame.f_back) is not None:
-        level += 1
-        frame = outer
-        if frame.f_globals.get("__name__", "").partition(".")[0] != __package__:
-            break
-    return level
 
 
 # Acquired by the first use and never released: a flag that is set once, atomically.

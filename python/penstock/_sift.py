@@ -81,8 +81,11 @@ def _kept(count: int, bad: dict[int, Fault], on_error: str) -> list[int]:
     if on_error == "skip":
         return good
     if not good:
-        # No sample of the batch can stand in for any.
-        _errors.raise_fault(next(iter(bad.values())))
+        error = _errors.exception(next(iter(bad.values())))
+        raise type(error)(
+            f"None of the {count} samples of the batch can be used, so that none can stand in for "
+            f"another. The first one: {error}"
+        ) from error
     # The next good one, and after the last of them the first.
     chosen, following = [], good[0]
     for index in reversed(range(count)):

@@ -6,6 +6,8 @@ import linecache
 import os
 import sys
 import threading
+import warnings
+from types import FrameType
 from typing import NamedTuple
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -25,17 +27,35 @@ class Site(NamedTuple):
 
 def here() -> int:
     """The number of the line outside of this package that led to this call."""
-    frame = sys._getframe(1)
+    frame = _outside()
     code = frame.f_code
-    while code.co_filename.startswith(_PACKAGE):
+    key = (code.co_filename, frame.f_lineno, code.co_name)
+    number = _numbers.get(key)
+    return number if number is not None else _add(key)
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn of the line outside of this package that led to this call, however far away it is."""
+    frame = _outside()
+    warnings.warn_explicit(
+        text,
+        category,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        module=frame.f_globals.get("__name__", "<unknown>"),
+        registry=frame.f_globals.setdefault("__warningregistry__", {}),
+    )
+
+
+def _outside() -> FrameType:
+    """The innermost frame that is not of this package."""
+    frame = sys._getframe(2)
+    while frame.f_code.co_filename.startswith(_PACKAGE):
         outer = frame.f_back
         if outer is None:
             break
         frame = outer
-        code = frame.f_code
-    key = (code.co_filename, frame.f_lineno, code.co_name)
-    number = _numbers.get(key)
-    return number if number is not None else _add(key)
+    return frame
 
 
 def find(number: int) -> Site:

@@ -9,6 +9,7 @@ it.
 from penstock._rng import RNG as RNG
 from penstock._rng import get_default_rng as get_default_rng
 from penstock._rng import set_seed as set_seed
+from penstock._shared_draw import SharedDrawWarning as SharedDrawWarning
 from penstock.ops.random import beta as beta
 from penstock.ops.random import choice as choice
 from penstock.ops.random import coin_flip as coin_flip
@@ -17,6 +18,7 @@ from penstock.ops.random import uniform as uniform
 
 __all__ = [
     "RNG",
+    "SharedDrawWarning",
     "beta",
     "choice",
     "coin_flip",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
 
-from penstock import _errors
+from penstock import _errors, _sites
 from penstock._argument import REQUIRED, Floats, Ints
 from penstock._array import Array
 from penstock._axes import axis_from_front, with_letter
@@ -115,11 +114,7 @@ def lookup_table(
             raise TypeError(
                 "lookup_table: `output_dtype` is the former name of `dtype`; both given."
             )
-        warnings.warn(
-            "lookup_table: `output_dtype` is deprecated; use `dtype`.",
-            DeprecationWarning,
-            stacklevel=4,
-        )
+        _sites.warn("lookup_table: `output_dtype` is deprecated; use `dtype`.", DeprecationWarning)
         dtype = output_dtype
     if len(keys) != len(values):
         raise _errors.bad_argument(

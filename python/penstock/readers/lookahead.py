@@ -63,6 +63,8 @@ class Lookahead:
         """Begin to read what comes at a place and after it, unless that is so already."""
         items = self._items
         depth = self._depth if position.use.is_batched else max(self._depth, SINGLES)
+        # Nobody needs more than all of the data.
+        depth = min(depth, -(-len(source) // position.batch_size))
         if items:
             place = items[-1].after
         while len(items) < depth:

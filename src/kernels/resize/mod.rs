@@ -256,10 +256,13 @@ impl ResizeCropMirrorArgs {
             if separate.iter().any(Option::is_some) {
                 return Err(argument("crop", "can't be given with `crop_h` and `crop_w`"));
             }
-            if crop.len() != axes {
-                return Err(argument("crop", format!("needs {axes} numbers, got {crop:?}")));
+            let mut all: PerAxis<f64> = SmallVec::from_elem(0.0, axes);
+            match axes.checked_sub(crop.len()) {
+                // Of volumes, height and width alone may be cropped.
+                Some(first @ 0..=1) if axes - first >= 2 => all[first..].copy_from_slice(crop),
+                _ => return Err(argument("crop", format!("needs {axes} numbers, got {crop:?}"))),
             }
-            return spread("crop", crop, axes);
+            return spread("crop", &all, axes);
         }
         if self.crop_h.is_some() != self.crop_w.is_some() {
             return Err(argument("crop_w", "must be given with `crop_h`, and that with it"));
