@@ -5,15 +5,17 @@ from __future__ import annotations
 import atexit
 import functools
 import shutil
+import statistics
 import tempfile
 import time
+import timeit
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Case, Contender, Family, Library, Prepare, Ready, Target
+from benchmarks.harness import Case, Contender, Family, Library, Pair, Prepare, Ready, Target
 
 ABOUT = """\
 `readers.File` alone, on files in the system's cache. *epoch* is an epoch of 512 files of 100 KB in
@@ -95,6 +97,15 @@ def opening_annotations(side: Contender) -> Ready:
     return Ready(turn, [np.asarray(part) for part in first(make())])
 
 
+def facts(pair: Pair) -> Iterator[str]:
+    reader = pair.ours.library.readers.File(file_root=str(photographs()), random_shuffle=True)
+    next(iter(reader.next_epoch(batch_size=BATCH)))
+    times = timeit.repeat(reader.get_state, number=1000, repeat=5)
+    micros = statistics.median(times) * 1000
+    met = "met" if micros < 50 else "MISSED"
+    yield f"`get_state` of a reader in the middle of an epoch: {micros:.1f} µs (target: 50, {met})."
+
+
 def first(reader: Any) -> Any:
     parts = next(iter(reader.next_epoch()))
     for part in parts:
@@ -155,4 +166,4 @@ def temporary_folder() -> Path:
     return root
 
 
-FAMILY = Family("reading", ABOUT, cases)
+FAMILY = Family("reading", ABOUT, cases, facts)

@@ -353,10 +353,10 @@ def test_windows_of_each_sample():
         "mirror=ndd.batch([1, 0]), crop_pos_x=ndd.batch([0.2, 0.9]))"
     )
     assert_same(source, x=photo(13, 17), tol=BYTE)
-    volume = (
-        "ndd.resize_crop_mirror(ndd.tensor(x, layout='DHWC'), size=8, crop=[3, 4, 5], mirror=5)"
-    )
-    assert_same(volume, x=np.random.default_rng(0).integers(0, 255, (5, 6, 7, 2)).astype(np.uint8))
+    volume = np.random.default_rng(0).integers(0, 255, (5, 6, 7, 2)).astype(np.uint8)
+    for crop in ([3, 4, 5], [4, 5]):
+        source = "ndd.resize_crop_mirror(ndd.tensor(x, layout='DHWC'), size=8, crop=c, mirror=5)"
+        assert_same(source, x=volume, c=crop, tol=BYTE)
 
 
 @pytest.mark.parametrize(
@@ -487,6 +487,12 @@ DIFFERS = [
         "ndd.tensor(np.uint8([[[2], [2]]]), layout='HWC')",
         "beyond its edges an image goes on; the original crashes",
         ask=False,
+    ),
+    Differs(
+        "ndd.resize_crop_mirror(ndd.tensor(np.uint8([[[1, 2, 3], [4, 5, 6]]]), layout='CHW'), "
+        "size=[2, 3], crop=[2, 3], mirror=1)",
+        "ndd.tensor(np.uint8([[[3, 2, 1], [6, 5, 4]]]), layout='CHW')",
+        "rows are mirrored in any layout; the original takes the last axis but one for them",
     ),
     Differs(
         "ndd.random_resized_crop(np.zeros((4, 4, 1), np.uint8), size=-3)",

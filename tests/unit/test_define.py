@@ -338,6 +338,15 @@ def test_numbers_that_are_no_64_bit_integers_name_operator_and_argument(probe, v
         probe(IMAGE, action=value, sleep=0)
 
 
+@pytest.mark.parametrize("library", ["numpy", "torch", "jax.numpy"])
+def test_lists_of_numbers_may_come_as_arrays_of_any_library(library):
+    asarray = importlib.import_module(library).asarray
+    image = ndd.tensor(np.zeros((4, 4, 3), np.uint8), layout="HWC")
+    assert ndd.resize(image, size=asarray([5, 6])).shape == (5, 6, 3)
+    assert ndd.resize(image, size=[asarray(5), 6]).shape == (5, 6, 3)
+    assert ndd.transpose(image, perm=asarray([2, 0, 1])).shape == (3, 4, 4)
+
+
 def test_several_results_are_a_tuple(define):
     @define()
     def probe_pair(input: Data) -> tuple[Result, Result]:

@@ -479,12 +479,30 @@ def test_hints_name_batch_size():
     images = ndd.batch(np.zeros((3, 2, 2, 1)), layout="HWC")
     with pytest.raises(ValueError, match="batch_size"):
         ndd.flip(images, horizontal=random.coin_flip(batch_size=2))
+    with pytest.warns(random.SharedDrawWarning):
+        flipped = ndd.flip(images, horizontal=random.coin_flip(shape=3))
     with pytest.raises(RuntimeError, match="batch_size"):
-        ndd.flip(images, horizontal=random.coin_flip(shape=3)).evaluate()
+        flipped.evaluate()
     with pytest.raises(ValueError, match="batch_size"):
         ndd.batch_permutation()
     with pytest.raises(ValueError, match="batch_size"):
         random.uniform(images, batch_size=2)
+
+
+def test_one_draw_for_a_whole_batch_is_told():
+    images = ndd.batch(np.zeros((3, 2, 2, 1)), layout="HWC")
+    with pytest.warns(random.SharedDrawWarning, match=r"flip: `horizontal`.*coin_flip.*batch_size"):
+        ndd.flip(images, horizontal=random.coin_flip())
+    with pytest.warns(random.SharedDrawWarning, match=r"uniform.*batch_size") as told:
+        images + random.uniform()
+    assert told[0].filename == __file__
+    with pytest.warns(random.SharedDrawWarning):
+        random.normal() * images
+    # None of these is a surprise; a warning would be an error here.
+    ndd.flip(images, horizontal=random.coin_flip(batch_size=3))
+    ndd.flip(images.tensors[0], horizontal=random.coin_flip())
+    images + random.uniform(batch_size=3)
+    images.tensors[0] + random.uniform()
 
 
 @pytest.mark.parametrize("rng", [5, "a", RNG, RNG(1).state])

@@ -459,15 +459,9 @@ def test_a_state_is_of_what_was_given_not_of_what_was_read_ahead(files):
         assert shallow.get_state() == deep.get_state()
 
 
-def test_taking_the_state_is_quick(files):
-    reader = File(files=files, random_shuffle=True, num_shards=2)
-    next(reader.next_epoch(batch_size=2))
-    best = 1.0
-    for _ in range(50):
-        start = time.perf_counter()
-        reader.get_state()
-        best = min(best, time.perf_counter() - start)
-    assert best < 50e-6
+def test_no_more_is_read_ahead_than_there_is(files):
+    reader = File(files=files, prefetch_queue_depth=10**9)
+    assert len(list(reader.next_epoch(batch_size=2))) == len(reader.next_epoch(batch_size=2))
 
 
 # Bad samples
