@@ -126,26 +126,37 @@ impl Kernel for Filter {
         let shape = out.desc.shape.clone();
         let inner = shape[last] * seen.pixel;
         let direct = out.desc.dtype == DType::F32;
-        let mut result = vec![0.0; if direct { 0 } else { inner }];
-        let mut taps = Vec::with_capacity(weights.len());
+        let mut results = vec![0.0; if direct { 0 } else { 2 * inner }];
+        let mut taps = Taps::default();
         // Rows follow one another downwards, where there is such an axis; the others turn outside.
         let mut turns: Shape = SmallVec::from_slice(&shape[..last]);
         let below = down.map_or(1, |axis| std::mem::replace(&mut turns[axis], 1));
+        let step = down.map_or(1, |axis| shape[axis + 1..last].iter().product()) * inner;
         let mut index: Shape = SmallVec::from_elem(0, last);
         for _ in 0..turns.iter().product() {
-            for y in 0..below {
+            for y in (0..below).step_by(2) {
                 if let Some(axis) = down {
                     index[axis] = y;
                 }
-                seen.move_to(&index);
-                seen.taps(&index, &weights, &mut taps);
+                let count = (below - y).min(2);
+                seen.move_to(&index, count);
+                seen.taps(&index, count, &weights, &mut taps);
                 let start = line(&shape, &index) * inner;
-                if direct {
-                    let out = &mut out.elements::<f32>()[start..start + inner];
-                    weighted_sum(isa, &seen.rows, &taps, out);
+                let (upper, lower) = if direct {
+                    let out = &mut out.elements::<f32>()[start..];
+                    out.split_at_mut(step.min(out.len()))
                 } else {
-                    weighted_sum(isa, &seen.rows, &taps, &mut result);
-                    floats::write(isa, &result, start, out);
+                    results.split_at_mut(inner)
+                };
+                let (upper, lower) = (&mut upper[..inner], lower.get_mut(..inner));
+                match lower.filter(|_| count == 2) {
+                    Some(lower) => weighted_sums(isa, &seen.rows, &taps, upper, lower),
+                    None => weighted_sum(isa, &seen.rows, &taps.upper, upper),
+                }
+                if !direct {
+                    for (row, result) in results.chunks_exact(inner).take(count).enumerate() {
+                        floats::write(isa, result, start + row * step, out);
+                    }
                 }
             }
             for (i, &extent) in index.iter_mut().zip(&turns).rev() {
@@ -189,7 +200,8 @@ struct Seen<'a> {
     filter: &'a [usize],
     anchors: &'a [isize],
     border: Border,
-    /// Rows that are kept for each place of the filter before its last two axes.
+    /// Rows that are kept for each place of the filter before its last two axes: what is seen
+    /// for two rows of the result.
     kept: usize,
     /// All of them, and then a row of nothing but what is beyond the edge.
     rows: Vec<f32>,
@@ -217,7 +229,7 @@ impl<'a> Seen<'a> {
         let extent = shape[last];
         let row = (extent + size - 1).saturating_mul(pixel);
         let (height, planes) = places.split_last().unwrap_or((&1, &[]));
-        let kept = before.last().map_or(1, |&axis| shape[axis].min(*height));
+        let kept = before.last().map_or(1, |&axis| shape[axis].min(height.saturating_add(1)));
         // Beyond that there are so many sums that none would ever finish.
         let too_large = || Cause::Input {
             index: 1,
@@ -254,8 +266,8 @@ impl<'a> Seen<'a> {
             };
             places[axis] = self.border.place(place as isize - self.anchors[k], shape[axis])?;
             if k + 2 == self.axes.len() {
-                // Of a filter that is taller than the data all rows are kept, in their order.
-                slot = if self.height() > self.kept { places[axis] } else { row % self.kept };
+                // For a filter as tall as the data all rows are kept, in their order.
+                slot = if self.height() < self.kept { row % self.kept } else { places[axis] };
             }
         }
         Some((line(shape, &places), plane * self.kept + slot))
@@ -270,12 +282,12 @@ impl<'a> Seen<'a> {
         self.axes.len().checked_sub(2).map_or(0, |k| index[self.axes[k]])
     }
 
-    /// Reads the rows that come into sight for a row of the result, after the one above it.
-    fn move_to(&mut self, index: &[usize]) {
+    /// Reads the rows that come into sight for so many rows of the result, after those above.
+    fn move_to(&mut self, index: &[usize], count: usize) {
         let y = self.row_of(index);
-        let end = y + self.height();
+        let seen = y + self.height() - 1;
         for plane in 0..self.planes() {
-            for row in if y == 0 { 0 } else { end - 1 }..end {
+            for row in if y == 0 { 0 } else { seen }..seen + count {
                 if let Some((line, slot)) = self.place(index, plane, row) {
                     self.read(line, slot);
                 }
@@ -298,19 +310,31 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// What is summed up for a row of the result, with the weights.
-    fn taps(&self, index: &[usize], weights: &[f64], taps: &mut Vec<Tap>) {
-        taps.clear();
+    /// What is summed up for a row of the result, or for two.
+    fn taps(&self, index: &[usize], count: usize, weights: &[f64], taps: &mut Taps) {
+        taps.upper.clear();
+        taps.both.clear();
+        taps.lower.clear();
         let (y, height) = (self.row_of(index), self.height());
         let size = self.filter[self.filter.len() - 1];
-        for (number, weights) in weights.chunks_exact(size).enumerate() {
-            let slot = match self.place(index, number / height, y + number % height) {
-                Some((_, slot)) => slot,
-                None => self.rows.len() / self.row - 1,
-            };
-            for (offset, &weight) in weights.iter().enumerate() {
-                if weight != 0.0 {
-                    taps.push((slot * self.row + offset * self.pixel, weight as f32));
+        for (plane, weights) in weights.chunks_exact(height * size).enumerate() {
+            for row in 0..height + count - 1 {
+                let slot = match self.place(index, plane, y + row) {
+                    Some((_, slot)) => slot,
+                    None => self.rows.len() / self.row - 1,
+                };
+                // The lower row of the result sees as the filter's row what is one further down.
+                let upper = weights.get(row * size..).unwrap_or_default();
+                let lower = if count == 2 && row > 0 { &weights[(row - 1) * size..] } else { &[] };
+                for offset in 0..size {
+                    let weight = |weights: &[f64]| weights.get(offset).map_or(0.0, |&w| w as f32);
+                    let from = slot * self.row + offset * self.pixel;
+                    match (weight(upper), weight(lower)) {
+                        (0.0, 0.0) => {}
+                        (upper, 0.0) => taps.upper.push((from, upper)),
+                        (0.0, lower) => taps.lower.push((from, lower)),
+                        (upper, lower) => taps.both.push((from, [upper, lower])),
+                    }
                 }
             }
         }
@@ -318,7 +342,15 @@ impl<'a> Seen<'a> {
 }
 
 /// Where in the rows what is summed up starts, and its weight.
-type Tap = (usize, f32);
+type Tap<W = f32> = (usize, W);
+
+/// Those for two rows of the result, one below the other: what both see is loaded once.
+#[derive(Default)]
+struct Taps {
+    upper: Vec<Tap>,
+    both: Vec<Tap<[f32; 2]>>,
+    lower: Vec<Tap>,
+}
 
 /// Floats that are summed up in registers.
 const BLOCK: usize = 32;
@@ -330,11 +362,33 @@ fn weighted_sum(isa: Isa, rows: &[f32], taps: &[Tap], out: &mut [f32]) {
         Isa::Avx2 => unsafe { avx2::weighted_sum(rows, taps, out) },
         _ => 0,
     };
+    weighted_sum_from(done, rows, taps.iter().copied(), out);
+}
+
+fn weighted_sums(isa: Isa, rows: &[f32], taps: &Taps, upper: &mut [f32], lower: &mut [f32]) {
+    let done = match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Isa::Avx2 => unsafe { avx2::weighted_sums(rows, taps, upper, lower) },
+        _ => 0,
+    };
+    let both = |row: usize| taps.both.iter().map(move |&(from, weights)| (from, weights[row]));
+    weighted_sum_from(done, rows, taps.upper.iter().copied().chain(both(0)), upper);
+    weighted_sum_from(done, rows, taps.lower.iter().copied().chain(both(1)), lower);
+}
+
+/// What is left of a row.
+fn weighted_sum_from(
+    done: usize,
+    rows: &[f32],
+    taps: impl Iterator<Item = Tap> + Clone,
+    out: &mut [f32],
+) {
     let (blocks, rest) = out[done..].as_chunks_mut::<BLOCK>();
     let mut start = done;
     for out in blocks {
         let mut sums = [0.0; BLOCK];
-        for (from, weight) in taps {
+        for (from, weight) in taps.clone() {
             let row = &rows[from + start..][..BLOCK];
             for i in 0..BLOCK {
                 sums[i] += weight * row[i];
@@ -344,48 +398,120 @@ fn weighted_sum(isa: Isa, rows: &[f32], taps: &[Tap], out: &mut [f32]) {
         start += BLOCK;
     }
     for (i, out) in rest.iter_mut().enumerate() {
-        *out = taps.iter().map(|(from, weight)| weight * rows[from + start + i]).sum();
+        *out = taps.clone().map(|(from, weight)| weight * rows[from + start + i]).sum();
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::*;
+    use std::array::from_mut;
 
-    use super::Tap;
+    use super::{Tap, Taps};
 
-    /// Floats that are summed up in registers; many, so that sums need not wait for one another.
-    const WIDE: usize = 64;
+    /// Vectors that are summed up in registers: as many as need not wait for one another.
+    const SUMS: usize = 8;
 
     /// Whole groups, and what is left of them once more with the last group; how many were done.
     /// Here multiplications are fused: sums of many are twice as fast, and a bit more exact.
     #[target_feature(enable = "avx2,fma")]
     pub fn weighted_sum(rows: &[f32], taps: &[Tap], out: &mut [f32]) -> usize {
+        const WIDE: usize = 8 * SUMS;
         let n = out.len();
-        let room = rows.len().checked_sub(n);
-        assert!(taps.iter().all(|&(from, _)| Some(from) <= room));
+        assert!(all_inside(rows, taps, n));
         if n < WIDE {
             return 0;
         }
         let mut start = 0;
         loop {
-            let mut sums = [_mm256_setzero_ps(); WIDE / 8];
-            for (from, weight) in taps {
-                let weight = _mm256_set1_ps(*weight);
-                for (i, sum) in sums.iter_mut().enumerate() {
-                    // SAFETY: `start + WIDE` is at most `n`, which there are from `from` on.
-                    let x = unsafe { _mm256_loadu_ps(rows.as_ptr().add(from + start + 8 * i)) };
-                    *sum = _mm256_fmadd_ps(x, weight, *sum);
+            let mut sums = [[_mm256_setzero_ps(); SUMS]];
+            // SAFETY: `start + WIDE` is at most `n`, which there are for all taps, and in `out`.
+            unsafe {
+                let rows = rows.as_ptr().add(start);
+                for &(from, weight) in taps {
+                    add(&mut sums, rows.add(from), [weight]);
                 }
-            }
-            for (i, sum) in sums.iter().enumerate() {
-                // SAFETY: as above, `out` has `n`.
-                unsafe { _mm256_storeu_ps(out.as_mut_ptr().add(start + 8 * i), *sum) };
+                store(&sums[0], out.as_mut_ptr().add(start));
             }
             if start + WIDE == n {
                 return n;
             }
             start = (start + WIDE).min(n - WIDE);
+        }
+    }
+
+    /// The same for two rows.
+    #[target_feature(enable = "avx2,fma")]
+    pub fn weighted_sums(rows: &[f32], taps: &Taps, upper: &mut [f32], lower: &mut [f32]) -> usize {
+        const WIDE: usize = 8 * (SUMS / 2);
+        let n = upper.len();
+        assert!(lower.len() == n && all_inside(rows, &taps.both, n));
+        assert!(all_inside(rows, &taps.upper, n) && all_inside(rows, &taps.lower, n));
+        if n < WIDE {
+            return 0;
+        }
+        let mut start = 0;
+        loop {
+            let mut sums = [[_mm256_setzero_ps(); SUMS / 2]; 2];
+            // SAFETY: `start + WIDE` is at most `n`, which there are for all taps, and in both
+            // results.
+            unsafe {
+                let rows = rows.as_ptr().add(start);
+                for &(from, weight) in &taps.upper {
+                    add(from_mut(&mut sums[0]), rows.add(from), [weight]);
+                }
+                for &(from, weights) in &taps.both {
+                    add(&mut sums, rows.add(from), weights);
+                }
+                for &(from, weight) in &taps.lower {
+                    add(from_mut(&mut sums[1]), rows.add(from), [weight]);
+                }
+                store(&sums[0], upper.as_mut_ptr().add(start));
+                store(&sums[1], lower.as_mut_ptr().add(start));
+            }
+            if start + WIDE == n {
+                return n;
+            }
+            start = (start + WIDE).min(n - WIDE);
+        }
+    }
+
+    /// Whether there are so many numbers for each of the taps.
+    fn all_inside<W>(rows: &[f32], taps: &[Tap<W>], n: usize) -> bool {
+        let room = rows.len().checked_sub(n);
+        taps.iter().all(|(from, _)| Some(*from) <= room)
+    }
+
+    /// # Safety
+    /// There are numbers for `N` vectors.
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn add<const R: usize, const N: usize>(
+        sums: &mut [[__m256; N]; R],
+        numbers: *const f32,
+        weights: [f32; R],
+    ) {
+        let mut x = [_mm256_setzero_ps(); N];
+        for (i, x) in x.iter_mut().enumerate() {
+            // SAFETY: the caller's.
+            *x = unsafe { _mm256_loadu_ps(numbers.add(8 * i)) };
+        }
+        for (sums, weight) in sums.iter_mut().zip(weights) {
+            let weight = _mm256_set1_ps(weight);
+            for (sum, &x) in sums.iter_mut().zip(&x) {
+                *sum = _mm256_fmadd_ps(x, weight, *sum);
+            }
+        }
+    }
+
+    /// # Safety
+    /// There is room for `N` vectors.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn store<const N: usize>(sums: &[__m256; N], out: *mut f32) {
+        for (i, sum) in sums.iter().enumerate() {
+            // SAFETY: the caller's.
+            unsafe { _mm256_storeu_ps(out.add(8 * i), *sum) };
         }
     }
 }
@@ -397,12 +523,20 @@ mod tests {
     #[test]
     fn every_isa_sums_up_the_same() {
         let data: Vec<f32> = (0..300).map(|i| (i * 7919 % 251) as f32 - 100.0).collect();
-        for n in [0, 1, 31, 32, 63, 64, 65, 127, 128, 200] {
-            let taps: Vec<Tap> = (0..25).map(|i| (3 * i, 0.1 * i as f32 - 1.0)).collect();
+        let weight = |i: usize| 0.1 * i as f32 - 1.0;
+        for n in [0, 1, 31, 32, 33, 63, 64, 65, 127, 128, 200] {
+            let one: Vec<Tap> = (0..25).map(|i| (3 * i, weight(i))).collect();
+            let two = Taps {
+                upper: one[..5].to_vec(),
+                both: (5..20).map(|i| (3 * i, [weight(i), weight(i + 7)])).collect(),
+                lower: one[20..].to_vec(),
+            };
             let run = |isa| {
-                let mut out = vec![f32::NAN; n];
-                weighted_sum(isa, &data, &taps, &mut out);
-                out
+                let mut out = [(); 3].map(|()| vec![f32::NAN; n]);
+                let [single, upper, lower] = &mut out;
+                weighted_sum(isa, &data, &one, single);
+                weighted_sums(isa, &data, &two, upper, lower);
+                out.concat()
             };
             let expected = run(Isa::Scalar);
             for isa in Isa::available() {
