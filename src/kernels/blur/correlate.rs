@@ -150,7 +150,10 @@ impl Kernel for Filter {
                 };
                 let (upper, lower) = (&mut upper[..inner], lower.get_mut(..inner));
                 match lower.filter(|_| count == 2) {
-                    Some(lower) => weighted_sums(isa, &seen.rows, &taps, upper, lower),
+                    Some(lower) => {
+                        let ahead = seen.ahead(&index);
+                        weighted_sums(isa, &seen.rows, &taps, ahead, upper, lower);
+                    }
                     None => weighted_sum(isa, &seen.rows, &taps.upper, upper),
                 }
                 if !direct {
@@ -295,6 +298,17 @@ impl<'a> Seen<'a> {
         }
     }
 
+    /// What will be read next after two rows of the result; no more than a guess.
+    fn ahead(&self, index: &[usize]) -> &[u8] {
+        let next = self.row_of(index) + self.height() + 1;
+        let Some((line, _)) = self.place(index, 0, next) else { return &[] };
+        let row = self.data.desc.shape[self.axes[self.axes.len() - 1]]
+            * self.pixel
+            * self.data.desc.dtype.size();
+        let bytes = self.data.elements_as_bytes().get(line * row..).unwrap_or_default();
+        &bytes[..bytes.len().min(2 * row)]
+    }
+
     fn read(&mut self, line: usize, slot: usize) {
         let (pixel, row) = (self.pixel, self.row);
         let k = self.axes.len() - 1;
@@ -365,11 +379,19 @@ fn weighted_sum(isa: Isa, rows: &[f32], taps: &[Tap], out: &mut [f32]) {
     weighted_sum_from(done, rows, taps.iter().copied(), out);
 }
 
-fn weighted_sums(isa: Isa, rows: &[f32], taps: &Taps, upper: &mut [f32], lower: &mut [f32]) {
+/// Two rows at once. What is `ahead` comes nearer from memory meanwhile.
+fn weighted_sums(
+    isa: Isa,
+    rows: &[f32],
+    taps: &Taps,
+    ahead: &[u8],
+    upper: &mut [f32],
+    lower: &mut [f32],
+) {
     let done = match isa {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: as above.
-        Isa::Avx2 => unsafe { avx2::weighted_sums(rows, taps, upper, lower) },
+        // SAFETY: as for one row.
+        Isa::Avx2 => unsafe { avx2::weighted_sums(rows, taps, ahead, upper, lower) },
         _ => 0,
     };
     let both = |row: usize| taps.both.iter().map(move |&(from, weights)| (from, weights[row]));
@@ -412,6 +434,9 @@ mod avx2 {
     /// Vectors that are summed up in registers: as many as need not wait for one another.
     const SUMS: usize = 8;
 
+    /// Bytes of a line of the cache.
+    const LINE: usize = 64;
+
     /// Whole groups, and what is left of them once more with the last group; how many were done.
     /// Here multiplications are fused: sums of many are twice as fast, and a bit more exact.
     #[target_feature(enable = "avx2,fma")]
@@ -442,7 +467,13 @@ mod avx2 {
 
     /// The same for two rows.
     #[target_feature(enable = "avx2,fma")]
-    pub fn weighted_sums(rows: &[f32], taps: &Taps, upper: &mut [f32], lower: &mut [f32]) -> usize {
+    pub fn weighted_sums(
+        rows: &[f32],
+        taps: &Taps,
+        ahead: &[u8],
+        upper: &mut [f32],
+        lower: &mut [f32],
+    ) -> usize {
         const WIDE: usize = 8 * (SUMS / 2);
         let n = upper.len();
         assert!(lower.len() == n && all_inside(rows, &taps.both, n));
@@ -451,7 +482,11 @@ mod avx2 {
             return 0;
         }
         let mut start = 0;
+        let mut ahead = ahead.chunks(2 * WIDE * size_of::<f32>());
         loop {
+            for line in ahead.next().unwrap_or_default().chunks(LINE) {
+                _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
+            }
             let mut sums = [[_mm256_setzero_ps(); SUMS / 2]; 2];
             // SAFETY: `start + WIDE` is at most `n`, which there are for all taps, and in both
             // results.
@@ -535,7 +570,7 @@ mod tests {
                 let mut out = [(); 3].map(|()| vec![f32::NAN; n]);
                 let [single, upper, lower] = &mut out;
                 weighted_sum(isa, &data, &one, single);
-                weighted_sums(isa, &data, &two, upper, lower);
+                weighted_sums(isa, &data, &two, &[0; 1000], upper, lower);
                 out.concat()
             };
             let expected = run(Isa::Scalar);
