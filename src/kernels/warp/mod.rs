@@ -439,6 +439,6 @@ mod tests {
         assert_eq!(sides(11, 21, &[10.0]), (15, 23));
         assert_eq!(sides(11, 20, &[45.0]), (22, 23));
         // Of frames most decide.
-        assert_eq!(sides(5, 8, &[10.0, 80.0, 30.0]), (10, 10));
+        assert_eq!(sides(5, 8, &[10.0, 80.0, 30.0]), (9, 10));
     }
 }
