@@ -3,7 +3,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::kernel::Allocate;
+use super::kernel::{Allocate, descs};
 use super::{Arg, ArgReader, FromArgs, Result, Space};
 use crate::value::{Cause, Desc, Layout, Sample, extent};
 
@@ -103,25 +103,29 @@ impl<'a> Sequence<'a> {
     pub fn outputs<A: FromArgs>(
         &self,
         outputs: impl Fn(&A, &[&Desc]) -> Result<SmallVec<[Desc; 2]>>,
-        fit: impl Fn(&[Desc]) -> Result<Desc>,
+        fit: impl Fn(&[A], &[&Desc], &[Desc]) -> Result<Desc>,
     ) -> Result<SmallVec<[Desc; 2]>> {
         if self.frames == 0 {
             let problem = "there is no frame to use the arguments of frames for".into();
             return Err(Cause::Value { problem });
         }
         let mut made: SmallVec<[Vec<Desc>; 2]> = smallvec![];
+        let mut args = Vec::with_capacity(self.frames);
         for frame in 0..self.frames {
+            let own = self.args_of(frame)?;
             let inputs = self.inputs_of(frame)?;
-            let descs: SmallVec<[&Desc; 2]> = inputs.iter().map(|input| &input.desc).collect();
-            for (output, desc) in outputs(&self.args_of(frame)?, &descs)?.into_iter().enumerate() {
+            for (output, desc) in outputs(&own, &descs(&inputs))?.into_iter().enumerate() {
                 if made.len() <= output {
                     made.push(Vec::with_capacity(self.frames));
                 }
                 made[output].push(desc);
             }
+            args.push(own);
         }
+        let inputs = self.inputs_of(0)?;
+        let inputs = descs(&inputs);
         let all = |frames: Vec<Desc>| {
-            let mut desc = fit(&frames)?;
+            let mut desc = fit(&args, &inputs, &frames)?;
             desc.shape.insert(0, self.frames);
             desc.layout = outer(desc.layout);
             match extent(&desc.shape) {

@@ -31,8 +31,8 @@ pub trait Kernel: Send + Sync + 'static {
     /// Writes all of `out`. Inputs are contiguous.
     fn run(args: &Self::Args, inputs: &[Sample], out: &mut Space) -> Result<()>;
     /// What all frames of a sequence become, if by their own arguments they would become these
-    /// (at least one). `run` then gets a space of that.
-    fn fit(frames: &[Desc]) -> Result<Desc> {
+    /// (at least one). The inputs are those of the first frame. `run` then gets a space of that.
+    fn fit(_args: &[Self::Args], _inputs: &[&Desc], frames: &[Desc]) -> Result<Desc> {
         frames::alike(frames)
     }
 }
@@ -356,7 +356,8 @@ impl<K: ManyKernel> SampleKernel for Many<K> {
     ) -> Result<SmallVec<[Sample; 1]>> {
         let inputs = compact(inputs)?;
         if let Some(sequence) = Sequence::of(K::FRAMES, K::Args::NAMES, args, &inputs)? {
-            return sequence.run(sequence.outputs(K::outputs, frames::alike)?, allocate, K::run);
+            let outputs = sequence.outputs(K::outputs, |_, _, frames| frames::alike(frames))?;
+            return sequence.run(outputs, allocate, K::run);
         }
         let args = K::Args::from_args(args)?;
         let outputs = K::outputs(&args, &descs(&inputs))?;
@@ -376,7 +377,7 @@ impl<K: ManyKernel> SampleKernel for Many<K> {
 
     fn result_bytes(&self, args: &ArgReader<'_>, inputs: &[Sample]) -> usize {
         if let Ok(Some(sequence)) = Sequence::of(K::FRAMES, K::Args::NAMES, args, inputs) {
-            return bytes(&sequence.outputs(K::outputs, frames::alike));
+            return bytes(&sequence.outputs(K::outputs, |_, _, frames| frames::alike(frames)));
         }
         let args = K::Args::from_args(args);
         bytes(&args.and_then(|args| K::outputs(&args, &descs(inputs))))
@@ -403,6 +404,6 @@ fn compact(inputs: &[Sample]) -> Result<Cow<'_, [Sample]>> {
     inputs.iter().map(Sample::compact).collect()
 }
 
-fn descs(inputs: &[Sample]) -> SmallVec<[&Desc; 2]> {
+pub fn descs(inputs: &[Sample]) -> SmallVec<[&Desc; 2]> {
     inputs.iter().map(|sample| &sample.desc).collect()
 }

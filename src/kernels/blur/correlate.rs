@@ -121,20 +121,48 @@ impl Kernel for Filter {
         };
         let weights: Vec<f64> =
             Vec::from_sample(filter).map_err(|problem| Cause::Input { index: 1, problem })?;
-        let padded = Padded::new(isa, data, &axes, filter, &anchors, args.border, fill)?;
-        let inner = out.desc.shape[axes[axes.len() - 1]] * padded.pixel;
-        let mut result = vec![0.0; inner];
+        let (last, down) = (axes[axes.len() - 1], axes.len().checked_sub(2).map(|k| axes[k]));
+        let mut seen = Seen::new(isa, data, &axes, &filter.desc, &anchors, args.border, fill)?;
         let shape = out.desc.shape.clone();
-        let outer: Shape = SmallVec::from_slice(&shape[..axes[axes.len() - 1]]);
-        let mut index: Shape = SmallVec::from_elem(0, outer.len());
-        let mut start = 0;
-        let mut taps = Vec::with_capacity(weights.len());
-        while start < out.desc.elements() {
-            padded.taps(&index, &outer, &axes, &weights, inner, &mut taps);
-            weighted_sum(isa, &taps, &mut result);
-            floats::write(isa, &result, start, out);
-            start += inner;
-            for (i, &extent) in index.iter_mut().zip(&outer).rev() {
+        let inner = shape[last] * seen.pixel;
+        let direct = out.desc.dtype == DType::F32;
+        let mut results = vec![0.0; if direct { 0 } else { 2 * inner }];
+        let mut taps = Taps::default();
+        // Rows follow one another downwards, where there is such an axis; the others turn outside.
+        let mut turns: Shape = SmallVec::from_slice(&shape[..last]);
+        let below = down.map_or(1, |axis| std::mem::replace(&mut turns[axis], 1));
+        let step = down.map_or(1, |axis| shape[axis + 1..last].iter().product()) * inner;
+        let mut index: Shape = SmallVec::from_elem(0, last);
+        for _ in 0..turns.iter().product() {
+            for y in (0..below).step_by(2) {
+                if let Some(axis) = down {
+                    index[axis] = y;
+                }
+                let count = (below - y).min(2);
+                seen.move_to(&index, count);
+                seen.taps(&index, count, &weights, &mut taps);
+                let start = line(&shape, &index) * inner;
+                let (upper, lower) = if direct {
+                    let out = &mut out.elements::<f32>()[start..];
+                    out.split_at_mut(step.min(out.len()))
+                } else {
+                    results.split_at_mut(inner)
+                };
+                let (upper, lower) = (&mut upper[..inner], lower.get_mut(..inner));
+                match lower.filter(|_| count == 2) {
+                    Some(lower) => {
+                        let ahead = seen.ahead(&index);
+                        weighted_sums(isa, &seen.rows, &taps, ahead, upper, lower);
+                    }
+                    None => weighted_sum(isa, &seen.rows, &taps.upper, upper),
+                }
+                if !direct {
+                    for (row, result) in results.chunks_exact(inner).take(count).enumerate() {
+                        floats::write(isa, result, start + row * step, out);
+                    }
+                }
+            }
+            for (i, &extent) in index.iter_mut().zip(&turns).rev() {
                 *i += 1;
                 if *i < extent {
                     break;
@@ -162,118 +190,228 @@ fn anchors(args: &FilterArgs, filter: &Desc, axes: usize) -> Result<Vec<isize>> 
     anchors.into_iter().zip(&filter.shape).map(anchor).collect()
 }
 
-/// The data as floats, its rows with what is around them.
-struct Padded<'a> {
-    rows: Vec<f32>,
-    /// A row of nothing but what is beyond the edge.
-    beyond: Vec<f32>,
-    row: usize,
-    pixel: usize,
-    shape: &'a [usize],
+/// The number of the row at an index of the axes before the last one of a shape.
+fn line(shape: &[usize], index: &[usize]) -> usize {
+    index.iter().zip(shape).fold(0, |line, (&i, &extent)| line * extent + i)
+}
+
+/// The rows that the filter sees, as floats with what is around them, while it moves downwards.
+struct Seen<'a> {
+    isa: Isa,
+    data: &'a Sample,
+    axes: &'a [usize],
     filter: &'a [usize],
     anchors: &'a [isize],
     border: Border,
+    /// Rows that are kept for each place of the filter before its last two axes: what is seen
+    /// for two rows of the result.
+    kept: usize,
+    /// All of them, and then a row of nothing but what is beyond the edge.
+    rows: Vec<f32>,
+    /// Numbers of a row.
+    row: usize,
+    /// Numbers of a pixel.
+    pixel: usize,
 }
 
-impl<'a> Padded<'a> {
+impl<'a> Seen<'a> {
     fn new(
         isa: Isa,
         data: &'a Sample,
-        axes: &[usize],
-        filter: &'a Sample,
+        axes: &'a [usize],
+        filter: &'a Desc,
         anchors: &'a [isize],
         border: Border,
         fill: f32,
-    ) -> Result<Padded<'a>> {
-        let last = axes[axes.len() - 1];
+    ) -> Result<Seen<'a>> {
+        let filter = &filter.shape[..];
+        let (&last, before) = axes.split_last().unwrap_or((&0, &[]));
+        let (&size, places) = filter.split_last().unwrap_or((&1, &[]));
         let shape = &data.desc.shape[..];
         let pixel: usize = shape[last + 1..].iter().product();
         let extent = shape[last];
-        let size = filter.desc.shape[axes.len() - 1];
-        let count: usize = shape[..last].iter().product();
         let row = (extent + size - 1).saturating_mul(pixel);
+        let (height, planes) = places.split_last().unwrap_or((&1, &[]));
+        let kept = before.last().map_or(1, |&axis| shape[axis].min(height.saturating_add(1)));
         // Beyond that there are so many sums that none would ever finish.
         let too_large = || Cause::Input {
             index: 1,
             problem: format!("a filter of {size} on rows of {extent} is too large"),
         };
-        let total = row.checked_mul(count).filter(|&n| n <= 1 << 31).ok_or_else(too_large)?;
-        let mut rows = vec![fill; total];
-        let anchor = anchors[axes.len() - 1];
-        for (index, padded) in rows.chunks_exact_mut(row).enumerate() {
-            let body = anchor as usize * pixel..(anchor as usize + extent) * pixel;
-            floats::read(isa, data, index * extent * pixel, &mut padded[body]);
-            for to in (0..anchor as usize).chain(anchor as usize + extent..extent + size - 1) {
-                if let Some(from) = border.place(to as isize - anchor, extent) {
-                    let from = (anchor as usize + from) * pixel;
-                    padded.copy_within(from..from + pixel, to * pixel);
+        let planes: usize = planes.iter().product();
+        let count = kept.checked_mul(planes).and_then(|n| n.checked_add(1));
+        let total = count.and_then(|n| n.checked_mul(row));
+        let rows = vec![fill; total.filter(|&n| n <= 1 << 31).ok_or_else(too_large)?];
+        Ok(Seen { isa, data, axes, filter, anchors, border, kept, rows, row, pixel })
+    }
+
+    /// The filter's extent downwards.
+    fn height(&self) -> usize {
+        self.filter.len().checked_sub(2).map_or(1, |k| self.filter[k])
+    }
+
+    /// Where a row of a plane of the filter is: its number in the data, and among those kept. The
+    /// filter's first row above all is row 0, whether there are data or not; none is there for a
+    /// constant.
+    fn place(&self, index: &[usize], plane: usize, row: usize) -> Option<(usize, usize)> {
+        let shape = &self.data.desc.shape[..];
+        let mut places: Shape = SmallVec::from_slice(index);
+        let mut slot = 0;
+        let mut rest = plane;
+        for k in (0..self.axes.len() - 1).rev() {
+            let axis = self.axes[k];
+            let place = if k + 2 == self.axes.len() {
+                row
+            } else {
+                let offset = rest % self.filter[k];
+                rest /= self.filter[k];
+                index[axis] + offset
+            };
+            places[axis] = self.border.place(place as isize - self.anchors[k], shape[axis])?;
+            if k + 2 == self.axes.len() {
+                // For a filter as tall as the data all rows are kept, in their order.
+                slot = if self.height() < self.kept { row % self.kept } else { places[axis] };
+            }
+        }
+        Some((line(shape, &places), plane * self.kept + slot))
+    }
+
+    fn planes(&self) -> usize {
+        self.filter[..self.filter.len().saturating_sub(2)].iter().product()
+    }
+
+    /// The row of the result at the index.
+    fn row_of(&self, index: &[usize]) -> usize {
+        self.axes.len().checked_sub(2).map_or(0, |k| index[self.axes[k]])
+    }
+
+    /// Reads the rows that come into sight for so many rows of the result, after those above.
+    fn move_to(&mut self, index: &[usize], count: usize) {
+        let y = self.row_of(index);
+        let seen = y + self.height() - 1;
+        for plane in 0..self.planes() {
+            for row in if y == 0 { 0 } else { seen }..seen + count {
+                if let Some((line, slot)) = self.place(index, plane, row) {
+                    self.read(line, slot);
                 }
             }
         }
-        let beyond = vec![fill; row];
-        let filter = &filter.desc.shape[..];
-        Ok(Padded { rows, beyond, row, pixel, shape, filter, anchors, border })
     }
 
-    /// The rows that are summed up for a row of the result, and their weights.
-    fn taps<'b>(
-        &'b self,
-        index: &[usize],
-        outer: &[usize],
-        axes: &[usize],
-        weights: &[f64],
-        inner: usize,
-        taps: &mut Vec<(&'b [f32], f32)>,
-    ) {
-        taps.clear();
-        let size = self.filter[axes.len() - 1];
-        // The places of the filter before its last axis.
-        for (number, weights) in weights.chunks_exact(size).enumerate() {
-            let mut rest = number;
-            let mut places: Shape = SmallVec::from_slice(index);
-            let mut inside = true;
-            for k in (0..axes.len() - 1).rev() {
-                let offset = rest % self.filter[k];
-                rest /= self.filter[k];
-                let axis = axes[k];
-                let place = index[axis] as isize + offset as isize - self.anchors[k];
-                match self.border.place(place, self.shape[axis]) {
-                    Some(place) => places[axis] = place,
-                    None => inside = false,
-                }
+    /// What will be read next after two rows of the result; no more than a guess.
+    fn ahead(&self, index: &[usize]) -> &[u8] {
+        let next = self.row_of(index) + self.height() + 1;
+        let Some((line, _)) = self.place(index, 0, next) else { return &[] };
+        let row = self.data.desc.shape[self.axes[self.axes.len() - 1]]
+            * self.pixel
+            * self.data.desc.dtype.size();
+        let bytes = self.data.elements_as_bytes().get(line * row..).unwrap_or_default();
+        &bytes[..bytes.len().min(2 * row)]
+    }
+
+    fn read(&mut self, line: usize, slot: usize) {
+        let (pixel, row) = (self.pixel, self.row);
+        let k = self.axes.len() - 1;
+        let (extent, anchor) = (self.data.desc.shape[self.axes[k]], self.anchors[k] as usize);
+        let padded = &mut self.rows[slot * row..][..row];
+        let body = anchor * pixel..(anchor + extent) * pixel;
+        floats::read(self.isa, self.data, line * extent * pixel, &mut padded[body]);
+        for to in (0..anchor).chain(anchor + extent..extent + self.filter[k] - 1) {
+            if let Some(from) = self.border.place(to as isize - anchor as isize, extent) {
+                let from = (anchor + from) * pixel;
+                padded.copy_within(from..from + pixel, to * pixel);
             }
-            let row = if inside {
-                let flat =
-                    (0..outer.len()).fold(0, |sum, axis| sum * self.shape[axis] + places[axis]);
-                &self.rows[flat * self.row..][..self.row]
-            } else {
-                &self.beyond[..]
-            };
-            for (offset, &weight) in weights.iter().enumerate() {
-                if weight != 0.0 {
-                    taps.push((&row[offset * self.pixel..][..inner], weight as f32));
+        }
+    }
+
+    /// What is summed up for a row of the result, or for two.
+    fn taps(&self, index: &[usize], count: usize, weights: &[f64], taps: &mut Taps) {
+        taps.upper.clear();
+        taps.both.clear();
+        taps.lower.clear();
+        let (y, height) = (self.row_of(index), self.height());
+        let size = self.filter[self.filter.len() - 1];
+        for (plane, weights) in weights.chunks_exact(height * size).enumerate() {
+            for row in 0..height + count - 1 {
+                let slot = match self.place(index, plane, y + row) {
+                    Some((_, slot)) => slot,
+                    None => self.rows.len() / self.row - 1,
+                };
+                // The lower row of the result sees as the filter's row what is one further down.
+                let upper = weights.get(row * size..).unwrap_or_default();
+                let lower = if count == 2 && row > 0 { &weights[(row - 1) * size..] } else { &[] };
+                for offset in 0..size {
+                    let weight = |weights: &[f64]| weights.get(offset).map_or(0.0, |&w| w as f32);
+                    let from = slot * self.row + offset * self.pixel;
+                    match (weight(upper), weight(lower)) {
+                        (0.0, 0.0) => {}
+                        (upper, 0.0) => taps.upper.push((from, upper)),
+                        (0.0, lower) => taps.lower.push((from, lower)),
+                        (upper, lower) => taps.both.push((from, [upper, lower])),
+                    }
                 }
             }
         }
     }
 }
 
+/// Where in the rows what is summed up starts, and its weight.
+type Tap<W = f32> = (usize, W);
+
+/// Those for two rows of the result, one below the other: what both see is loaded once.
+#[derive(Default)]
+struct Taps {
+    upper: Vec<Tap>,
+    both: Vec<Tap<[f32; 2]>>,
+    lower: Vec<Tap>,
+}
+
 /// Floats that are summed up in registers.
 const BLOCK: usize = 32;
 
-fn weighted_sum(isa: Isa, taps: &[(&[f32], f32)], out: &mut [f32]) {
+fn weighted_sum(isa: Isa, rows: &[f32], taps: &[Tap], out: &mut [f32]) {
     let done = match isa {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an `Isa::Avx2` is only made where AVX2 and FMA were detected.
-        Isa::Avx2 => unsafe { avx2::weighted_sum(taps, out) },
+        Isa::Avx2 => unsafe { avx2::weighted_sum(rows, taps, out) },
         _ => 0,
     };
+    weighted_sum_from(done, rows, taps.iter().copied(), out);
+}
+
+/// Two rows at once. What is `ahead` comes nearer from memory meanwhile.
+fn weighted_sums(
+    isa: Isa,
+    rows: &[f32],
+    taps: &Taps,
+    ahead: &[u8],
+    upper: &mut [f32],
+    lower: &mut [f32],
+) {
+    let done = match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as for one row.
+        Isa::Avx2 => unsafe { avx2::weighted_sums(rows, taps, ahead, upper, lower) },
+        _ => 0,
+    };
+    let both = |row: usize| taps.both.iter().map(move |&(from, weights)| (from, weights[row]));
+    weighted_sum_from(done, rows, taps.upper.iter().copied().chain(both(0)), upper);
+    weighted_sum_from(done, rows, taps.lower.iter().copied().chain(both(1)), lower);
+}
+
+/// What is left of a row.
+fn weighted_sum_from(
+    done: usize,
+    rows: &[f32],
+    taps: impl Iterator<Item = Tap> + Clone,
+    out: &mut [f32],
+) {
     let (blocks, rest) = out[done..].as_chunks_mut::<BLOCK>();
     let mut start = done;
     for out in blocks {
         let mut sums = [0.0; BLOCK];
-        for (row, weight) in taps {
-            let row = &row[start..start + BLOCK];
+        for (from, weight) in taps.clone() {
+            let row = &rows[from + start..][..BLOCK];
             for i in 0..BLOCK {
                 sums[i] += weight * row[i];
             }
@@ -282,45 +420,133 @@ fn weighted_sum(isa: Isa, taps: &[(&[f32], f32)], out: &mut [f32]) {
         start += BLOCK;
     }
     for (i, out) in rest.iter_mut().enumerate() {
-        *out = taps.iter().map(|(row, weight)| weight * row[start + i]).sum();
+        *out = taps.clone().map(|(from, weight)| weight * rows[from + start + i]).sum();
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::*;
+    use std::array::from_mut;
 
-    /// Floats that are summed up in registers; many, so that sums need not wait for one another.
-    const WIDE: usize = 64;
+    use super::{Tap, Taps};
+
+    /// Vectors that are summed up in registers: as many as need not wait for one another.
+    const SUMS: usize = 8;
+
+    /// Bytes of a line of the cache.
+    const LINE: usize = 64;
 
     /// Whole groups, and what is left of them once more with the last group; how many were done.
     /// Here multiplications are fused: sums of many are twice as fast, and a bit more exact.
     #[target_feature(enable = "avx2,fma")]
-    pub fn weighted_sum(taps: &[(&[f32], f32)], out: &mut [f32]) -> usize {
+    pub fn weighted_sum(rows: &[f32], taps: &[Tap], out: &mut [f32]) -> usize {
+        const WIDE: usize = 8 * SUMS;
         let n = out.len();
-        assert!(taps.iter().all(|(row, _)| row.len() >= n));
+        assert!(all_inside(rows, taps, n));
         if n < WIDE {
             return 0;
         }
         let mut start = 0;
         loop {
-            let mut sums = [_mm256_setzero_ps(); WIDE / 8];
-            for (row, weight) in taps {
-                let weight = _mm256_set1_ps(*weight);
-                for (i, sum) in sums.iter_mut().enumerate() {
-                    // SAFETY: `start + WIDE` is at most `n`, which all rows have.
-                    let x = unsafe { _mm256_loadu_ps(row.as_ptr().add(start + 8 * i)) };
-                    *sum = _mm256_fmadd_ps(x, weight, *sum);
+            let mut sums = [[_mm256_setzero_ps(); SUMS]];
+            // SAFETY: `start + WIDE` is at most `n`, which there are for all taps, and in `out`.
+            unsafe {
+                let rows = rows.as_ptr().add(start);
+                for &(from, weight) in taps {
+                    add(&mut sums, rows.add(from), [weight]);
                 }
-            }
-            for (i, sum) in sums.iter().enumerate() {
-                // SAFETY: as above, `out` has `n`.
-                unsafe { _mm256_storeu_ps(out.as_mut_ptr().add(start + 8 * i), *sum) };
+                store(&sums[0], out.as_mut_ptr().add(start));
             }
             if start + WIDE == n {
                 return n;
             }
             start = (start + WIDE).min(n - WIDE);
+        }
+    }
+
+    /// The same for two rows.
+    #[target_feature(enable = "avx2,fma")]
+    pub fn weighted_sums(
+        rows: &[f32],
+        taps: &Taps,
+        ahead: &[u8],
+        upper: &mut [f32],
+        lower: &mut [f32],
+    ) -> usize {
+        const WIDE: usize = 8 * (SUMS / 2);
+        let n = upper.len();
+        assert!(lower.len() == n && all_inside(rows, &taps.both, n));
+        assert!(all_inside(rows, &taps.upper, n) && all_inside(rows, &taps.lower, n));
+        if n < WIDE {
+            return 0;
+        }
+        let mut start = 0;
+        let mut ahead = ahead.chunks(2 * WIDE * size_of::<f32>());
+        loop {
+            for line in ahead.next().unwrap_or_default().chunks(LINE) {
+                _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
+            }
+            let mut sums = [[_mm256_setzero_ps(); SUMS / 2]; 2];
+            // SAFETY: `start + WIDE` is at most `n`, which there are for all taps, and in both
+            // results.
+            unsafe {
+                let rows = rows.as_ptr().add(start);
+                for &(from, weight) in &taps.upper {
+                    add(from_mut(&mut sums[0]), rows.add(from), [weight]);
+                }
+                for &(from, weights) in &taps.both {
+                    add(&mut sums, rows.add(from), weights);
+                }
+                for &(from, weight) in &taps.lower {
+                    add(from_mut(&mut sums[1]), rows.add(from), [weight]);
+                }
+                store(&sums[0], upper.as_mut_ptr().add(start));
+                store(&sums[1], lower.as_mut_ptr().add(start));
+            }
+            if start + WIDE == n {
+                return n;
+            }
+            start = (start + WIDE).min(n - WIDE);
+        }
+    }
+
+    /// Whether there are so many numbers for each of the taps.
+    fn all_inside<W>(rows: &[f32], taps: &[Tap<W>], n: usize) -> bool {
+        let room = rows.len().checked_sub(n);
+        taps.iter().all(|(from, _)| Some(*from) <= room)
+    }
+
+    /// # Safety
+    /// There are numbers for `N` vectors.
+    #[inline]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn add<const R: usize, const N: usize>(
+        sums: &mut [[__m256; N]; R],
+        numbers: *const f32,
+        weights: [f32; R],
+    ) {
+        let mut x = [_mm256_setzero_ps(); N];
+        for (i, x) in x.iter_mut().enumerate() {
+            // SAFETY: the caller's.
+            *x = unsafe { _mm256_loadu_ps(numbers.add(8 * i)) };
+        }
+        for (sums, weight) in sums.iter_mut().zip(weights) {
+            let weight = _mm256_set1_ps(weight);
+            for (sum, &x) in sums.iter_mut().zip(&x) {
+                *sum = _mm256_fmadd_ps(x, weight, *sum);
+            }
+        }
+    }
+
+    /// # Safety
+    /// There is room for `N` vectors.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn store<const N: usize>(sums: &[__m256; N], out: *mut f32) {
+        for (i, sum) in sums.iter().enumerate() {
+            // SAFETY: the caller's.
+            unsafe { _mm256_storeu_ps(out.add(8 * i), *sum) };
         }
     }
 }
@@ -332,13 +558,20 @@ mod tests {
     #[test]
     fn every_isa_sums_up_the_same() {
         let data: Vec<f32> = (0..300).map(|i| (i * 7919 % 251) as f32 - 100.0).collect();
-        for n in [0, 1, 31, 32, 63, 64, 65, 127, 128, 200] {
-            let taps: Vec<(&[f32], f32)> =
-                (0..25).map(|i| (&data[3 * i..][..n], 0.1 * i as f32 - 1.0)).collect();
+        let weight = |i: usize| 0.1 * i as f32 - 1.0;
+        for n in [0, 1, 31, 32, 33, 63, 64, 65, 127, 128, 200] {
+            let one: Vec<Tap> = (0..25).map(|i| (3 * i, weight(i))).collect();
+            let two = Taps {
+                upper: one[..5].to_vec(),
+                both: (5..20).map(|i| (3 * i, [weight(i), weight(i + 7)])).collect(),
+                lower: one[20..].to_vec(),
+            };
             let run = |isa| {
-                let mut out = vec![f32::NAN; n];
-                weighted_sum(isa, &taps, &mut out);
-                out
+                let mut out = [(); 3].map(|()| vec![f32::NAN; n]);
+                let [single, upper, lower] = &mut out;
+                weighted_sum(isa, &data, &one, single);
+                weighted_sums(isa, &data, &two, &[0; 1000], upper, lower);
+                out.concat()
             };
             let expected = run(Isa::Scalar);
             for isa in Isa::available() {

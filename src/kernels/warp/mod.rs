@@ -293,50 +293,68 @@ impl RotateArgs {
         ])
     }
 
-    fn extents(&self, own: &Extents) -> Result<Extents> {
+    /// The sides that were asked for, if any were.
+    fn asked(&self, own: &Extents) -> Result<Option<Extents>> {
         match self.size.as_deref() {
-            Some(size) if !size.is_empty() => own.asked(size),
-            _ if self.keep_size => Ok(*own),
-            _ => canvas(&self.turn(own.volumetric)?, own, self.angle),
+            Some(size) if !size.is_empty() => own.asked(size).map(Some),
+            _ => Ok(self.keep_size.then_some(*own)),
         }
+    }
+
+    fn canvas(&self, own: &Extents) -> Result<Canvas> {
+        Canvas::new(&self.turn(own.volumetric)?, own, self.angle)
     }
 }
 
-/// The sides of a result that holds all of the turned image. As in the reference, a side is as odd
-/// or even as that of the image which it mostly comes from, so that centres of pixels don't move
-/// by half a pixel.
-fn canvas(turn: &[[f64; 3]; 3], own: &Extents, angle: f64) -> Result<Extents> {
-    let mut made = *own;
-    // Which of two sides of the same weight counts is a matter of the last bit: that of an angle of
-    // single precision, as in the reference.
-    let flat = {
-        let radians = f64::from((angle as f32) * (std::f32::consts::PI / 180.0));
-        (radians.sin().abs(), radians.cos().abs())
-    };
-    for (axis, row) in turn.iter().enumerate().take(own.dimensions()) {
-        let weights = row.map(f64::abs);
-        let length: f64 = weights.iter().zip(own.sides).map(|(&w, n)| w * n as f64).sum();
-        let main = if !own.volumetric {
-            if flat.0 >= flat.1 { 1 - axis } else { axis }
-        } else {
-            (0..3).fold(
-                axis,
-                |main, other| {
-                    if weights[other] > weights[main] + 1e-6 { other } else { main }
-                },
-            )
+/// What a result needs to hold all of a turned image.
+struct Canvas {
+    /// The least that its sides can be.
+    sides: [usize; 3],
+    /// Whether they should be odd. As in the reference, a side is as odd or even as that of the
+    /// image which it mostly comes from, so that centres of pixels don't move by half a pixel.
+    odd: [bool; 3],
+}
+
+impl Canvas {
+    fn new(turn: &[[f64; 3]; 3], own: &Extents, angle: f64) -> Result<Canvas> {
+        let mut made = Canvas { sides: own.sides, odd: own.sides.map(|side| side % 2 == 1) };
+        // Which of two sides of the same weight counts is a matter of the last bit: that of an
+        // angle of single precision, as in the reference.
+        let flat = {
+            let radians = f64::from((angle as f32) * (std::f32::consts::PI / 180.0));
+            (radians.sin().abs(), radians.cos().abs())
         };
-        // A hundredth of a pixel that sticks out is not worth another one.
-        let mut side = (length - 0.01).ceil().max(0.0);
-        if side > LONGEST {
-            return Err(too_large("angle"));
+        for (axis, row) in turn.iter().enumerate().take(own.dimensions()) {
+            let weights = row.map(f64::abs);
+            let length: f64 = weights.iter().zip(own.sides).map(|(&w, n)| w * n as f64).sum();
+            let heavier = |main: usize, other: usize| {
+                if weights[other] > weights[main] + 1e-6 { other } else { main }
+            };
+            let main = match own.volumetric {
+                true => (0..3).fold(axis, heavier),
+                false if flat.0 >= flat.1 => 1 - axis,
+                false => axis,
+            };
+            // A hundredth of a pixel that sticks out is not worth another one.
+            let side = (length - 0.01).ceil().max(0.0);
+            if side > LONGEST {
+                return Err(too_large("angle"));
+            }
+            made.sides[axis] = side as usize;
+            made.odd[axis] = own.sides[main] % 2 == 1;
         }
-        if (side as usize + own.sides[main]) % 2 == 1 {
-            side += 1.0;
-        }
-        made.sides[axis] = side as usize;
+        Ok(made)
     }
-    Ok(made)
+
+    /// The sides that hold all of them; odd where most should be.
+    fn of_all(canvases: &[Canvas]) -> [usize; 3] {
+        [0, 1, 2].map(|axis| {
+            let side = canvases.iter().map(|canvas| canvas.sides[axis]).max().unwrap_or(0);
+            let odd = canvases.iter().filter(|canvas| canvas.odd[axis]).count();
+            let odd = 2 * odd > canvases.len();
+            side + usize::from((side % 2 == 1) != odd)
+        })
+    }
 }
 
 impl Kernel for Rotate {
@@ -345,7 +363,11 @@ impl Kernel for Rotate {
 
     fn output(args: &RotateArgs, inputs: &[&Desc]) -> Result<Desc> {
         let own = Extents::of(inputs[0]);
-        args.extents(&own)?.describe(inputs[0], args.dtype)
+        let made = match args.asked(&own)? {
+            Some(asked) => asked,
+            None => Extents { sides: Canvas::of_all(&[args.canvas(&own)?]), ..own },
+        };
+        made.describe(inputs[0], args.dtype)
     }
 
     fn run(args: &RotateArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
@@ -358,9 +380,18 @@ impl Kernel for Rotate {
         warp(&sampling, &map, &inputs[0], out)
     }
 
-    /// Frames that are turned by angles of their own get the largest canvas.
-    fn fit(frames: &[Desc]) -> Result<Desc> {
-        Ok(frames::largest(frames))
+    /// Frames that are turned by angles of their own get a canvas for all.
+    fn fit(args: &[RotateArgs], inputs: &[&Desc], frames: &[Desc]) -> Result<Desc> {
+        let own = Extents::of(inputs[0]);
+        let mut canvases = Vec::with_capacity(args.len());
+        for args in args {
+            if args.asked(&own)?.is_some() {
+                return Ok(frames::largest(frames));
+            }
+            canvases.push(args.canvas(&own)?);
+        }
+        let made = Extents { sides: Canvas::of_all(&canvases), ..own };
+        made.describe(inputs[0], args[0].dtype)
     }
 }
 
@@ -382,7 +413,7 @@ mod tests {
 
     #[test]
     fn canvases_keep_the_parity_of_the_side_they_come_from() {
-        let sides = |h, w, angle| {
+        let canvas = |h, w, angle| {
             let own = Extents { volumetric: false, sides: [w, h, 1] };
             let args = RotateArgs {
                 angle,
@@ -393,15 +424,21 @@ mod tests {
                 keep_size: false,
                 size: None,
             };
-            let made = args.extents(&own).unwrap().sides;
+            args.canvas(&own).unwrap()
+        };
+        let sides = |h, w, angles: &[f64]| {
+            let canvases: Vec<Canvas> = angles.iter().map(|&angle| canvas(h, w, angle)).collect();
+            let made = Canvas::of_all(&canvases);
             (made[1], made[0])
         };
         // Seen with the reference.
-        assert_eq!(sides(10, 20, 1.0), (12, 22));
-        assert_eq!(sides(10, 20, 30.0), (20, 24));
-        assert_eq!(sides(10, 20, 45.0), (22, 22));
-        assert_eq!(sides(10, 20, 90.0), (20, 10));
-        assert_eq!(sides(11, 21, 10.0), (15, 23));
-        assert_eq!(sides(11, 20, 45.0), (22, 23));
+        assert_eq!(sides(10, 20, &[1.0]), (12, 22));
+        assert_eq!(sides(10, 20, &[30.0]), (20, 24));
+        assert_eq!(sides(10, 20, &[45.0]), (22, 22));
+        assert_eq!(sides(10, 20, &[90.0]), (20, 10));
+        assert_eq!(sides(11, 21, &[10.0]), (15, 23));
+        assert_eq!(sides(11, 20, &[45.0]), (22, 23));
+        // Of frames most decide.
+        assert_eq!(sides(5, 8, &[10.0, 80.0, 30.0]), (9, 10));
     }
 }
