@@ -240,7 +240,7 @@ def batch(
         layout: A letter for each dimension of a sample, such as "HWC".
 
     Example:
-        >>> batch([[1, 2, 3], [4]]).shape
+        >>> ndd.batch([[1, 2, 3], [4]]).shape
         [(3,), (1,)]
     """
     return _make(tensors, dtype, device, layout, True)
@@ -256,7 +256,7 @@ def as_batch(
 
     Example:
         >>> import numpy as np
-        >>> as_batch(np.zeros((8, 4, 6, 3), np.uint8), layout="HWC").batch_size
+        >>> ndd.as_batch(np.zeros((8, 4, 6, 3), np.uint8), layout="HWC").batch_size
         8
     """
     if isinstance(tensors, Batch) and dtype is None and device is None and not layout:

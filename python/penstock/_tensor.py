@@ -186,7 +186,7 @@ def tensor(
         pad: Fill samples of different shapes up with zeros when they are stacked.
 
     Example:
-        >>> tensor([[1, 2], [3, 4]], layout="HW").shape
+        >>> ndd.tensor([[1, 2], [3, 4]], layout="HW").shape
         (2, 2)
     """
     return _make(data, dtype, device, layout, pad, True)
@@ -204,7 +204,7 @@ def as_tensor(
     Example:
         >>> import numpy as np
         >>> pixels = np.zeros((4, 6, 3), np.uint8)
-        >>> np.shares_memory(as_tensor(pixels, layout="HWC"), pixels)
+        >>> np.shares_memory(ndd.as_tensor(pixels, layout="HWC"), pixels)
         True
     """
     return _make(data, dtype, device, layout, pad, False)
