@@ -28,6 +28,23 @@ class Tensor(Arithmetic, batch=False):
 
     Made by `tensor` and `as_tensor`, by operators and by batches. Its data may still be in the
     making; whatever reads it waits for it.
+
+    Indexing (`t[1:, ::2]`) and Python's operators (`t * 2 + 1`, `a < b`) make new tensors. NumPy
+    and all libraries that speak DLPack can read one.
+
+    Args:
+        data: Whatever `tensor` takes.
+        dtype: The type of the elements.
+        device: Where the tensor is to be.
+        layout: A letter for each dimension, such as "HWC".
+        copy: Whether to copy the data; by default its memory is shared where that can be.
+
+    Example:
+        >>> image = ndd.tensor([[1, 2, 3], [4, 5, 6]], layout="HW")
+        >>> image.shape, image.layout, str(image.dtype)
+        ((2, 3), 'HW', 'i32')
+        >>> (image[:, 1:] * 10).torch().tolist()
+        [[20, 30], [50, 60]]
     """
 
     __slots__ = ()

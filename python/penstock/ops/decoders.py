@@ -9,7 +9,7 @@ default: an error when the batch is used. "skip": they are left out, so that the
 "substitute": the next sample of the batch that can be decoded stands in. What belongs to the
 samples goes `along`, or labels would be those of other images:
 
-    images, labels = decoders.image(jpegs, on_error="skip", along=labels)
+    images, labels = ndd.decoders.image(jpegs, on_error="skip", along=labels)
 
 `along` takes a batch or several, and makes the result a tuple. Unless it raises, such a call waits
 for its images. Of a batch as a reader gave it, bad samples are listed in the `errors` of the
