@@ -1,128 +1,247 @@
-"""Reference pages of classes: readers, checkpoints, loops that run ahead."""
+"""Reference pages of what is no operator: classes, functions and constants."""
 
 from __future__ import annotations
 
+import ast
+import functools
 import inspect
-import re
-from collections.abc import Iterator
+import itertools
+import textwrap
+from collections.abc import Callable, Iterator
+from enum import Enum
 from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import docstrings
 
 import penstock
 import penstock.checkpoint
 import penstock.readers
+import penstock.tfrecord
+from penstock._array import Array
+from penstock._dtype import BY_CODE
 from penstock.readers import Reader
+from penstock.readers.options import Common
 
 
-def pages() -> dict[str, tuple[str, list[str]]]:
-    """For each page its text and the names that it describes."""
-    formats = [
-        thing
-        for thing in map(penstock.readers.__dict__.get, penstock.readers.__all__)
-        if isinstance(thing, type) and issubclass(thing, Reader) and thing is not Reader
-    ]
-    parts = [_head("readers", penstock.readers)]
-    parts += [_class(kind, f"readers.{kind.__name__}", _own(kind)) for kind in formats]
-    parts.append(_class(Reader, "readers.Reader", None))
-    others = [
-        name
-        for name in penstock.readers.__all__
-        if name not in {"Reader", *(kind.__name__ for kind in formats)}
-    ]
-    parts += [_class(getattr(penstock.readers, name), f"readers.{name}", None) for name in others]
-    names = [f"readers.{name}" for name in penstock.readers.__all__]
-    checkpoint = penstock.checkpoint
-    found = {"readers": ("\n".join(parts), names)}
-    found["checkpoint"] = (
-        "\n".join(
-            [
-                _head("checkpoint", checkpoint),
-                _class(checkpoint.Checkpoint, "checkpoint.Checkpoint", None),
-                _function(checkpoint.current, "checkpoint.current", "##"),
-            ]
+class Page(NamedTuple):
+    """A page: what it begins with, and the names that it describes."""
+
+    head: str
+    names: tuple[str, ...]
+
+
+PAGES = {
+    "values": Page(
+        "What operators take and give: tensors, which are one sample, and batches of samples.",
+        ("tensor", "as_tensor", "batch", "as_batch", "Tensor", "Batch"),
+    ),
+    "types": Page(
+        "The types of elements, and the constants that arguments take. Each of those is a name of "
+        "`types`, too: `types.RGB` is `types.DALIImageType.RGB`.",
+        (
+            *("DType", "DType.Kind", "dtype", "type_id"),
+            *("types.DALIDataType", "types.DALIImageType", "types.DALIInterpType"),
         ),
-        ["checkpoint.Checkpoint", "checkpoint.current"],
-    )
-    running_ahead = "# prefetch\n"
-    found["prefetch"] = (
-        "\n".join([running_ahead, _class(penstock.prefetch, "prefetch", None)]),
-        ["prefetch"],
-    )
-    return found
+    ),
+    "modes": Page("When operators run.", ("EvalMode",)),
+    "contexts": Page("Where operators run: device, threads and stream.", ("EvalContext",)),
+    "threads": Page(
+        "How many threads operators run on.", ("ThreadPool", "get_num_threads", "set_num_threads")
+    ),
+    "devices": Page(
+        "The host, and the accelerators, which are emulated where there are none.",
+        ("Device", "device", "DeviceLike", "EmulatedDeviceWarning"),
+    ),
+    "streams": Page(
+        "In which order a device does its work. An emulated device gives the same results on any "
+        "stream.",
+        (
+            *("Stream", "stream", "get_current_stream", "set_current_stream"),
+            *("get_default_stream", "set_default_stream"),
+        ),
+    ),
+    "external_source": Page("Data from a program's own Python.", ("ExternalSource",)),
+    "prefetch": Page("Running ahead of a loop.", ("prefetch",)),
+    "readers": Page(
+        inspect.cleandoc(penstock.readers.__doc__ or ""),
+        tuple(f"readers.{name}" for name in penstock.readers.__all__),
+    ),
+    "tfrecord": Page(
+        inspect.cleandoc(penstock.tfrecord.__doc__ or ""),
+        (
+            *("tfrecord.FixedLenFeature", "tfrecord.VarLenFeature", "tfrecord.Feature"),
+            "tfrecord.FeatureType",
+        ),
+    ),
+    "checkpoint": Page(
+        inspect.cleandoc(penstock.checkpoint.__doc__ or ""),
+        ("checkpoint.Checkpoint", "checkpoint.current"),
+    ),
+}
+
+BESIDE_OPERATORS = {
+    "files": ("imread",),
+    "random": ("random.RNG", "random.set_seed", "random.get_default_rng"),
+}
+"""What the pages of operators have after those."""
+
+INTERNAL = ("native",)
+"""Members for the package itself."""
+
+LAYOUTS = ("HWC", "CHW", "FHWC", "FCHW", "")
+
+ELEMENT_TYPES = {
+    name: found for found in BY_CODE for name, other in vars(penstock).items() if other is found
+}
 
 
-def _head(title: str, module: ModuleType) -> str:
-    return f"# {title}\n\n{inspect.cleandoc(module.__doc__ or '')}\n"
+def page(title: str) -> str:
+    """The text of one of `PAGES`."""
+    head, names = PAGES[title]
+    parts = [f"# {title}\n\n{head}\n", *map(section, names)]
+    if title == "types":
+        parts[1:1] = [_element_types()]
+        parts.append(_layouts())
+    return "\n".join(parts)
 
 
-def _own(kind: type[Reader]) -> set[str]:
-    """The arguments that only this reader has."""
-    common = inspect.signature(Reader).parameters.keys() | _common()
-    return {name for name in inspect.signature(kind).parameters if name not in common}
+def section(name: str) -> str:
+    """What there is to say of a public name."""
+    found = functools.reduce(getattr, name.split("."), penstock)
+    if isinstance(found, FunctionType):
+        return _function(found, name, "##")
+    return _class(found, name) if isinstance(found, type) else _alias(name)
 
 
-def _common() -> set[str]:
-    from penstock.readers.options import Common
-
-    return set(Common.__annotations__)
-
-
-def _class(kind: type, name: str, own: set[str] | None) -> str:
-    """A class; with `own`, only of these arguments."""
+def _class(kind: Any, name: str) -> str:
     lines = [f"## {name}\n"]
-    if not issubclass(kind, tuple | str | Warning) and kind is not Reader:
+    own = _own(kind) if issubclass(kind, Reader) and kind is not Reader else None
+    if not issubclass(kind, Enum | tuple | str | Warning) and kind is not Reader:
         lines.append(f"```python\n{name}{_signature(kind, own)}\n```\n")
-    lines.append(_described(inspect.getdoc(kind) or "", own))
+    lines.append(_described(kind, own=own, members=_attributes(kind)))
     if own is not None:
         lines.append("All else is as in [`readers.Reader`](#readersreader).\n")
         return "\n".join(lines)
     for key, member in _members(kind):
         if isinstance(member, property):
-            lines.append(f"### {key}\n\n{_described(inspect.getdoc(member) or '', None)}")
+            lines.append(f"### {key}\n\n{_described(member)}")
+        elif isinstance(member, staticmethod):
+            owner = name.rpartition(".")[2]
+            lines.append(_function(member.__func__, f"{owner}.{key}", "###"))
         else:
             lines.append(_function(member, key, "###"))
     return "\n".join(lines)
 
 
-def _signature(kind: type, own: set[str] | None) -> str:
-    parameters = inspect.signature(kind).parameters
-    shown = [key for key in parameters if own is None or key in own]
-    if own is None:
-        return str(inspect.signature(kind)).partition(" -> ")[0].replace("'", "")
-    required = inspect.Parameter.empty
-    listed = [
-        key if parameters[key].default is required else f"{key}={parameters[key].default!r}"
-        for key in shown
+def _attributes(kind: type) -> str:
+    """What a class has beside methods and properties."""
+    said = _documented(inspect.getsource(kind))
+    if issubclass(kind, Enum):
+        return _listed(said.items()) or ", ".join(f"`{key}`" for key in kind.__members__) + "\n"
+    said |= docstrings.entries(docstrings.parse(kind.__doc__).attributes)
+    return "Attributes:\n\n" + _listed(said.items()) if said else ""
+
+
+def _function(function: Callable[..., Any], name: str, level: str) -> str:
+    code = f"```python\n{name}{_signature(function)}\n```\n"
+    return f"{level} {name}\n\n{code}\n{_described(function)}"
+
+
+def _alias(name: str) -> str:
+    """A type that is known by a name."""
+    for module in vars(penstock).values():
+        if isinstance(module, ModuleType) and name in vars(module):
+            said = _documented(inspect.getsource(module)).get(name)
+            if said:
+                return f"## {name}\n\n{said}\n"
+    raise LookupError(f"{name} has no docstring")
+
+
+def _element_types() -> str:
+    rows = ["| name | short name | kind | bits |", "|---|---|---|---|"]
+    rows += [
+        f"| `{name}` | `{found.name}` | {found.kind.name} | {found.bits} |"
+        for name, found in ELEMENT_TYPES.items()
     ]
-    return f"({', '.join([*listed, '...'])})"
+    return "## Element types\n\n" + "\n".join(rows) + "\n"
 
 
-def _members(kind: type) -> Iterator[tuple[str, FunctionType | property]]:
-    if issubclass(kind, tuple | str | Warning):
-        return
-    for key, member in vars(kind).items():
-        public = not key.startswith("_") or key == "__call__"
-        if public and isinstance(member, FunctionType | property):
-            yield key, member
+def _layouts() -> str:
+    known = vars(penstock.types).items()
+    named = [
+        (f"types.{key}", f'"{text}"') for key, text in known if key.isupper() and text in LAYOUTS
+    ]
+    return f"## Layouts\n\nFor arguments that take a layout of one sample.\n\n{_listed(named)}"
 
 
-def _function(function: FunctionType, name: str, level: str) -> str:
-    signature = re.sub(r"\(self(, )?", "(", str(inspect.signature(function))).replace("'", "")
-    code = f"```python\n{name}{signature}\n```\n"
-    return f"{level} {name}\n\n{code}\n{_described(inspect.getdoc(function) or '', None)}"
+def _own(kind: type[Reader]) -> set[str]:
+    """The arguments that only this reader has."""
+    common = inspect.signature(Reader).parameters.keys() | Common.__annotations__.keys()
+    return {name for name in inspect.signature(kind).parameters if name not in common}
 
 
-def _described(doc: str, own: set[str] | None) -> str:
-    text, _, rest = doc.partition("\nArgs:\n")
-    arguments, _, example = rest.partition("\nExample:\n")
-    lines = [text.strip() + "\n"]
-    entries = re.split(r"\n(?=    \w[\w, ]*:)", "\n" + arguments.rstrip())
-    listed = []
-    for entry in filter(str.strip, entries):
-        name, _, said = entry.strip().partition(":")
-        if own is None or name in own:
-            listed.append(f"- `{name}`: {' '.join(said.split())}")
-    if listed:
-        lines.append("\n".join(listed) + "\n")
-    if example:
-        lines.append(f"```python\n{inspect.cleandoc(example)}\n```\n")
-    return "\n".join(lines)
+class _Bare(str):
+    """An annotation as it was written."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _signature(thing: Callable[..., Any], own: set[str] | None = None) -> str:
+    """A signature without quotes around annotations; with `own`, of these arguments."""
+    found = inspect.signature(thing)
+    if own is not None:
+        shown = [item.replace(annotation=item.empty) for item in found.parameters.values()]
+        listed = [str(item) for item in shown if item.name in own]
+        return f"({', '.join([*listed, '...'])})"
+    parameters = [
+        item.replace(annotation=_bare(item.annotation))
+        for key, item in found.parameters.items()
+        if key != "self"
+    ]
+    returns = inspect.Signature.empty if isinstance(thing, type) else found.return_annotation
+    return str(found.replace(parameters=parameters, return_annotation=_bare(returns)))
+
+
+def _bare(annotation: Any) -> Any:
+    return _Bare(annotation) if isinstance(annotation, str) else annotation
+
+
+def _members(kind: type) -> Iterator[tuple[str, Any]]:
+    """Public methods and properties: the class's own, and then those of tensors and batches."""
+    for owner in (kind, Array) if issubclass(kind, Array) else (kind,):
+        for key, member in vars(owner).items():
+            public = not key.startswith("_") or key == "__call__"
+            kinds = FunctionType | property | staticmethod
+            if public and key not in INTERNAL and isinstance(member, kinds):
+                yield key, member
+
+
+def _documented(source: str) -> dict[str, str]:
+    """Names that are followed by a docstring of their own, in a class or a module."""
+    body = ast.parse(textwrap.dedent(source)).body
+    if isinstance(body[0], ast.ClassDef):
+        body = body[0].body
+    found = {}
+    for named, said in itertools.pairwise(body):
+        match named, said:
+            case (
+                (ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name))),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ) if not name.startswith("_"):
+                found[name] = " ".join(text.split())
+    return found
+
+
+def _described(thing: Any, *, own: set[str] | None = None, members: str = "") -> str:
+    doc = docstrings.parse(inspect.getdoc(thing))
+    listed = [
+        (name, said) for name, said in docstrings.entries(doc.args) if own is None or name in own
+    ]
+    parts = [doc.text + "\n", _listed(listed), members, doc.returned, doc.code]
+    return "\n".join(filter(None, parts))
+
+
+def _listed(entries: Any) -> str:
+    return "".join(f"- `{name}`: {said}\n" for name, said in entries)

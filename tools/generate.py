@@ -1,4 +1,4 @@
-"""Write what follows from the operators' definitions: type stubs and reference pages.
+"""Write what follows from the definitions: type stubs and reference pages.
 
 python tools/generate.py           # write them
 python tools/generate.py --check   # say which are not what they should be, and fail
@@ -10,11 +10,11 @@ import argparse
 import importlib
 import inspect
 import pkgutil
-import re
 import sys
 from pathlib import Path
 
 import class_pages
+import docstrings
 
 import penstock.ops
 from penstock._argument import REQUIRED, Argument, Floats, Ints, Matrix
@@ -56,6 +56,18 @@ from penstock._tensor import Tensor
 TensorLike: TypeAlias = Tensor | ArrayLike
 DTypeLike: TypeAlias = DType | str | type | Any
 '''
+
+
+IMREAD_HEAD = """
+Name: TypeAlias = str | bytes | PathLike[str]
+AnyName = TypeVar("AnyName", bound=Name)
+"""
+
+INDEX_HEAD = """
+# Reference
+
+Examples begin with `import penstock as ndd`.
+"""
 
 
 def families() -> dict[str, list[Operator]]:
@@ -115,10 +127,34 @@ def stub_variant(
     return f"@overload\ndef {operator.definition.__name__}(\n{lines}) -> {result}: ..."
 
 
+def documented(module: str) -> str:
+    """The first line of a module's docstring."""
+    return (sys.modules[module].__doc__ or "").strip().splitlines()[0]
+
+
 def stub_file(module: str, operators: list[Operator]) -> str:
-    doc = (sys.modules[module].__doc__ or "").strip().splitlines()[0]
+    doc = documented(module)
     head = STUB_HEAD.format(doc=doc, generated=GENERATED)
     return head + "\n" + "\n".join(stub(operator) for operator in operators) + "\n"
+
+
+def imread_stub() -> str:
+    """`imread` has the keywords of `decoders.image`, and names in place of its input."""
+    head = STUB_HEAD.format(doc=documented("penstock.ops.imread"), generated=GENERATED)
+    head = head.replace("import Sequence\n", "import Sequence\nfrom os import PathLike\n")
+    head = head.replace("TypeAlias, overload", "TypeAlias, TypeVar, overload")
+    head = head.replace("import ArrayLike", "import NDArray")
+    head = head.replace("Tensor | ArrayLike", "Tensor | NDArray[Any]")
+    one, many = "Name | TensorLike", "list[AnyName] | tuple[AnyName, ...] | Batch"
+    any_size = "int | None = None"
+    variants = [
+        *((one, "None = None", "Tensor"), (one, "int", "Batch"), (many, any_size, "Batch")),
+        (many, any_size, "tuple[Batch, ...]", "Batch | Sequence[Batch]"),
+    ]
+    image = OPERATORS["decoders.image"]
+    stubs = "\n".join(stub_variant(image, *variant) for variant in variants)
+    stubs = stubs.replace("def image(\n    input:", "def imread(\n    filepaths:")
+    return f"{head}{IMREAD_HEAD}\n{stubs}\n"
 
 
 def page(module: str, operators: list[Operator]) -> str:
@@ -126,35 +162,30 @@ def page(module: str, operators: list[Operator]) -> str:
     title = module.rpartition(".")[2]
     parts = [f"<!-- {GENERATED} -->\n\n# {title}\n\n{doc}\n"]
     parts += [section(operator) for operator in operators]
+    parts += [class_pages.section(name) for name in class_pages.BESIDE_OPERATORS.get(title, ())]
     return "\n".join(parts)
 
 
 def section(operator: Operator) -> str:
-    doc = inspect.cleandoc(operator.definition.__doc__ or "")
-    text, _, rest = doc.partition("\nArgs:\n")
-    arguments, _, example = rest.partition("\nExample:\n")
-    if not rest:
-        text, _, example = doc.partition("\nExample:\n")
+    doc = docstrings.parse(operator.definition.__doc__)
     signature = inspect.signature(operator.function)
     lines = [f"## {operator.name}\n", f"```python\n{operator.name}{signature}\n```\n"]
-    lines.append(text.strip() + "\n")
-    lines += [described(operator, arguments)] if arguments else []
+    lines.append(doc.text + "\n")
+    lines += [described(operator, doc.args)] if doc.args else []
+    lines += [doc.returned] if doc.returns else []
     if operator.said.layouts:
         lines.append(f"Layouts: {', '.join(operator.said.layouts)}.\n")
     if operator.said.devices != ("cpu", "gpu"):
         lines.append(f"Runs on: {', '.join(operator.said.devices)}.\n")
-    lines.append(f"```python\n{inspect.cleandoc(example)}\n```\n")
+    lines.append(doc.code)
     return "\n".join(lines)
 
 
 def described(operator: Operator, arguments: str) -> str:
     """The arguments of a docstring as a list, with their defaults."""
     known = {argument.name: argument for argument in operator.arguments}
-    entries = re.split(r"\n(?=    \*?\w+:)", "\n" + arguments.rstrip())
     lines = []
-    for entry in filter(str.strip, entries):
-        name, _, text = entry.strip().partition(":")
-        text = " ".join(text.split())
+    for name, text in docstrings.entries(arguments):
         argument = known.get(name)
         if argument is not None:
             notes = [] if argument.default is REQUIRED else [f"default {shown(argument.default)}"]
@@ -176,17 +207,29 @@ def files() -> dict[Path, str]:
         name = module.rpartition(".")[2]
         made[PACKAGE / "ops" / f"{name}.pyi"] = stub_file(module, operators)
         made[PAGES / f"{name}.md"] = page(module, operators)
-    index = [f"<!-- {GENERATED} -->\n\n# Operators\n"]
-    for module, operators in families().items():
-        name = module.rpartition(".")[2]
-        names = ", ".join(f"`{operator.name}`" for operator in operators)
-        index.append(f"- [{name}]({name}.md): {names}")
-    index.append("\n# Classes\n")
-    for name, (text, described) in class_pages.pages().items():
-        made[PAGES / f"{name}.md"] = f"<!-- {GENERATED} -->\n\n{text}"
-        index.append(f"- [{name}]({name}.md): {', '.join(f'`{item}`' for item in described)}")
-    made[PAGES / "README.md"] = "\n".join(index) + "\n"
+    made[PACKAGE / "ops" / "imread.pyi"] = imread_stub()
+    for name in class_pages.PAGES:
+        made[PAGES / f"{name}.md"] = f"<!-- {GENERATED} -->\n\n{class_pages.page(name)}"
+    made[PAGES / "README.md"] = index()
     return made
+
+
+def index() -> str:
+    """The page that leads to all others."""
+    lines = [f"<!-- {GENERATED} -->\n{INDEX_HEAD}\n## Operators\n"]
+    for module, operators in families().items():
+        title = module.rpartition(".")[2]
+        names = [operator.name for operator in operators]
+        lines.append(entry(title, [*names, *class_pages.BESIDE_OPERATORS.get(title, ())]))
+    lines.append("\n## Values, readers and settings\n")
+    for title, (_, described) in class_pages.PAGES.items():
+        also = [*class_pages.ELEMENT_TYPES] if title == "types" else []
+        lines.append(entry(title, [*also, *described]))
+    return "\n".join(lines) + "\n"
+
+
+def entry(title: str, names: list[str]) -> str:
+    return f"- [{title}]({title}.md): {', '.join(f'`{name}`' for name in names)}"
 
 
 def main() -> int:

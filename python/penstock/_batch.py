@@ -31,7 +31,24 @@ class Batch(Arithmetic, batch=True):
     making; whatever reads it waits for it.
 
     A batch has no `batch[i]`, which could mean two things: `tensors[i]` is sample i, and
-    `slice[i]` indexes inside of each sample.
+    `slice[i]` indexes inside of each sample. Python's operators (`b * 2`, `a < b`) work sample by
+    sample, and a tensor or number beside a batch is for all samples.
+
+    Args:
+        tensors: Whatever `batch` takes.
+        dtype: The type of the elements.
+        device: Where the batch is to be.
+        layout: A letter for each dimension of a sample, such as "HWC".
+        copy: Whether to copy the data; by default its memory is shared where that can be.
+
+    Example:
+        >>> rows = ndd.batch([[1, 2, 3], [4, 5]])
+        >>> rows.tensors[1].torch().tolist()
+        [4, 5]
+        >>> rows.slice[0].torch().tolist()
+        [1, 4]
+        >>> (rows * 2).torch(pad=True).tolist()
+        [[2, 4, 6], [8, 10, 0]]
     """
 
     __slots__ = ()
@@ -56,7 +73,18 @@ class Batch(Arithmetic, batch=True):
         device: DeviceLike | None = None,
         dtype: Any = None,
     ) -> Batch:
-        """Repeat one sample; the batch shares its memory."""
+        """Repeat one sample; the batch shares its memory.
+
+        Args:
+            sample: Anything that a tensor can be made of.
+            batch_size: How often.
+            device: Where the batch is to be.
+            dtype: The type of the elements.
+
+        Example:
+            >>> ndd.Batch.broadcast([1, 2], 3).torch().tolist()
+            [[1, 2], [1, 2], [1, 2]]
+        """
         if isinstance(sample, Batch):
             raise ValueError("Cannot broadcast a Batch; give one sample.")
         count = operator.index(batch_size)
@@ -240,7 +268,7 @@ def batch(
         layout: A letter for each dimension of a sample, such as "HWC".
 
     Example:
-        >>> batch([[1, 2, 3], [4]]).shape
+        >>> ndd.batch([[1, 2, 3], [4]]).shape
         [(3,), (1,)]
     """
     return _make(tensors, dtype, device, layout, True)
@@ -256,7 +284,7 @@ def as_batch(
 
     Example:
         >>> import numpy as np
-        >>> as_batch(np.zeros((8, 4, 6, 3), np.uint8), layout="HWC").batch_size
+        >>> ndd.as_batch(np.zeros((8, 4, 6, 3), np.uint8), layout="HWC").batch_size
         8
     """
     if isinstance(tensors, Batch) and dtype is None and device is None and not layout:

@@ -52,6 +52,19 @@ class Checkpoint:
     Any object can be registered that has `get_state()` and `set_state(state)`. In a loop over
     `prefetch`, the states of readers and RNGs are those that belong to the item in hand; so are
     those of other objects that were registered before the loop began.
+
+    Example:
+        >>> rng, checkpoint = ndd.random.RNG(1234), ndd.checkpoint.Checkpoint()
+        >>> checkpoint.register(rng, "rng")
+        'rng'
+        >>> checkpoint.collect()
+        >>> text = checkpoint.serialize()
+        >>> again, loaded = ndd.random.RNG(), ndd.checkpoint.Checkpoint()
+        >>> loaded.deserialize(text)
+        >>> loaded.register(again, "rng")
+        'rng'
+        >>> again() == rng()
+        True
     """
 
     def __init__(self) -> None:

@@ -37,6 +37,12 @@ class EvalContext:
         cuda_stream: The stream; the calling thread's stream on that device when not given.
         thread_pool: A pool to use, in place of `num_threads`. With neither, the context
             uses the process-wide default pool.
+
+    Example:
+        >>> with ndd.EvalContext(num_threads=2) as context:
+        ...     doubled = ndd.batch([1, 2, 3]) * 2
+        >>> context.num_threads, doubled.torch().tolist()
+        (2, [2, 4, 6])
     """
 
     __slots__ = (

@@ -38,19 +38,29 @@ class Device:
     There is one object per device. As a context manager, it becomes the calling thread's
     current device:
 
-        with Device("gpu", 1):
-            images = decoders.image(jpegs, device="gpu")  # on gpu:1
+        with ndd.Device("gpu", 1):
+            images = ndd.decoders.image(jpegs, device="gpu")  # on gpu:1
 
     Args:
         name: "cpu", "gpu", "cuda" (the same), "gpu:<id>" or "cuda:<id>".
         device_id: The id, when it isn't in the name. A gpu without id is the current one.
+
+    Example:
+        >>> with ndd.Device("gpu", 1):
+        ...     print(ndd.tensor([1, 2]).gpu().device)
+        gpu:1
+        >>> ndd.Device.current()
+        Device(device_type='cpu')
     """
 
     __slots__ = ("_code", "device_id", "device_type")
 
     CPU: ClassVar[Device]
+    """The host."""
     device_type: Literal["cpu", "gpu"]
+    """The kind of device."""
     device_id: int | None
+    """Which of that kind; None for the host."""
     _code: int
 
     def __new__(cls, name: str, device_id: SupportsIndex | None = None) -> Device:
@@ -140,7 +150,16 @@ DeviceLike = Union["Device", str, TorchDevice]
 
 
 def device(obj: DeviceLike | None, id: SupportsIndex | None = None) -> Device | None:
-    """Convert a device's name or a `torch.device` to a `Device`; None stays None."""
+    """Convert a device's name or a `torch.device` to a `Device`; None stays None.
+
+    Args:
+        obj: A Device, a name as `Device` takes it, a `torch.device`, or None.
+        id: The id, when it isn't in the name.
+
+    Example:
+        >>> ndd.device("gpu:1")
+        Device(device_type='gpu', device_id=1)
+    """
     if isinstance(obj, Device):
         if id is not None:
             raise ValueError(f"device: {obj!r} has its id already; don't give `id` ({id!r}) too.")

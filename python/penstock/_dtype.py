@@ -32,6 +32,12 @@ class DType:
         significand_bits: Bits of a float's significand without the implied one, or None.
         name: The short name, such as "u8" or "f32".
         type_id: The matching `types.DALIDataType`, None for bfloat16.
+
+    Example:
+        >>> ndd.float32([1, 2]).torch().tolist()
+        [1.0, 2.0]
+        >>> ndd.float32.name, ndd.float32.bits, ndd.float32.type_id.name
+        ('f32', 32, 'FLOAT')
     """
 
     class Kind(Enum):
@@ -168,12 +174,21 @@ def dtype(*args: Any) -> DType:
     """Convert to a `DType`: a name, a `types.DALIDataType`, or a type of NumPy, PyTorch or JAX.
 
     Several arguments are those of `DType`.
+
+    Example:
+        >>> ndd.dtype("float16") is ndd.float16
+        True
     """
     return _convert(args[0]) if len(args) == 1 else DType(*args)
 
 
 def type_id(dtype: Any) -> DALIDataType | None:
-    """The `types.DALIDataType` of anything that `dtype()` takes; None for bfloat16."""
+    """The `types.DALIDataType` of anything that `dtype()` takes; None for bfloat16.
+
+    Example:
+        >>> ndd.type_id("uint8") == ndd.types.UINT8
+        True
+    """
     if isinstance(dtype, DALIDataType):
         return dtype
     try:

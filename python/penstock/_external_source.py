@@ -41,7 +41,7 @@ class ExternalSource:
             that was given.
 
     Example:
-        >>> source = ExternalSource([[1, 2], [3, 4]], cycle="raise")
+        >>> source = ndd.ExternalSource([[1, 2], [3, 4]], cycle="raise")
         >>> [source().torch().tolist() for _ in range(2)]
         [[1, 2], [3, 4]]
         >>> source(batch_size=2)

@@ -11,8 +11,14 @@ class EvalMode(Enum):
 
     Use a mode as a context manager to make it the calling thread's:
 
-        with EvalMode.sync_cpu:
-            images = decoders.image(jpegs)  # done, or has raised, when the call returns
+        with ndd.EvalMode.sync_cpu:
+            images = ndd.decoders.image(jpegs)  # done, or has raised, when the call returns
+
+    Example:
+        >>> with ndd.EvalMode.deferred:
+        ...     later = ndd.tensor([1, 2]) + 1  # nothing has run yet
+        >>> later.torch().tolist()  # now it does
+        [2, 3]
     """
 
     deferred = 1
@@ -25,6 +31,7 @@ class EvalMode(Enum):
     """As `sync_cpu`, and waits for the device as well."""
 
     default = eager
+    """The mode of threads that have chosen none."""
 
     @staticmethod
     def current() -> EvalMode:

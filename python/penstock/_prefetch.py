@@ -39,7 +39,7 @@ class prefetch(Generic[T]):
         depth: How many items to be ahead of the one in hand. With 0, nothing runs ahead.
 
     Example:
-        >>> [item.item() for item in prefetch(tensor(i) for i in range(3))]
+        >>> [item.item() for item in ndd.prefetch(ndd.tensor(i) for i in range(3))]
         [0, 1, 2]
     """
 

@@ -44,6 +44,13 @@ class RNG:
         seed: Any integer, of which 64 bits count. A random one when neither this nor `state` is
             given.
         state: Where to start, as `state` of another RNG gives it.
+
+    Example:
+        >>> rng = ndd.random.RNG(1234)
+        >>> again = rng.clone()
+        >>> drawn = ndd.random.uniform(shape=3, rng=rng).torch().tolist()
+        >>> ndd.random.uniform(shape=3, rng=again).torch().tolist() == drawn
+        True
     """
 
     __slots__ = ("__weakref__", "_philox")
@@ -170,6 +177,13 @@ def set_seed(seed: SupportsIndex) -> None:
 
     Args:
         seed: Any integer, of which 64 bits count.
+
+    Example:
+        >>> ndd.random.set_seed(7)
+        >>> drawn = ndd.random.uniform(shape=3).torch().tolist()
+        >>> ndd.random.set_seed(7)
+        >>> ndd.random.uniform(shape=3).torch().tolist() == drawn
+        True
     """
     get_default_rng().seed = seed
 

@@ -30,6 +30,12 @@ class Stream:
         stream: A stream to wrap: a Stream, a `torch.cuda.Stream`, an object with
             `__cuda_stream__` or a raw handle. Left out, a new stream is made.
         device_id: The stream's device; the current one when not given.
+
+    Example:
+        >>> stream = ndd.Stream(device_id=1)
+        >>> stream.device_id
+        1
+        >>> stream.synchronize()
     """
 
     __slots__ = ("_device_id", "_handle", "_owner")
@@ -96,6 +102,10 @@ def stream(
         stream: A Stream, a `torch.cuda.Stream`, an object with `__cuda_stream__` or a raw
             handle. Left out, a new stream is made. None gives None.
         device_id: The stream's device; the current one when not given.
+
+    Example:
+        >>> ndd.stream(0x5000, device_id=0)
+        Stream(handle=0x5000, device_id=0)
     """
     if stream is None:
         return None
@@ -117,6 +127,13 @@ def set_current_stream(cuda_stream: Any, /) -> None:
     """Send the calling thread's work on the current device to a stream; None undoes it.
 
     Work already submitted is not waited for.
+
+    Example:
+        >>> stream = ndd.stream(device_id=0)
+        >>> ndd.set_current_stream(stream)
+        >>> ndd.get_current_stream() == stream
+        True
+        >>> ndd.set_current_stream(None)
     """
     ordinal = current_ordinal()
     if cuda_stream is None:

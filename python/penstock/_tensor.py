@@ -28,6 +28,23 @@ class Tensor(Arithmetic, batch=False):
 
     Made by `tensor` and `as_tensor`, by operators and by batches. Its data may still be in the
     making; whatever reads it waits for it.
+
+    Indexing (`t[1:, ::2]`) and Python's operators (`t * 2 + 1`, `a < b`) make new tensors. NumPy
+    and all libraries that speak DLPack can read one.
+
+    Args:
+        data: Whatever `tensor` takes.
+        dtype: The type of the elements.
+        device: Where the tensor is to be.
+        layout: A letter for each dimension, such as "HWC".
+        copy: Whether to copy the data; by default its memory is shared where that can be.
+
+    Example:
+        >>> image = ndd.tensor([[1, 2, 3], [4, 5, 6]], layout="HW")
+        >>> image.shape, image.layout, str(image.dtype)
+        ((2, 3), 'HW', 'i32')
+        >>> (image[:, 1:] * 10).torch().tolist()
+        [[20, 30], [50, 60]]
     """
 
     __slots__ = ()
@@ -186,7 +203,7 @@ def tensor(
         pad: Fill samples of different shapes up with zeros when they are stacked.
 
     Example:
-        >>> tensor([[1, 2], [3, 4]], layout="HW").shape
+        >>> ndd.tensor([[1, 2], [3, 4]], layout="HW").shape
         (2, 2)
     """
     return _make(data, dtype, device, layout, pad, True)
@@ -204,7 +221,7 @@ def as_tensor(
     Example:
         >>> import numpy as np
         >>> pixels = np.zeros((4, 6, 3), np.uint8)
-        >>> np.shares_memory(as_tensor(pixels, layout="HWC"), pixels)
+        >>> np.shares_memory(ndd.as_tensor(pixels, layout="HWC"), pixels)
         True
     """
     return _make(data, dtype, device, layout, pad, False)

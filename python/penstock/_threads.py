@@ -25,6 +25,12 @@ class ThreadPool:
         num_threads: How many threads; `get_num_threads()` when not given.
         device_id: The device whose work the pool serves; None for the host alone, -1 for
             the calling thread's current device.
+
+    Example:
+        >>> pool = ndd.ThreadPool(2)
+        >>> with ndd.EvalContext(thread_pool=pool):
+        ...     print((ndd.batch([1, 2]) + 1).torch().tolist())
+        [2, 3]
     """
 
     __slots__ = ("__weakref__", "_device_id", "_native", "_num_threads")
@@ -75,6 +81,12 @@ def set_num_threads(n: SupportsIndex | None) -> None:
 
     Call it once, early: a default pool of another size is replaced by a new one, while the
     old one finishes the work it has.
+
+    Example:
+        >>> ndd.set_num_threads(2)
+        >>> ndd.get_num_threads()
+        2
+        >>> ndd.set_num_threads(None)
     """
     global _explicit_count, _default_pool, _automatic_count
     count = None if n is None else _check_count(n, "set_num_threads: the number of threads")

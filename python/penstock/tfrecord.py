@@ -1,12 +1,14 @@
 """What `readers.TFRecord` is to find in each record.
 
-from penstock import tfrecord
+    tfrecord = ndd.tfrecord
+    features = {
+        "image/encoded": tfrecord.FixedLenFeature((), tfrecord.string, ""),
+        "image/class/label": tfrecord.FixedLenFeature([1], tfrecord.int64, -1),
+        "image/object/bbox": tfrecord.VarLenFeature([4], tfrecord.float32, 0.0),
+    }
+    reader = ndd.readers.TFRecord(path="train.tfrecord", features=features)
 
-features = {
-    "image/encoded": tfrecord.FixedLenFeature((), tfrecord.string, ""),
-    "image/class/label": tfrecord.FixedLenFeature([1], tfrecord.int64, -1),
-    "image/object/bbox": tfrecord.VarLenFeature([4], tfrecord.float32, 0.0),
-}
+The reader gives a dict with these names.
 """
 
 from __future__ import annotations
@@ -115,6 +117,10 @@ class FixedLenFeature(Feature):
         dtype: `int64`, `float32` or `string`.
         default_value: What stands in where a record has no values: one for all of them, or a
             sequence. Without it, such a record is an error.
+
+    Example:
+        >>> ndd.tfrecord.FixedLenFeature([1], ndd.tfrecord.int64, -1)
+        FixedLenFeature((1,), int64, -1)
     """
 
     __slots__ = ()
@@ -135,6 +141,10 @@ class VarLenFeature(Feature):
     `VarLenFeature(dtype, default_value)` gives a row of them,
     `VarLenFeature(partial_shape, dtype, default_value)` rows of that shape. The default is not
     used, as there is a result without it.
+
+    Example:
+        >>> ndd.tfrecord.VarLenFeature([4], ndd.tfrecord.float32, 0.0)
+        VarLenFeature((4,), float32, 0.0)
     """
 
     __slots__ = ()

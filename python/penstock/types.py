@@ -55,7 +55,12 @@ class DALIDataType(_Constant):
 
 
 class DALIInterpType(_Constant):
-    """Ways to interpolate between pixels."""
+    """Ways to interpolate between pixels.
+
+    Example:
+        >>> ndd.types.INTERP_CUBIC
+        <DALIInterpType.INTERP_CUBIC: 2>
+    """
 
     INTERP_NN = 0
     INTERP_LINEAR = 1

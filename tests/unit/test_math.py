@@ -1,4 +1,3 @@
-import doctest
 import inspect
 import re
 
@@ -28,15 +27,10 @@ def test_there_are_29_functions():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_function_documents_its_operands_with_an_example_that_works(name):
+def test_every_function_documents_its_operands(name):
     function = getattr(ndd.math, name)
     operands = list(inspect.signature(function).parameters)
     assert re.findall(r"^ {8}(\w+): ", function.__doc__, re.MULTILINE) == operands
-    [example] = doctest.DocTestFinder(recurse=False).find(
-        function, name, globs={"math": ndd.math, "tensor": ndd.tensor}
-    )
-    assert example.examples
-    assert doctest.DocTestRunner().run(example).failed == 0
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,6 +1,5 @@
 """prefetch: order, errors, closing, and the states that belong to the item in hand."""
 
-import doctest
 import gc
 import itertools
 import threading
@@ -13,7 +12,6 @@ from penstock import _ahead
 from penstock.checkpoint import Checkpoint
 from penstock.random import RNG
 
-SCOPE = {"tensor": ndd.tensor}
 DEPTHS = [0, 1, 2, 3, 10]
 
 
@@ -282,14 +280,6 @@ def test_wrong_arguments_are_refused():
         ndd.prefetch([], -1)
     with pytest.raises(TypeError, match="generator function"):
         ndd.prefetch(lambda: iter([]))
-
-
-@pytest.mark.parametrize("name", ["ExternalSource", "prefetch"])
-def test_examples_run(name):
-    finder = doctest.DocTestFinder(recurse=False)
-    (example,) = finder.find(getattr(ndd, name), globs={name: getattr(ndd, name), **SCOPE})
-    assert example.examples
-    assert doctest.DocTestRunner().run(example).failed == 0
 
 
 # States

@@ -1,6 +1,5 @@
 """Random operators: distributions, independence, and that nothing but the RNG decides."""
 
-import doctest
 import math
 import threading
 
@@ -509,10 +508,3 @@ def test_one_draw_for_a_whole_batch_is_told():
 def test_an_rng_must_be_one(rng):
     with pytest.raises(ValueError, match=r"random\.uniform: `rng`"):
         random.uniform(rng=rng)
-
-
-@pytest.mark.parametrize("name", [n for n in random.__all__ if n not in ("RNG",)])
-def test_examples_in_docstrings_work(name):
-    scope = {name: getattr(ndd, name) for name in dir(ndd)}
-    for example in doctest.DocTestFinder(recurse=False).find(getattr(random, name), globs=scope):
-        assert doctest.DocTestRunner().run(example).failed == 0

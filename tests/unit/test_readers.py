@@ -5,7 +5,6 @@ import itertools
 import os
 import threading
 import time
-import types
 import warnings
 
 import numpy as np
@@ -648,8 +647,7 @@ def test_threads_share_an_epoch(files):
 
 def test_imread_reads_what_decoders_get(files, monkeypatch):
     """Decoding has tests of its own."""
-    fake = types.SimpleNamespace(image=lambda data, **more: (data, more))
-    monkeypatch.setattr("penstock.ops.imread._decoders", lambda: fake)
+    monkeypatch.setattr("penstock.ops.imread.image", lambda data, **more: (data, more))
     name = str(files[1])
     row = np.frombuffer(name.encode(), np.uint8)
     for one in (name, files[1], name.encode(), row):
@@ -664,3 +662,11 @@ def test_imread_reads_what_decoders_get(files, monkeypatch):
     assert data.batch_size == 2
     with pytest.raises(ValueError, match="at least one"):
         ndd.imread([])
+
+
+def test_imread_shows_and_takes_the_keywords_of_the_decoder():
+    (filepaths, *keywords) = inspect.signature(ndd.imread).parameters.values()
+    assert (filepaths.name, filepaths.kind) == ("filepaths", filepaths.POSITIONAL_ONLY)
+    assert keywords == list(inspect.signature(ndd.decoders.image).parameters.values())[1:]
+    with pytest.raises(TypeError, match=r"^imread\(\) got .*'outputtype'.*`output_type`"):
+        ndd.imread("not read", outputtype=ndd.types.GRAY)

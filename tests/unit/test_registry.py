@@ -1,6 +1,5 @@
 """What holds for every operator, asked of the registry."""
 
-import doctest
 import importlib
 import pkgutil
 import re
@@ -39,14 +38,9 @@ def test_its_docstring_names_every_argument(operator):
 
 
 @each_operator
-def test_its_example_works(operator):
-    doc = operator.function.__doc__ or ""
-    assert ">>> " in doc, "it has no example"
-    scope = {name: getattr(penstock, name) for name in dir(penstock) if not name.startswith("_")}
-    test = doctest.DocTestParser().get_doctest(doc, scope, operator.name, None, 0)
-    output: list[str] = []
-    doctest.DocTestRunner().run(test, out=output.append)
-    assert not output, "".join(output)
+def test_it_has_an_example(operator):
+    """Which `test_examples` runs."""
+    assert ">>> " in (operator.function.__doc__ or "")
 
 
 @each_operator

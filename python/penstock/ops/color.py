@@ -31,8 +31,8 @@ def brightness(
         dtype: The type of the result; the input's by default.
 
     Example:
-        >>> image = tensor([[[10, 100, 200]]], dtype=uint8)
-        >>> brightness(image, brightness=1.5).torch().flatten().tolist()
+        >>> image = ndd.tensor([[[10, 100, 200]]], dtype=ndd.uint8)
+        >>> ndd.brightness(image, brightness=1.5).torch().flatten().tolist()
         [15, 150, 255]
     """
     return Like(input, dtype=dtype or input.dtype, contrast=1.0, contrast_center=None)
@@ -58,8 +58,8 @@ def contrast(
         dtype: The type of the result; the input's by default.
 
     Example:
-        >>> image = tensor([[[28, 128, 168]]], dtype=uint8)
-        >>> contrast(image, contrast=0.5).torch().flatten().tolist()
+        >>> image = ndd.tensor([[[28, 128, 168]]], dtype=ndd.uint8)
+        >>> ndd.contrast(image, contrast=0.5).torch().flatten().tolist()
         [78, 128, 148]
     """
     return Like(input, dtype=dtype or input.dtype, brightness=1.0, brightness_shift=0.0)
@@ -88,8 +88,8 @@ def brightness_contrast(
         dtype: The type of the result; the input's by default.
 
     Example:
-        >>> image = tensor([[[28, 128, 168]]], dtype=uint8)
-        >>> brightness_contrast(image, brightness=0.5, contrast=0.5).torch().flatten().tolist()
+        >>> image = ndd.tensor([[[28, 128, 168]]], dtype=ndd.uint8)
+        >>> ndd.brightness_contrast(image, brightness=0.5, contrast=0.5).torch().flatten().tolist()
         [39, 64, 74]
     """
     return Like(input, dtype=dtype or input.dtype)
@@ -112,8 +112,8 @@ def saturation(
         saturation: What to multiply the saturation by; 0 makes colors gray.
 
     Example:
-        >>> image = tensor([[[200, 100, 50]]], dtype=uint8)
-        >>> saturation(image, saturation=0.5).torch().flatten().tolist()
+        >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8)
+        >>> ndd.saturation(image, saturation=0.5).torch().flatten().tolist()
         [162, 112, 87]
     """
     _check_image_type("saturation", image_type)
@@ -137,8 +137,8 @@ def hue(
         image_type: The color space. All are taken for RGB.
 
     Example:
-        >>> image = tensor([[[200, 100, 50]]], dtype=uint8)
-        >>> hue(image, hue=360).torch().flatten().tolist()
+        >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8)
+        >>> ndd.hue(image, hue=360).torch().flatten().tolist()
         [200, 100, 50]
     """
     _check_image_type("hue", image_type)
@@ -166,8 +166,8 @@ def hsv(
         value: What to multiply the brightness by.
 
     Example:
-        >>> image = tensor([[[200, 100, 50]]], dtype=uint8)
-        >>> hsv(image, value=0.5).torch().flatten().tolist()
+        >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8)
+        >>> ndd.hsv(image, value=0.5).torch().flatten().tolist()
         [100, 50, 25]
     """
     return Like(input, dtype=dtype, brightness=1.0, contrast=1.0)
@@ -199,8 +199,8 @@ def color_twist(
         saturation: What to multiply the saturation by; 0 makes colors gray.
 
     Example:
-        >>> image = tensor([[[200, 100, 50]]], dtype=uint8)
-        >>> color_twist(image, brightness=0.5, contrast=1.5).torch().flatten().tolist()
+        >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8)
+        >>> ndd.color_twist(image, brightness=0.5, contrast=1.5).torch().flatten().tolist()
         [118, 43, 6]
     """
     _check_image_type("color_twist", image_type)
@@ -221,9 +221,10 @@ def color_space_conversion(
         output_type: The color space of the result.
 
     Example:
-        >>> image = tensor([[[200, 100, 50]]], dtype=uint8)
-        >>> gray = color_space_conversion(image, image_type=types.RGB, output_type=types.GRAY)
-        >>> gray.torch().flatten().tolist()
+        >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8)
+        >>> rgb, gray = ndd.types.RGB, ndd.types.GRAY
+        >>> found = ndd.color_space_conversion(image, image_type=rgb, output_type=gray)
+        >>> found.torch().flatten().tolist()
         [124]
     """
     _check_image_type("color_space_conversion", image_type)
@@ -241,7 +242,8 @@ def equalize(input: Data) -> Like:
         input: Images of uint8.
 
     Example:
-        >>> equalize(tensor([[0, 0, 10, 20, 255]], dtype=uint8)).torch().flatten().tolist()
+        >>> image = ndd.tensor([[0, 0, 10, 20, 255]], dtype=ndd.uint8)
+        >>> ndd.equalize(image).torch().flatten().tolist()
         [0, 0, 85, 170, 255]
     """
     return Like(input)
@@ -256,8 +258,8 @@ def jpeg_compression_distortion(input: Data, *, quality: PerSample[int] = 50) ->
         quality: The quality of the JPEG, from 1 to 100; what is beyond is taken for the nearest.
 
     Example:
-        >>> image = zeros(shape=[8, 8, 3], dtype=uint8)
-        >>> jpeg_compression_distortion(image, quality=90).shape
+        >>> image = ndd.zeros(shape=[8, 8, 3], dtype=ndd.uint8)
+        >>> ndd.jpeg_compression_distortion(image, quality=90).shape
         (8, 8, 3)
     """
     return Like(input)

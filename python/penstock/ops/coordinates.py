@@ -27,8 +27,8 @@ def coord_transform(
         dtype: The element type of the result.
 
     Example:
-        >>> points = tensor([[1.0, 2.0], [3.0, 4.0]])
-        >>> coord_transform(points, M=[[0, 1], [1, 0]], T=[10, 20]).torch().tolist()
+        >>> points = ndd.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> ndd.coord_transform(points, M=[[0, 1], [1, 0]], T=[10, 20]).torch().tolist()
         [[12.0, 21.0], [14.0, 23.0]]
     """
     return Like(input, dtype=dtype)
@@ -59,7 +59,7 @@ def coord_flip(
         layout: Which coordinate is which, such as "yx"; by default x, y, z.
 
     Example:
-        >>> coord_flip(tensor([[0.25, 0.75]])).torch().tolist()
+        >>> ndd.coord_flip(ndd.tensor([[0.25, 0.75]])).torch().tolist()
         [[0.75, 0.75]]
     """
     return Like(input)

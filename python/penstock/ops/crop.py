@@ -55,8 +55,8 @@ def crop(
             fractions off.
 
     Example:
-        >>> image = tensor([[[1], [2], [3]], [[4], [5], [6]]], layout="HWC")
-        >>> crop(image, crop=[1, 2], crop_pos_x=1, crop_pos_y=0).torch().flatten().tolist()
+        >>> image = ndd.tensor([[[1], [2], [3]], [[4], [5], [6]]], layout="HWC")
+        >>> ndd.crop(image, crop=[1, 2], crop_pos_x=1, crop_pos_y=0).torch().flatten().tolist()
         [2, 3]
     """
     return Like(input, dtype=chosen_dtype("crop", dtype, output_dtype))
@@ -124,8 +124,8 @@ def crop_mirror_normalize(
         std: What to divide by: a number, or one for each channel.
 
     Example:
-        >>> image = tensor([[[0, 10], [2, 20]]], layout="HWC", dtype=uint8)
-        >>> made = crop_mirror_normalize(image, mirror=1, mean=[1, 10], std=[1, 5])
+        >>> image = ndd.tensor([[[0, 10], [2, 20]]], layout="HWC", dtype=ndd.uint8)
+        >>> made = ndd.crop_mirror_normalize(image, mirror=1, mean=[1, 10], std=[1, 5])
         >>> made.layout, made.torch().tolist()
         ('CHW', [[[1.0, -1.0]], [[2.0, 0.0]]])
     """
@@ -160,7 +160,7 @@ def random_crop_generator(
         Where windows start, and their shapes, each as height and width.
 
     Example:
-        >>> anchor, shape = random_crop_generator([480, 640, 3], random_area=[0.5, 0.5])
+        >>> anchor, shape = ndd.random_crop_generator([480, 640, 3], random_area=[0.5, 0.5])
         >>> 0.49 < shape.torch().prod().item() / (480 * 640) < 0.51
         True
     """

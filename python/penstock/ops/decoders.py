@@ -9,7 +9,7 @@ default: an error when the batch is used. "skip": they are left out, so that the
 "substitute": the next sample of the batch that can be decoded stands in. What belongs to the
 samples goes `along`, or labels would be those of other images:
 
-    images, labels = decoders.image(jpegs, on_error="skip", along=labels)
+    images, labels = ndd.decoders.image(jpegs, on_error="skip", along=labels)
 
 `along` takes a batch or several, and makes the result a tuple. Unless it raises, such a call waits
 for its images. Of a batch as a reader gave it, bad samples are listed in the `errors` of the
@@ -91,7 +91,7 @@ def image(
         >>> file = io.BytesIO()
         >>> Image.new("RGB", (40, 20), "red").save(file, "JPEG")
         >>> jpeg = np.frombuffer(file.getvalue(), "uint8")
-        >>> decoders.image(jpeg).shape
+        >>> ndd.decoders.image(jpeg).shape
         (20, 40, 3)
     """
     return _image("image", dtype, output_type)
@@ -169,7 +169,7 @@ def image_crop(
         >>> file = io.BytesIO()
         >>> Image.new("RGB", (40, 20), "red").save(file, "JPEG")
         >>> jpeg = np.frombuffer(file.getvalue(), "uint8")
-        >>> decoders.image_crop(jpeg, crop=(8, 10)).shape
+        >>> ndd.decoders.image_crop(jpeg, crop=(8, 10)).shape
         (8, 10, 3)
     """
     return _image("image_crop", dtype, output_type)
@@ -237,7 +237,7 @@ def image_random_crop(
         >>> file = io.BytesIO()
         >>> Image.new("RGB", (40, 20), "red").save(file, "JPEG")
         >>> jpeg = np.frombuffer(file.getvalue(), "uint8")
-        >>> decoders.image_random_crop(jpeg, random_area=[0.25, 0.25]).ndim
+        >>> ndd.decoders.image_random_crop(jpeg, random_area=[0.25, 0.25]).ndim
         3
     """
     return _image("image_random_crop", dtype, output_type)
@@ -322,7 +322,7 @@ def image_slice(
         >>> file = io.BytesIO()
         >>> Image.new("RGB", (40, 20), "red").save(file, "JPEG")
         >>> jpeg = np.frombuffer(file.getvalue(), "uint8")
-        >>> decoders.image_slice(jpeg, start=[5, 2], shape=[10, 8]).shape
+        >>> ndd.decoders.image_slice(jpeg, start=[5, 2], shape=[10, 8]).shape
         (8, 10, 3)
     """
     return _image(
@@ -354,7 +354,7 @@ def peek_image_shape(
         >>> file = io.BytesIO()
         >>> Image.new("RGB", (40, 20), "red").save(file, "JPEG")
         >>> jpeg = np.frombuffer(file.getvalue(), "uint8")
-        >>> peek_image_shape(jpeg).torch().tolist()
+        >>> ndd.peek_image_shape(jpeg).torch().tolist()
         [20, 40, 3]
     """
     if dtype not in (int32, uint32, int64, uint64, float32, float64):

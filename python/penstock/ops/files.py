@@ -16,8 +16,8 @@ def read(filepaths: Data, *, dont_use_mmap: bool = False, use_o_direct: bool = F
         use_o_direct: Without effect: files are read through the system's cache.
 
     Example:
-        >>> name = tensor(list(b"/proc/version"), dtype=uint8)
-        >>> bytes(io.file.read(name).torch().tolist()[:5])
+        >>> name = ndd.tensor(list(b"/proc/version"), dtype=ndd.uint8)
+        >>> bytes(ndd.io.file.read(name).torch().tolist()[:5])
         b'Linux'
     """
     return Result(uint8, 1)

@@ -20,7 +20,7 @@ def zeros(
         shape: The shape; without one, the result is a single number.
 
     Example:
-        >>> zeros(shape=[2, 3]).torch().tolist()
+        >>> ndd.zeros(shape=[2, 3]).torch().tolist()
         [[0, 0, 0], [0, 0, 0]]
     """
     ndim = _ndim(shape)
@@ -39,7 +39,7 @@ def ones(
         shape: The shape; without one, the result is a single number.
 
     Example:
-        >>> ones(shape=[3], dtype=float32).torch().tolist()
+        >>> ndd.ones(shape=[3], dtype=ndd.float32).torch().tolist()
         [1.0, 1.0, 1.0]
     """
     ndim = _ndim(shape)
@@ -59,7 +59,7 @@ def full(
         shape: The shape; without one, the result is a single number.
 
     Example:
-        >>> full([1, 2], shape=[3, 2]).torch().tolist()
+        >>> ndd.full([1, 2], shape=[3, 2]).torch().tolist()
         [[1, 2], [1, 2], [1, 2]]
     """
     ndim = _ndim(shape)
@@ -75,7 +75,7 @@ def zeros_like(data_like: Data, *, dtype: DType | None = None) -> Like:
         dtype: Another type for the elements.
 
     Example:
-        >>> zeros_like([7, 8]).torch().tolist()
+        >>> ndd.zeros_like([7, 8]).torch().tolist()
         [0, 0]
     """
     return Like(data_like, dtype=dtype, fill=0)
@@ -90,7 +90,7 @@ def ones_like(data_like: Data, *, dtype: DType | None = None) -> Like:
         dtype: Another type for the elements.
 
     Example:
-        >>> ones_like([7, 8], dtype=float32).torch().tolist()
+        >>> ndd.ones_like([7, 8], dtype=ndd.float32).torch().tolist()
         [1.0, 1.0]
     """
     return Like(data_like, dtype=dtype, fill=1)
@@ -106,7 +106,7 @@ def full_like(data_like: Data, fill_value: Data) -> Like:
             dimensions that it lacks, or has a single element in.
 
     Example:
-        >>> full_like(zeros(shape=[2, 2]), [5, 6]).torch().tolist()
+        >>> ndd.full_like(ndd.zeros(shape=[2, 2]), [5, 6]).torch().tolist()
         [[5, 6], [5, 6]]
     """
     return Like(data_like)

@@ -32,8 +32,8 @@ def gaussian_blur(
             it reaches three standard deviations to each side.
 
     Example:
-        >>> spot = tensor([0.0, 0.0, 1.0, 0.0, 0.0])
-        >>> [round(x, 3) for x in gaussian_blur(spot, window_size=3).torch().tolist()]
+        >>> spot = ndd.tensor([0.0, 0.0, 1.0, 0.0, 0.0])
+        >>> [round(x, 3) for x in ndd.gaussian_blur(spot, window_size=3).torch().tolist()]
         [0.0, 0.239, 0.522, 0.239, 0.0]
     """
     return Like(input, dtype=dtype or input.dtype)
@@ -67,7 +67,8 @@ def laplacian(
             for each spatial axis.
 
     Example:
-        >>> laplacian(tensor([[0.0, 0.0, 1.0, 0.0, 0.0]]), smoothing_size=1).torch().tolist()
+        >>> dot = ndd.tensor([[0.0, 0.0, 1.0, 0.0, 0.0]])
+        >>> ndd.laplacian(dot, smoothing_size=1).torch().tolist()
         [[0.0, 1.0, -2.0, 1.0, 0.0]]
     """
     if scale is None:
@@ -108,7 +109,7 @@ def filter(
             neighbours are all inside.
 
     Example:
-        >>> filter([[1.0, 2.0, 4.0]], [[1.0, 0.0, -1.0]], mode="valid").torch().tolist()
+        >>> ndd.filter([[1.0, 2.0, 4.0]], [[1.0, 0.0, -1.0]], mode="valid").torch().tolist()
         [[-3.0]]
     """
     if mode not in ("same", "valid"):

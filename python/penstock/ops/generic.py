@@ -29,7 +29,7 @@ def cast(input: Data, *, dtype: DType = REQUIRED) -> Like:
         dtype: The type to convert to.
 
     Example:
-        >>> cast(tensor([-1.0, 0.5, 300.0]), dtype=uint8).torch().tolist()
+        >>> ndd.cast(ndd.tensor([-1.0, 0.5, 300.0]), dtype=ndd.uint8).torch().tolist()
         [0, 1, 255]
     """
     return Like(input, dtype=dtype)
@@ -43,8 +43,8 @@ def copy(input: Data) -> Like:
         input: The data.
 
     Example:
-        >>> original = tensor([1, 2, 3])
-        >>> copy(original).torch().tolist()
+        >>> original = ndd.tensor([1, 2, 3])
+        >>> ndd.copy(original).torch().tolist()
         [1, 2, 3]
     """
     return Like(input)
@@ -59,7 +59,7 @@ def cast_like(input_0: Data, input_1: Data) -> Like:
         input_1: The array whose type the result has.
 
     Example:
-        >>> cast_like([0.6, 2.4], tensor([1])).torch().tolist()
+        >>> ndd.cast_like([0.6, 2.4], ndd.tensor([1])).torch().tolist()
         [1, 2]
     """
     return Like(input_0, dtype=input_1.dtype)
@@ -75,7 +75,8 @@ def get_property(input: Data, *, key: str = REQUIRED) -> Result:
             is empty where there is none.
 
     Example:
-        >>> bytes(get_property(tensor([[1, 2]], layout="HW"), key="layout").torch().tolist())
+        >>> letters = ndd.get_property(ndd.tensor([[1, 2]], layout="HW"), key="layout")
+        >>> bytes(letters.torch().tolist())
         b'HW'
     """
     if key not in ("layout", "source_info"):
@@ -106,7 +107,7 @@ def lookup_table(
         values: A value for each of the keys.
 
     Example:
-        >>> lookup_table([1, 5, 2], keys=[1, 2], values=[10, 20]).torch().tolist()
+        >>> ndd.lookup_table([1, 5, 2], keys=[1, 2], values=[10, 20]).torch().tolist()
         [10.0, 0.0, 20.0]
     """
     if output_dtype is not None:
@@ -154,7 +155,7 @@ def one_hot(
         on_value: What marks the class.
 
     Example:
-        >>> one_hot([2, 0], num_classes=3).torch().tolist()
+        >>> ndd.one_hot([2, 0], num_classes=3).torch().tolist()
         [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
     ndim = 0 if axis == -1 and _has_single_elements(input) else input.ndim
@@ -185,7 +186,7 @@ def permute_batch(input: Data, *, indices: PerSample[Ints] = REQUIRED) -> Like:
             numbers or a list of them, or one number for all.
 
     Example:
-        >>> permute_batch(batch([10, 20, 30]), indices=[2, 0, 0]).torch().tolist()
+        >>> ndd.permute_batch(ndd.batch([10, 20, 30]), indices=[2, 0, 0]).torch().tolist()
         [30, 10, 10]
     """
     return Like(input)

@@ -22,8 +22,8 @@ def flip(
         vertical: Non-zero mirrors top and bottom.
 
     Example:
-        >>> image = tensor([[[1], [2], [3]]], layout="HWC")
-        >>> flip(image).torch().flatten().tolist()
+        >>> image = ndd.tensor([[[1], [2], [3]]], layout="HWC")
+        >>> ndd.flip(image).torch().flatten().tolist()
         [3, 2, 1]
     """
     return Like(input)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from penstock import _core
+from penstock import _core, _errors
 from penstock._array import Array, wrap
 from penstock._sites import here
+from penstock.ops.decoders import image
 from penstock.ops.files import read
 from penstock.readers.pool import io_pool
+
+_DECODING = {
+    name: item
+    for name, item in inspect.signature(image).parameters.items()
+    if item.kind is item.KEYWORD_ONLY
+}
 
 
 def imread(filepaths: Any, /, **decoding: Any) -> Any:
@@ -21,15 +29,25 @@ def imread(filepaths: Any, /, **decoding: Any) -> Any:
     Args:
         filepaths: The name of a file, as a text, a path or a row of bytes (uint8), for one image;
             a list of names, or a batch of rows of bytes, for a batch of images.
-        decoding: `device` and all other arguments of `decoders.image`.
+        **decoding: All keywords of `decoders.image`, with the same meaning.
+
+    Example:
+        >>> import tempfile
+        >>> from PIL import Image
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Image.new("RGB", (40, 20), "red").save(f"{folder}/red.png")
+        ...     ndd.imread(f"{folder}/red.png").shape
+        (20, 40, 3)
     """
-    return _decoders().image(_encoded(filepaths), **decoding)
+    if unknown := [name for name in decoding if name not in _DECODING]:
+        raise _errors.unknown_argument("imread", unknown, [*_DECODING])
+    return image(_encoded(filepaths), **decoding)
 
 
-def _decoders() -> Any:
-    import penstock
-
-    return penstock.decoders
+# What `help` and editors show.
+imread.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    [inspect.Parameter("filepaths", inspect.Parameter.POSITIONAL_ONLY), *_DECODING.values()]
+)
 
 
 def _encoded(names: Any) -> Array:

@@ -22,7 +22,7 @@ def abs(input: Data) -> Any:
         input: Numbers.
 
     Example:
-        >>> math.abs(tensor([-3, 3])).torch().tolist()
+        >>> ndd.math.abs(ndd.tensor([-3, 3])).torch().tolist()
         [3, 3]
     """
 
@@ -35,7 +35,7 @@ def acos(input: Data) -> Any:
         input: Numbers from -1 to 1; others give NaN.
 
     Example:
-        >>> math.acos(tensor([1, 2])).torch().tolist()
+        >>> ndd.math.acos(ndd.tensor([1, 2])).torch().tolist()
         [0.0, nan]
     """
 
@@ -48,7 +48,7 @@ def acosh(input: Data) -> Any:
         input: Numbers of at least 1; others give NaN.
 
     Example:
-        >>> math.acosh(tensor([1, 0])).torch().tolist()
+        >>> ndd.math.acosh(ndd.tensor([1, 0])).torch().tolist()
         [0.0, nan]
     """
 
@@ -61,7 +61,7 @@ def asin(input: Data) -> Any:
         input: Numbers from -1 to 1; others give NaN.
 
     Example:
-        >>> math.asin(tensor([0, 2])).torch().tolist()
+        >>> ndd.math.asin(ndd.tensor([0, 2])).torch().tolist()
         [0.0, nan]
     """
 
@@ -74,7 +74,7 @@ def asinh(input: Data) -> Any:
         input: Numbers.
 
     Example:
-        >>> math.asinh(tensor([0])).torch().tolist()
+        >>> ndd.math.asinh(ndd.tensor([0])).torch().tolist()
         [0.0]
     """
 
@@ -87,7 +87,7 @@ def atan(input: Data) -> Any:
         input: Numbers.
 
     Example:
-        >>> math.atan(tensor([0])).torch().tolist()
+        >>> ndd.math.atan(ndd.tensor([0])).torch().tolist()
         [0.0]
     """
 
@@ -103,7 +103,7 @@ def atan2(x: Data, y: Data) -> Any:
         y: The abscissa.
 
     Example:
-        >>> math.atan2(tensor([0.0]), tensor([1.0])).torch().tolist()
+        >>> ndd.math.atan2(ndd.tensor([0.0]), ndd.tensor([1.0])).torch().tolist()
         [0.0]
     """
 
@@ -116,7 +116,7 @@ def atanh(input: Data) -> Any:
         input: Numbers from -1 to 1; others give NaN.
 
     Example:
-        >>> math.atanh(tensor([0, 1])).torch().tolist()
+        >>> ndd.math.atanh(ndd.tensor([0, 1])).torch().tolist()
         [0.0, inf]
     """
 
@@ -129,7 +129,7 @@ def cbrt(input: Data) -> Any:
         input: Numbers.
 
     Example:
-        >>> math.cbrt(tensor([-8, 27])).torch().tolist()
+        >>> ndd.math.cbrt(ndd.tensor([-8, 27])).torch().tolist()
         [-2.0, 3.0]
     """
 
@@ -142,7 +142,7 @@ def ceil(input: Data) -> Any:
         input: Numbers.
 
     Example:
-        >>> math.ceil(tensor([-1.5, 1.5])).torch().tolist()
+        >>> ndd.math.ceil(ndd.tensor([-1.5, 1.5])).torch().tolist()
         [-1.0, 2.0]
     """
 
@@ -159,7 +159,7 @@ def clamp(value: Data, lo: Data, hi: Data) -> Any:
         hi: The greatest result, which prevails where it is less than `lo`.
 
     Example:
-        >>> math.clamp(tensor([-1, 5, 11]), 0, 10).torch().tolist()
+        >>> ndd.math.clamp(ndd.tensor([-1, 5, 11]), 0, 10).torch().tolist()
         [0, 5, 10]
     """
 
@@ -172,7 +172,7 @@ def cos(input: Data) -> Any:
         input: Angles in radians.
 
     Example:
-        >>> math.cos(tensor([0])).torch().tolist()
+        >>> ndd.math.cos(ndd.tensor([0])).torch().tolist()
         [1.0]
     """
 
@@ -185,7 +185,7 @@ def cosh(input: Data) -> Any:
         input: Numbers.
 
     Example:
-        >>> math.cosh(tensor([0])).torch().tolist()
+        >>> ndd.math.cosh(ndd.tensor([0])).torch().tolist()
         [1.0]
     """
 
@@ -198,7 +198,7 @@ def exp(input: Data) -> Any:
         input: Numbers.
 
     Example:
-        >>> math.exp(tensor([0])).torch().tolist()
+        >>> ndd.math.exp(ndd.tensor([0])).torch().tolist()
         [1.0]
     """
 
@@ -211,7 +211,7 @@ def fabs(input: Data) -> Any:
         input: Numbers.
 
     Example:
-        >>> math.fabs(tensor([-3, 3])).torch().tolist()
+        >>> ndd.math.fabs(ndd.tensor([-3, 3])).torch().tolist()
         [3.0, 3.0]
     """
 
@@ -224,7 +224,7 @@ def floor(input: Data) -> Any:
         input: Numbers.
 
     Example:
-        >>> math.floor(tensor([-1.5, 1.5])).torch().tolist()
+        >>> ndd.math.floor(ndd.tensor([-1.5, 1.5])).torch().tolist()
         [-2.0, 1.0]
     """
 
@@ -238,7 +238,7 @@ def fpow(base: Data, exponent: Data) -> Any:
         exponent: The exponent.
 
     Example:
-        >>> math.fpow(tensor([2, 4]), -1).torch().tolist()
+        >>> ndd.math.fpow(ndd.tensor([2, 4]), -1).torch().tolist()
         [0.5, 0.25]
     """
 
@@ -251,7 +251,7 @@ def log(input: Data) -> Any:
         input: Positive numbers; zero gives -inf, negative ones NaN.
 
     Example:
-        >>> math.log(tensor([1, 0])).torch().tolist()
+        >>> ndd.math.log(ndd.tensor([1, 0])).torch().tolist()
         [0.0, -inf]
     """
 
@@ -264,7 +264,7 @@ def log10(input: Data) -> Any:
         input: Positive numbers; zero gives -inf, negative ones NaN.
 
     Example:
-        >>> math.log10(tensor([1000])).torch().tolist()
+        >>> ndd.math.log10(ndd.tensor([1000])).torch().tolist()
         [3.0]
     """
 
@@ -277,7 +277,7 @@ def log2(input: Data) -> Any:
         input: Positive numbers; zero gives -inf, negative ones NaN.
 
     Example:
-        >>> math.log2(tensor([8])).torch().tolist()
+        >>> ndd.math.log2(ndd.tensor([8])).torch().tolist()
         [3.0]
     """
 
@@ -291,7 +291,7 @@ def max(left: Data, right: Data) -> Any:
         right: Numbers.
 
     Example:
-        >>> math.max(tensor([1, 5]), 3).torch().tolist()
+        >>> ndd.math.max(ndd.tensor([1, 5]), 3).torch().tolist()
         [3, 5]
     """
 
@@ -305,7 +305,7 @@ def min(left: Data, right: Data) -> Any:
         right: Numbers.
 
     Example:
-        >>> math.min(tensor([1, 5]), 3).torch().tolist()
+        >>> ndd.math.min(ndd.tensor([1, 5]), 3).torch().tolist()
         [1, 3]
     """
 
@@ -321,7 +321,7 @@ def pow(base: Data, exponent: Data) -> Any:
         exponent: The exponent.
 
     Example:
-        >>> math.pow(tensor([2, 3]), 3).torch().tolist()
+        >>> ndd.math.pow(ndd.tensor([2, 3]), 3).torch().tolist()
         [8, 27]
     """
 
@@ -334,7 +334,7 @@ def rsqrt(input: Data) -> Any:
         input: Positive numbers; zero gives inf, negative ones NaN.
 
     Example:
-        >>> math.rsqrt(tensor([4, 0])).torch().tolist()
+        >>> ndd.math.rsqrt(ndd.tensor([4, 0])).torch().tolist()
         [0.5, inf]
     """
 
@@ -347,7 +347,7 @@ def sin(input: Data) -> Any:
         input: Angles in radians.
 
     Example:
-        >>> math.sin(tensor([0])).torch().tolist()
+        >>> ndd.math.sin(ndd.tensor([0])).torch().tolist()
         [0.0]
     """
 
@@ -360,7 +360,7 @@ def sinh(input: Data) -> Any:
         input: Numbers.
 
     Example:
-        >>> math.sinh(tensor([0])).torch().tolist()
+        >>> ndd.math.sinh(ndd.tensor([0])).torch().tolist()
         [0.0]
     """
 
@@ -373,7 +373,7 @@ def sqrt(input: Data) -> Any:
         input: Numbers; negative ones give NaN.
 
     Example:
-        >>> math.sqrt(tensor([4, 9])).torch().tolist()
+        >>> ndd.math.sqrt(ndd.tensor([4, 9])).torch().tolist()
         [2.0, 3.0]
     """
 
@@ -386,7 +386,7 @@ def tan(input: Data) -> Any:
         input: Angles in radians.
 
     Example:
-        >>> math.tan(tensor([0])).torch().tolist()
+        >>> ndd.math.tan(ndd.tensor([0])).torch().tolist()
         [0.0]
     """
 
@@ -399,6 +399,6 @@ def tanh(input: Data) -> Any:
         input: Numbers.
 
     Example:
-        >>> math.tanh(tensor([0])).torch().tolist()
+        >>> ndd.math.tanh(ndd.tensor([0])).torch().tolist()
         [0.0]
     """

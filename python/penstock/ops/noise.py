@@ -18,7 +18,7 @@ def gaussian(input: Data, *, mean: PerSample[float] = 0.0, stddev: PerSample[flo
         stddev: Its standard deviation.
 
     Example:
-        >>> noise.gaussian([1.0, 2.0], mean=0.5, stddev=0).torch().tolist()
+        >>> ndd.noise.gaussian([1.0, 2.0], mean=0.5, stddev=0).torch().tolist()
         [1.5, 2.5]
     """
     return Like(input)
@@ -46,8 +46,8 @@ def salt_and_pepper(
         salt_vs_pepper: How likely a grain is salt.
 
     Example:
-        >>> image = tensor([[10, 20, 30]], dtype=uint8)
-        >>> noise.salt_and_pepper(image, prob=1, salt_vs_pepper=1).torch().tolist()
+        >>> image = ndd.tensor([[10, 20, 30]], dtype=ndd.uint8)
+        >>> ndd.noise.salt_and_pepper(image, prob=1, salt_vs_pepper=1).torch().tolist()
         [[255, 255, 255]]
     """
     return Like(input)
@@ -65,7 +65,7 @@ def shot(input: Data, *, factor: PerSample[float] = 12.0) -> Like:
         factor: The size of a portion; the larger, the more noise.
 
     Example:
-        >>> made = noise.shot(tensor([60.0] * 1000), factor=20)
+        >>> made = ndd.noise.shot(ndd.tensor([60.0] * 1000), factor=20)
         >>> set(made.torch().tolist()) <= {20.0 * n for n in range(50)}
         True
     """

@@ -48,7 +48,8 @@ def normalize(
         stddev: The standard deviation, if it is known, as `mean`.
 
     Example:
-        >>> normalize(tensor([1.0, 2.0, 3.0]), scale=1.5**0.5, shift=4.0).torch().round().tolist()
+        >>> row = ndd.tensor([1.0, 2.0, 3.0])
+        >>> ndd.normalize(row, scale=1.5**0.5, shift=4.0).torch().round().tolist()
         [2.0, 4.0, 6.0]
     """
     value = input._value

@@ -38,8 +38,8 @@ def erase(
         shape: The extents of regions, as many numbers as `anchor` has.
 
     Example:
-        >>> image = tensor([[1, 2, 3], [4, 5, 6]], layout="HW")
-        >>> erase(image, anchor=[0, 1], shape=[2, 1]).torch().tolist()
+        >>> image = ndd.tensor([[1, 2, 3], [4, 5, 6]], layout="HW")
+        >>> ndd.erase(image, anchor=[0, 1], shape=[2, 1]).torch().tolist()
         [[1, 0, 3], [4, 0, 6]]
     """
     if normalized is not None and not (normalized_anchor is normalized_shape is None):
@@ -78,8 +78,8 @@ def paste(
         ratio: How many times larger the canvas is than the image, along both sides.
 
     Example:
-        >>> image = tensor([[[1], [2]]], layout="HWC")
-        >>> paste(image, ratio=2, fill_value=7, paste_x=0).torch().squeeze(2).tolist()
+        >>> image = ndd.tensor([[[1], [2]]], layout="HWC")
+        >>> ndd.paste(image, ratio=2, fill_value=7, paste_x=0).torch().squeeze(2).tolist()
         [[1, 2, 7, 7], [7, 7, 7, 7]]
     """
     return Like(input)
@@ -106,8 +106,8 @@ def grid_mask(
         tile: How many pixels squares are apart.
 
     Example:
-        >>> image = tensor([[1, 1, 1], [1, 1, 1]], layout="HW")
-        >>> grid_mask(image, tile=2).torch().tolist()
+        >>> image = ndd.tensor([[1, 1, 1], [1, 1, 1]], layout="HW")
+        >>> ndd.grid_mask(image, tile=2).torch().tolist()
         [[0, 1, 0], [1, 1, 1]]
     """
     return Like(input)

@@ -37,10 +37,10 @@ def uniform(
         values: The numbers to choose from, in place of a range.
 
     Example:
-        >>> angles = random.uniform(batch_size=8, range=[-10, 10])
+        >>> angles = ndd.random.uniform(batch_size=8, range=[-10, 10])
         >>> angles.batch_size
         8
-        >>> random.uniform(values=[5], shape=3).torch().tolist()
+        >>> ndd.random.uniform(values=[5], shape=3).torch().tolist()
         [5.0, 5.0, 5.0]
     """
     _check_list("uniform", range=range, values=values)
@@ -69,7 +69,7 @@ def normal(
         stddev: The standard deviation.
 
     Example:
-        >>> random.normal(shape=[2, 3]).shape
+        >>> ndd.random.normal(shape=[2, 3]).shape
         (2, 3)
     """
     return Result(_number("normal", dtype), _rank("normal", shape_like, shape))
@@ -95,7 +95,7 @@ def coin_flip(
         shape: The shape of each sample; one number when neither this nor `shape_like` is given.
 
     Example:
-        >>> random.coin_flip(probability=1, shape=4).torch().tolist()
+        >>> ndd.random.coin_flip(probability=1, shape=4).torch().tolist()
         [1, 1, 1, 1]
     """
     return Result(_number("coin_flip", dtype), _rank("coin_flip", shape_like, shape))
@@ -122,7 +122,7 @@ def choice(
         shape: How many to choose; one when neither this nor `shape_like` is given.
 
     Example:
-        >>> random.choice([3, 5, 7], p=[0, 1, 0], shape=4).torch().tolist()
+        >>> ndd.random.choice([3, 5, 7], p=[0, 1, 0], shape=4).torch().tolist()
         [5, 5, 5, 5]
     """
     _check_list("choice", p=p)
@@ -157,7 +157,7 @@ def beta(
         shape: The shape of each sample; one number when neither this nor `shape_like` is given.
 
     Example:
-        >>> lots = random.beta(alpha=0.2, beta=0.2, batch_size=8)
+        >>> lots = ndd.random.beta(alpha=0.2, beta=0.2, batch_size=8)
         >>> lots.dtype
         DType(kind=Kind.float, bits=32, exponent_bits=8, significand_bits=23)
     """
@@ -176,7 +176,7 @@ def batch_permutation(*, allow_repetitions: bool = False, no_fixed_points: bool 
             repetitions, the samples then follow one another in a single circle.
 
     Example:
-        >>> order = batch_permutation(batch_size=4)
+        >>> order = ndd.batch_permutation(batch_size=4)
         >>> sorted(order.torch().tolist())
         [0, 1, 2, 3]
     """

@@ -69,7 +69,7 @@ def max(
         keep_dims: Whether reduced axes stay, with an extent of one.
 
     Example:
-        >>> reductions.max(tensor([[1, 5], [7, 2]]), axes=0).torch().tolist()
+        >>> ndd.reductions.max(ndd.tensor([[1, 5], [7, 2]]), axes=0).torch().tolist()
         [7, 5]
     """
     return _reduced("max", input, input.dtype, axes, axis_names, keep_dims)
@@ -96,7 +96,7 @@ def min(
         keep_dims: Whether reduced axes stay, with an extent of one.
 
     Example:
-        >>> reductions.min(tensor([[1, 5], [7, 2]]), axes=0).torch().tolist()
+        >>> ndd.reductions.min(ndd.tensor([[1, 5], [7, 2]]), axes=0).torch().tolist()
         [1, 2]
     """
     return _reduced("min", input, input.dtype, axes, axis_names, keep_dims)
@@ -123,7 +123,7 @@ def sum(
         keep_dims: Whether reduced axes stay, with an extent of one.
 
     Example:
-        >>> reductions.sum(tensor([[1, 2], [3, 4]]), axes=1).torch().tolist()
+        >>> ndd.reductions.sum(ndd.tensor([[1, 2], [3, 4]]), axes=1).torch().tolist()
         [3, 7]
     """
     return _reduced("sum", input, dtype or _sum_type(input), axes, axis_names, keep_dims)
@@ -150,7 +150,7 @@ def mean(
         keep_dims: Whether reduced axes stay, with an extent of one.
 
     Example:
-        >>> reductions.mean(tensor([[1, 2], [3, 6]]), axes=[0, 1]).torch().tolist()
+        >>> ndd.reductions.mean(ndd.tensor([[1, 2], [3, 6]]), axes=[0, 1]).torch().tolist()
         3.0
     """
     return _reduced("mean", input, dtype or _mean_type(input), axes, axis_names, keep_dims)
@@ -177,7 +177,7 @@ def mean_square(
         keep_dims: Whether reduced axes stay, with an extent of one.
 
     Example:
-        >>> reductions.mean_square(tensor([1.0, 2.0, 2.0, 3.0])).torch().tolist()
+        >>> ndd.reductions.mean_square(ndd.tensor([1.0, 2.0, 2.0, 3.0])).torch().tolist()
         4.5
     """
     return _reduced("mean_square", input, dtype or _mean_type(input), axes, axis_names, keep_dims)
@@ -204,7 +204,7 @@ def rms(
         keep_dims: Whether reduced axes stay, with an extent of one.
 
     Example:
-        >>> reductions.rms(tensor([1.0, 1.0, 5.0, 3.0])).torch().tolist()
+        >>> ndd.reductions.rms(ndd.tensor([1.0, 1.0, 5.0, 3.0])).torch().tolist()
         3.0
     """
     return _reduced("rms", input, dtype or _mean_type(input), axes, axis_names, keep_dims)
@@ -232,8 +232,8 @@ def variance(
         keep_dims: Whether reduced axes stay, with an extent of one.
 
     Example:
-        >>> data = tensor([1.0, 2.0, 6.0])
-        >>> reductions.variance(data, reductions.mean(data), ddof=1).torch().tolist()
+        >>> data = ndd.tensor([1.0, 2.0, 6.0])
+        >>> ndd.reductions.variance(data, ndd.reductions.mean(data), ddof=1).torch().tolist()
         7.0
     """
     return _reduced("variance", data, _mean_type(data), axes, axis_names, keep_dims)
@@ -261,8 +261,8 @@ def std_dev(
         keep_dims: Whether reduced axes stay, with an extent of one.
 
     Example:
-        >>> data = tensor([1.0, 3.0])
-        >>> reductions.std_dev(data, reductions.mean(data)).torch().tolist()
+        >>> data = ndd.tensor([1.0, 3.0])
+        >>> ndd.reductions.std_dev(data, ndd.reductions.mean(data)).torch().tolist()
         1.0
     """
     return _reduced("std_dev", data, _mean_type(data), axes, axis_names, keep_dims)

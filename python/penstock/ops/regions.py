@@ -71,10 +71,10 @@ def slice(
         start: Where windows start.
 
     Example:
-        >>> image = tensor([[1, 2, 3], [4, 5, 6]], layout="HW")
-        >>> slice(image, start=[1, 0], shape=[2, 1]).torch().tolist()
+        >>> image = ndd.tensor([[1, 2, 3], [4, 5, 6]], layout="HW")
+        >>> ndd.slice(image, start=[1, 0], shape=[2, 1]).torch().tolist()
         [[2, 3]]
-        >>> slice(image, start=[-1], end=[2], axis_names="W", out_of_bounds_policy="edge")[0]
+        >>> ndd.slice(image, start=[-1], end=[2], axis_names="W", out_of_bounds_policy="edge")[0]
         Tensor(
             [1 1 2],
             dtype=i32,
@@ -108,7 +108,7 @@ def pad(
             stays as it is; 0 or -1 stands for the largest extent of the batch.
 
     Example:
-        >>> padded = pad(batch([[1, 2, 3], [4]]), fill_value=-1)
+        >>> padded = ndd.pad(ndd.batch([[1, 2, 3], [4]]), fill_value=-1)
         >>> padded.torch().tolist()
         [[1, 2, 3], [4, -1, -1]]
     """

@@ -87,10 +87,10 @@ def resize(
         temp_buffer_hint: Without effect.
 
     Example:
-        >>> image = tensor([[[0], [2], [4], [6]]], dtype=uint8, layout="HWC")
-        >>> resize(image, size=[1, 2]).torch().flatten().tolist()
+        >>> image = ndd.tensor([[[0], [2], [4], [6]]], dtype=ndd.uint8, layout="HWC")
+        >>> ndd.resize(image, size=[1, 2]).torch().flatten().tolist()
         [1, 5]
-        >>> resize(image, resize_x=2, interp_type=types.INTERP_NN).shape
+        >>> ndd.resize(image, resize_x=2, interp_type=ndd.types.INTERP_NN).shape
         (1, 2, 1)
     """
     resized = _resized(input, dtype)
@@ -170,8 +170,8 @@ def resize_crop_mirror(
         temp_buffer_hint: Without effect.
 
     Example:
-        >>> image = tensor([[[0], [2], [4], [6]]], dtype=uint8, layout="HWC")
-        >>> small = resize_crop_mirror(image, size=[1, 4], crop=[1, 2], mirror=1)
+        >>> image = ndd.tensor([[[0], [2], [4], [6]]], dtype=ndd.uint8, layout="HWC")
+        >>> small = ndd.resize_crop_mirror(image, size=[1, 4], crop=[1, 2], mirror=1)
         >>> small.torch().flatten().tolist()
         [4, 2]
     """
@@ -212,8 +212,8 @@ def random_resized_crop(
         temp_buffer_hint: Without effect.
 
     Example:
-        >>> image = tensor([[[7]] * 20] * 10, dtype=uint8, layout="HWC")
-        >>> random_resized_crop(image, size=[1, 2]).torch().flatten().tolist()
+        >>> image = ndd.tensor([[[7]] * 20] * 10, dtype=ndd.uint8, layout="HWC")
+        >>> ndd.random_resized_crop(image, size=[1, 2]).torch().flatten().tolist()
         [7, 7]
     """
     return _resized(input, dtype)
@@ -269,9 +269,9 @@ def tensor_resize(
         temp_buffer_hint: Without effect.
 
     Example:
-        >>> tensor_resize(tensor([0.0, 2.0, 4.0, 6.0]), sizes=[2]).torch().tolist()
+        >>> ndd.tensor_resize(ndd.tensor([0.0, 2.0, 4.0, 6.0]), sizes=[2]).torch().tolist()
         [1.25, 4.75]
-        >>> tensor_resize(tensor([[1, 2], [3, 4]]), scales=2, axes=1, antialias=False).shape
+        >>> ndd.tensor_resize(ndd.tensor([[1, 2], [3, 4]]), scales=2, axes=1, antialias=False).shape
         (2, 4)
     """
     value = input._value

@@ -17,7 +17,7 @@ def element_extract(input: Data, *, element_map: Ints = REQUIRED) -> tuple[Like,
         element_map: Which frames. There is a result for each of them.
 
     Example:
-        >>> first, last = element_extract([[1, 2], [3, 4], [5, 6]], element_map=[0, 2])
+        >>> first, last = ndd.element_extract([[1, 2], [3, 4], [5, 6]], element_map=[0, 2])
         >>> last.torch().tolist()
         [5, 6]
     """
@@ -39,7 +39,7 @@ def per_frame(input: Data, *, replace: bool = False) -> Like:
         replace: Let "F" take the place of another letter, which is an error otherwise.
 
     Example:
-        >>> per_frame([[0.5, 1.0], [0.25, 0.75]]).layout
+        >>> ndd.per_frame([[0.5, 1.0], [0.25, 0.75]]).layout
         'F*'
     """
     ndim, layout = input.ndim, input.layout
@@ -67,7 +67,7 @@ def sequence_rearrange(input: Data, *, new_order: PerSample[Ints] = REQUIRED) ->
             left out and repeated.
 
     Example:
-        >>> sequence_rearrange([[1, 2], [3, 4], [5, 6]], new_order=[2, 0, 0]).torch().tolist()
+        >>> ndd.sequence_rearrange([[1, 2], [3, 4], [5, 6]], new_order=[2, 0, 0]).torch().tolist()
         [[5, 6], [1, 2], [1, 2]]
     """
     _sequence("sequence_rearrange", input)

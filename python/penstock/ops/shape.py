@@ -42,7 +42,7 @@ def reshape(
             `rel_shape` is a multiple of; -1 stands for an extent of 1.
 
     Example:
-        >>> reshape([[1, 2, 3], [4, 5, 6]], shape=[3, -1]).torch().tolist()
+        >>> ndd.reshape([[1, 2, 3], [4, 5, 6]], shape=[3, -1]).torch().tolist()
         [[1, 2], [3, 4], [5, 6]]
     """
     if all(x is None for x in (shape_input, layout, rel_shape, shape, src_dims)):
@@ -77,7 +77,7 @@ def reinterpret(
             `rel_shape` is a multiple of; -1 stands for an extent of 1.
 
     Example:
-        >>> reinterpret(tensor([1.0]), dtype=uint8).torch().tolist()
+        >>> ndd.reinterpret(ndd.tensor([1.0]), dtype=ndd.uint8).torch().tolist()
         [0, 0, 128, 63]
     """
     if all(x is None for x in (shape_input, dtype, layout, rel_shape, shape, src_dims)):
@@ -128,7 +128,7 @@ def squeeze(
         axis_names: Which dimensions, by their letters in the layout.
 
     Example:
-        >>> squeeze([[[1, 2, 3]]], axes=[0, 1]).torch().tolist()
+        >>> ndd.squeeze([[[1, 2, 3]]], axes=[0, 1]).torch().tolist()
         [1, 2, 3]
     """
     layout = data.layout
@@ -153,7 +153,7 @@ def expand_dims(data: Data, *, axes: Ints = REQUIRED, new_axis_names: str = "") 
         new_axis_names: A letter for each of them. Without, the result has no layout.
 
     Example:
-        >>> expand_dims([1, 2, 3], axes=[0]).torch().tolist()
+        >>> ndd.expand_dims([1, 2, 3], axes=[0]).torch().tolist()
         [[1, 2, 3]]
     """
     layout = data.layout
@@ -196,7 +196,7 @@ def transpose(
         transpose_layout: Whether the letters of the layout move with the dimensions, or stay.
 
     Example:
-        >>> transpose([[1, 2, 3], [4, 5, 6]]).torch().tolist()
+        >>> ndd.transpose([[1, 2, 3], [4, 5, 6]]).torch().tolist()
         [[1, 4], [2, 5], [3, 6]]
     """
     ndim, layout = input.ndim, input.layout
@@ -231,7 +231,7 @@ def cat(input_0: Data, *inputs: Data, axis: int = 0, axis_name: str | None = Non
         axis_name: The dimension by its letter in the layout.
 
     Example:
-        >>> cat([[1, 2]], [[3, 4], [5, 6]]).torch().tolist()
+        >>> ndd.cat([[1, 2]], [[3, 4], [5, 6]]).torch().tolist()
         [[1, 2], [3, 4], [5, 6]]
     """
     layout = _alike("cat", input_0, inputs)
@@ -255,7 +255,7 @@ def stack(input_0: Data, *inputs: Data, axis: int = 0, axis_name: str | None = N
         axis_name: The letter of the new dimension. Without, the result has no layout.
 
     Example:
-        >>> stack([1, 2], [3, 4], axis=1).torch().tolist()
+        >>> ndd.stack([1, 2], [3, 4], axis=1).torch().tolist()
         [[1, 3], [2, 4]]
     """
     _alike("stack", input_0, inputs)

@@ -29,8 +29,9 @@ def combine(input_0: Data, input_1: Data, *inputs: Data, reverse_order: bool = F
         reverse_order: Whether the last transform is applied first.
 
     Example:
-        >>> twice, shift = transforms.scale(scale=[2, 2]), transforms.translation(offset=[1, 0])
-        >>> transforms.combine(twice, shift).torch().tolist()
+        >>> twice = ndd.transforms.scale(scale=[2, 2])
+        >>> shift = ndd.transforms.translation(offset=[1, 0])
+        >>> ndd.transforms.combine(twice, shift).torch().tolist()
         [[2.0, 0.0, 1.0], [0.0, 2.0, 0.0]]
     """
     return _transform()
@@ -61,7 +62,7 @@ def crop(
         to_start: Its lower corner.
 
     Example:
-        >>> transforms.crop(from_end=[10, 20]).torch().tolist()[1]
+        >>> ndd.transforms.crop(from_end=[10, 20]).torch().tolist()[1]
         [0.0, 0.05000000074505806, 0.0]
     """
     return _transform()
@@ -87,7 +88,7 @@ def rotation(
         reverse_order: Whether `input` comes after instead.
 
     Example:
-        >>> quarter = transforms.rotation(angle=90)
+        >>> quarter = ndd.transforms.rotation(angle=90)
         >>> quarter.torch().round().int().tolist()
         [[0, -1, 0], [1, 0, 0]]
     """
@@ -113,7 +114,7 @@ def scale(
         scale: The factor for each dimension, or one for all.
 
     Example:
-        >>> transforms.scale(scale=[2, 3], center=[1, 1]).torch().tolist()
+        >>> ndd.transforms.scale(scale=[2, 3], center=[1, 1]).torch().tolist()
         [[2.0, 0.0, -1.0], [0.0, 3.0, -2.0]]
     """
     return _transform()
@@ -139,7 +140,7 @@ def shear(
             dimensions (y to x, x to y), six in three.
 
     Example:
-        >>> transforms.shear(shear=[1, 2]).torch().tolist()
+        >>> ndd.transforms.shear(shear=[1, 2]).torch().tolist()
         [[1.0, 1.0, 0.0], [2.0, 1.0, 0.0]]
     """
     return _transform()
@@ -157,7 +158,7 @@ def translation(
         reverse_order: Whether `input` comes after instead.
 
     Example:
-        >>> transforms.translation(offset=[5, 6]).torch().tolist()
+        >>> ndd.transforms.translation(offset=[5, 6]).torch().tolist()
         [[1.0, 0.0, 5.0], [0.0, 1.0, 6.0]]
     """
     return _transform()

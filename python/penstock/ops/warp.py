@@ -40,8 +40,8 @@ def rotate(
             says.
 
     Example:
-        >>> image = tensor([[[1], [2]], [[3], [4]]], layout="HWC")
-        >>> rotate(image, angle=90).torch().flatten().tolist()
+        >>> image = ndd.tensor([[[1], [2]], [[3], [4]]], layout="HWC")
+        >>> ndd.rotate(image, angle=90).torch().flatten().tolist()
         [2, 4, 1, 3]
     """
     return Like(input, dtype=chosen_dtype("rotate", dtype, output_dtype))
@@ -79,10 +79,10 @@ def warp_affine(
             the images.
 
     Example:
-        >>> image = tensor([[[1], [2], [3]]], layout="HWC")
-        >>> warp_affine(image, matrix=[1, 0, 1, 0, 1, 0]).torch().flatten().tolist()
+        >>> image = ndd.tensor([[[1], [2], [3]]], layout="HWC")
+        >>> ndd.warp_affine(image, matrix=[1, 0, 1, 0, 1, 0]).torch().flatten().tolist()
         [2, 3, 3]
-        >>> warp_affine(image, transforms.scale(scale=[2, 1]), size=[1, 2]).shape
+        >>> ndd.warp_affine(image, ndd.transforms.scale(scale=[2, 1]), size=[1, 2]).shape
         (1, 2, 1)
     """
     return Like(data, dtype=chosen_dtype("warp_affine", dtype, output_dtype))

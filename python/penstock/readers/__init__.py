@@ -1,6 +1,6 @@
 """Readers: objects that give the samples of a data set, epoch by epoch.
 
-    reader = readers.File(file_root="train", random_shuffle=True)
+    reader = ndd.readers.File(file_root="train", random_shuffle=True)
     for jpegs, labels in reader.next_epoch(batch_size=64):
         ...
 

@@ -72,6 +72,18 @@ class File(Reader):
             their names.
         files: The names of files.
         labels: A label for each of `files`; by default its number.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for name in ("cats/a.jpg", "dogs/b.jpg", "dogs/c.jpg"):
+        ...         path = pathlib.Path(folder, name)
+        ...         path.parent.mkdir(exist_ok=True)
+        ...         _ = path.write_bytes(b"the bytes of a file")
+        ...     reader = ndd.readers.File(file_root=folder)
+        ...     for files, labels in reader.next_epoch(batch_size=3):
+        ...         print(files.source_info, files.shape, labels.torch().flatten().tolist())
+        ['cats/a.jpg', 'dogs/b.jpg', 'dogs/c.jpg'] [(19,), (19,), (19,)] [0, 1, 1]
     """
 
     def __init__(

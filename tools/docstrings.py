@@ -1,0 +1,53 @@
+"""The parts of a docstring, as Markdown."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_HEADING = re.compile(r"^(Args|Attributes|Returns|Example):\n", re.MULTILINE)
+
+
+class Docstring(NamedTuple):
+    """What a docstring says; a part that it doesn't have is empty."""
+
+    text: str
+    args: str
+    attributes: str
+    returns: str
+    example: str
+
+    @property
+    def returned(self) -> str:
+        """A paragraph on the result."""
+        return f"Returns: {_joined(self.returns)}\n" if self.returns else ""
+
+    @property
+    def code(self) -> str:
+        """The example."""
+        return f"```python\n{self.example}\n```\n" if self.example else ""
+
+
+def parse(doc: str | None) -> Docstring:
+    """Take a docstring apart at its headings."""
+    text, *rest = _HEADING.split(inspect.cleandoc(doc or "") + "\n")
+    parts = {
+        heading.lower(): inspect.cleandoc("\n" + body)
+        for heading, body in zip(rest[::2], rest[1::2], strict=True)
+    }
+    known = ("args", "attributes", "returns", "example")
+    return Docstring(text.strip(), *(parts.get(key, "") for key in known))
+
+
+def entries(listed: str) -> Iterator[tuple[str, str]]:
+    """Names and descriptions, of the part on arguments or attributes."""
+    for entry in re.split(r"\n(?=\*{0,2}\w[\w, ]*:)", listed):
+        if entry:
+            name, _, said = entry.partition(":")
+            yield name, _joined(said)
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split())
