@@ -16,6 +16,7 @@ import docstrings
 
 import penstock
 import penstock.checkpoint
+import penstock.errors
 import penstock.readers
 import penstock.tfrecord
 from penstock._array import Array
@@ -74,6 +75,10 @@ PAGES = {
             "tfrecord.FeatureType",
         ),
     ),
+    "errors": Page(
+        inspect.cleandoc(penstock.errors.__doc__ or ""),
+        tuple(f"errors.{name}" for name in penstock.errors.__all__),
+    ),
     "checkpoint": Page(
         inspect.cleandoc(penstock.checkpoint.__doc__ or ""),
         ("checkpoint.Checkpoint", "checkpoint.current"),
@@ -82,7 +87,10 @@ PAGES = {
 
 BESIDE_OPERATORS = {
     "files": ("imread",),
-    "random": ("random.RNG", "random.set_seed", "random.get_default_rng"),
+    "random": (
+        *("random.RNG", "random.set_seed", "random.get_default_rng"),
+        "random.SharedDrawWarning",
+    ),
 }
 """What the pages of operators have after those."""
 
@@ -117,7 +125,7 @@ def section(name: str) -> str:
 def _class(kind: Any, name: str) -> str:
     lines = [f"## {name}\n"]
     own = _own(kind) if issubclass(kind, Reader) and kind is not Reader else None
-    if not issubclass(kind, Enum | tuple | str | Warning) and kind is not Reader:
+    if not issubclass(kind, Enum | tuple | str | Exception) and kind is not Reader:
         lines.append(f"```python\n{name}{_signature(kind, own)}\n```\n")
     lines.append(_described(kind, own=own, members=_attributes(kind)))
     if own is not None:

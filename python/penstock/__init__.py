@@ -53,6 +53,7 @@ from penstock._threads import set_num_threads as set_num_threads
 if TYPE_CHECKING:
     from penstock import checkpoint as checkpoint
     from penstock import decoders as decoders
+    from penstock import errors as errors
     from penstock import experimental as experimental
     from penstock import io as io
     from penstock import noise as noise
@@ -127,10 +128,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Modules of operators, such as `penstock.math`, which load on first use.
+# Modules, such as `penstock.math`, which load on first use.
 _NAMESPACES = (
     "checkpoint",
     "decoders",
+    "errors",
     "experimental",
     "io",
     "math",

@@ -23,7 +23,16 @@ class ArgumentError(ValueError, RuntimeError):
 
 
 class DecodeError(RuntimeError):
-    """Bytes that can't be decoded. The other samples of the batch can be read all the same."""
+    """Bytes that can't be decoded. The other samples of the batch can be read all the same.
+
+    Example:
+        >>> import numpy as np
+        >>> try:
+        ...     ndd.decoders.image(np.zeros(8, np.uint8)).evaluate()
+        ... except ndd.errors.DecodeError as error:
+        ...     print("none of JPEG, PNG" in str(error))
+        True
+    """
 
 
 class FileError(OSError, RuntimeError):
@@ -32,6 +41,10 @@ class FileError(OSError, RuntimeError):
 
 class InternalError(RuntimeError):
     """A defect of penstock itself. Please report it, with the message."""
+
+
+for _kind in (ArgumentError, DecodeError, FileError, InternalError, OutOfRangeError):
+    _kind.__module__ = "penstock.errors"  # where users find it
 
 
 def describe(value: object) -> str:
