@@ -90,7 +90,7 @@ class Caffe(Reader):
                 "image_available",
                 "and `label_available` are both False, so that there is nothing to read",
             )
-        records = open_databases(self._what, self._path, self._on_error)
+        records = open_databases(self._what, self._path, self._options.on_error)
         return CaffeSource(self._what, records, self._image, self._label)
 
 

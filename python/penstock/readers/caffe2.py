@@ -117,7 +117,7 @@ class Caffe2(Reader):
                 "image_available",
                 "is False, and there are neither labels nor anything else to read",
             )
-        records = open_databases(self._what, self._path, self._on_error)
+        records = open_databases(self._what, self._path, self._options.on_error)
         return Caffe2Source(self._what, records, wanted)
 
     def _number(self, key: str, given: int | None, default: int, allowed: range) -> int:

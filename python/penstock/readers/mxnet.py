@@ -56,5 +56,5 @@ class MXNet(Reader):
             _core.Records.recordio,
             self._paths,
             self._index,
-            self._on_error,
+            self._options.on_error,
         )

@@ -160,7 +160,7 @@ class NemoAsr(Reader):
                     contents.append(file.read())
             except (OSError, TypeError) as error:
                 problem = getattr(error, "strerror", None) or str(error)
-                if isinstance(error, OSError) and self._on_error != "raise":
+                if isinstance(error, OSError) and self._options.on_error != "raise":
                     contents.append(
                         (str(os.fspath(name)), f"the manifest can't be read: {problem}")
                     )

@@ -80,7 +80,7 @@ class TFRecord(Reader):
             _core.Records.tfrecord,
             self._paths,
             self._index,
-            self._on_error,
+            self._options.on_error,
             features,
         )
 

@@ -106,7 +106,7 @@ class Webdataset(Reader):
             _core.Records.webdataset,
             self._paths,
             self._index,
-            self._on_error,
+            self._options.on_error,
             self._extensions,
             self._dtypes,
             self._ignore_case,
