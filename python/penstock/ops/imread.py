@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _core
+from penstock import _core, _errors
 from penstock._array import Array, wrap
 from penstock._sites import here
 from penstock.ops.files import read
@@ -42,6 +42,10 @@ def _encoded(names: Any) -> Array:
         if not names:
             raise ValueError("imread: there must be at least one file name, got an empty list.")
         return _read(names, batch=True)
+    if names is None or isinstance(names, Sequence | int | float):
+        raise _errors.wrong_argument(
+            "imread", "filepaths", names, "a file name, a list of them, or names as uint8"
+        )
     found: Array = read(names)
     return found
 
