@@ -175,6 +175,12 @@ def test_names_may_be_bytes(folder):
         next(iter(reader.next_epoch()))
 
 
+@pytest.mark.parametrize("arguments", [{"seed": 2**64 - 1}, {"initial_fill": 2**64 - 1}])
+def test_numbers_may_have_64_bits(folder, arguments):
+    [(data, _)] = File(file_root=".", random_shuffle=True, **arguments).next_epoch()
+    assert data.shape == (10,)
+
+
 def test_labels_may_be_whole_floats(folder):
     for labels in ([7.0], 7.0, np.float32([7]), np.int64(7), 7):
         [(_, label)] = File(files=["a/1.jpg"], labels=labels).next_epoch()

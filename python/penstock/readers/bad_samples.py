@@ -71,7 +71,7 @@ class BadSamples:
         reason = str(fault.cause[-1])
         if (number, reason) not in self._found:
             self._found[number, reason] = SampleError(name(number), number, reason)
-        self.last = f"{fault.source}: {reason}"
+        self.last = f"{fault.source or name(number)}: {reason}"
         if len(self._found) > self._limit:
             error = _errors.exception(fault, tolerated=True)
             raise RuntimeError(

@@ -21,9 +21,6 @@ GLOBAL_SEED = 0
 
 NO_LIMIT = 2**62
 
-LARGEST = 2**63
-"""Numbers are below that."""
-
 Default = TypeVar("Default", str, None)
 
 
@@ -180,7 +177,7 @@ class _Given:
             raise _errors.wrong_argument(self.what, key, value, "a whole number") from None
         if least is not None and number < least:
             raise self.bad(key, f"must be at least {least}, got {number}")
-        if not -LARGEST <= number < LARGEST:
+        if not -(2**63) <= number < 2**64:
             raise self.bad(key, f"must be a number of up to 64 bits, got {number}")
         return number
 
