@@ -13,7 +13,9 @@ further on than the loop's body can know. What the body asks for is their state 
 - An object that is moved both by a source and by the body of its loop has no state from which
   the same values would come again. Then `seen` raises.
 
-Notes belong to the loop, not to a thread: a checkpoint may be taken from any thread.
+Notes belong to the loop, not to a thread: a checkpoint may be taken from any thread. So collections
+that others may change meanwhile are looked at in copies, made by their own method: that is one step
+also where there is no GIL.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ class Loop:
 
     def note_of(self, thing: object) -> tuple[Any, Any] | None:
         """The object with the state that it has for the loop's body, if it has been moved."""
-        for pull in tuple(self.waiting):
+        for pull in self.waiting.copy():
             note = pull.notes.get(id(thing))
             if note is not None:
                 return note
@@ -73,15 +75,15 @@ class Loop:
     def notes(self) -> Notes:
         """All objects that have been moved, with the states that they have for the body."""
         found: Notes = {}
-        for pull in tuple(self.waiting):
-            for key, note in tuple(pull.notes.items()):
+        for pull in self.waiting.copy():
+            for key, note in pull.notes.copy().items():
                 found.setdefault(key, note)
         return found
 
     def forget(self, thing: object) -> None:
         """The object has been put somewhere else: what was noted doesn't matter any more."""
         self.mixed.pop(id(thing), None)
-        for pull in tuple(self.waiting):
+        for pull in self.waiting.copy():
             pull.notes.pop(id(thing), None)
 
 
@@ -107,7 +109,9 @@ def pulling(loop: Loop) -> Iterator[Pull]:
     loop.level = len(pulls)
     loop.waiting.append(pull)
     _add(loop)
-    before = [(thing, _state_of(thing)) for thing in tuple(_watched.values())]
+    with _lock:
+        watched = list(_watched.values())
+    before = [(thing, _state_of(thing)) for thing in watched]
     pulls.append((loop, pull))
     try:
         yield pull
@@ -184,7 +188,8 @@ def watch(thing: object) -> None:
     """Ask an object of somebody else's class for its state before and after each pull."""
     if not isinstance(thing, Stateful) and hasattr(thing, "get_state"):
         try:
-            _watched[id(thing)] = thing
+            with _lock:
+                _watched[id(thing)] = thing
         except TypeError:
             pass  # it can't be referred to weakly; its own state is all there is
 

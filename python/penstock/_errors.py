@@ -287,9 +287,16 @@ def raise_fault(fault: _core.Fault, *, at_call: bool = False) -> NoReturn:
     raise error from exception(fault).with_traceback(_traceback(_sites.find(fault.site)))
 
 
-def exception(fault: _core.Fault) -> BaseException:
-    """The exception that a fault becomes."""
+def exception(fault: _core.Fault, *, tolerated: bool = False) -> BaseException:
+    """The exception that a fault becomes.
+
+    Args:
+        fault: What went wrong.
+        tolerated: Whether the reader has been told already to go on without such samples.
+    """
     kind, *details = fault.cause
+    if kind == "file":
+        return _file(fault, *details, tolerated=tolerated)
     error: BaseException = _KINDS[kind](fault, *details)
     return error
 
@@ -336,14 +343,10 @@ def _ragged(
     )
 
 
-def _file(fault: _core.Fault, problem: str) -> Exception:
-    return FileError(
-        _located(
-            fault,
-            f"the file can't be read: {problem}",
-            hint=None if fault.source is None else "the reader's `on_error` can leave it out.",
-        )
-    )
+def _file(fault: _core.Fault, problem: str, *, tolerated: bool = False) -> Exception:
+    skips = fault.operator.startswith("readers.") and not tolerated
+    hint = "the reader's `on_error` can leave it out." if skips else None
+    return FileError(_located(fault, f"the file can't be read: {problem}", hint=hint))
 
 
 def _memory(fault: _core.Fault, size: int) -> Exception:

@@ -73,7 +73,10 @@ class ExternalSource:
             raise ValueError(
                 f"ExternalSource: `num_outputs` must be at least 1, got {self._num_outputs}."
             )
-        found = to_device(device)
+        try:
+            found = to_device(device)
+        except (TypeError, ValueError) as error:
+            raise _errors.told_by("ExternalSource", error, "device") from None
         self._device = Device("cpu") if found is None else found
         self._layouts = self._spread("layout", layout)
         for text in self._layouts:
@@ -81,9 +84,13 @@ class ExternalSource:
                 raise ValueError(
                     f"ExternalSource: `layout` must be a text such as 'HWC', got {text!r}."
                 )
-        self._dtypes: list[DType | None] = [
-            None if one is None else to_dtype(one) for one in self._spread("dtype", dtype)
-        ]
+        dtypes = self._spread("dtype", dtype)
+        try:
+            self._dtypes: list[DType | None] = [
+                None if one is None else to_dtype(one) for one in dtypes
+            ]
+        except (TypeError, ValueError) as error:
+            raise _errors.told_by("ExternalSource", error, "dtype") from None
         self._batch = bool(batch)
         made = feed(source, cycle)
         self._feed: Feed = Background(made) if parallel else made
@@ -95,7 +102,12 @@ class ExternalSource:
             batch_size: Makes batches of so many samples: a tensor is repeated, and a batch must
                 have that size.
         """
-        size = None if batch_size is None else operator.index(batch_size)
+        try:
+            size = None if batch_size is None else operator.index(batch_size)
+        except TypeError:
+            raise _errors.wrong_argument(
+                "ExternalSource", "batch_size", batch_size, "an integer"
+            ) from None
         if size is not None and size < 0:
             raise ValueError(f"ExternalSource: `batch_size` can't be negative, got {size}.")
         if _ahead.loops:
@@ -188,14 +200,33 @@ class ExternalSource:
         return [given] * self._num_outputs
 
     def _convert(self, index: int, data: Any, size: int | None) -> Tensor | Batch:
+        is_batch = isinstance(data, Batch) or self._batch
+        make = as_batch if is_batch else as_tensor
         layout, dtype = self._layouts[index], self._dtypes[index]
-        if isinstance(data, Batch) or self._batch:
-            made = as_batch(data, dtype=dtype, device=self._device, layout=layout)
-            if size is not None and made.batch_size != size:
-                raise ValueError(
-                    f"ExternalSource: Expected batch size {size}, but the source gave a batch of "
-                    f"{made.batch_size}."
-                )
-            return made
-        one = as_tensor(data, dtype=dtype, device=self._device, layout=layout)
-        return one if size is None else Batch.broadcast(one, size)
+        try:
+            made = make(data, dtype=dtype, device=self._device, layout=layout)
+        except (TypeError, ValueError) as error:
+            raise self._unusable(index, data, error) from None
+        if isinstance(made, Tensor):
+            return made if size is None else Batch.broadcast(made, size)
+        if size is not None and made.batch_size != size:
+            raise ValueError(
+                f"ExternalSource: Expected batch size {size}, but the source gave a batch of "
+                f"{made.batch_size}."
+            )
+        return made
+
+    def _unusable(self, index: int, data: Any, error: Exception) -> Exception:
+        """What is wrong with an item, as said of data in general."""
+        which = "" if self._num_outputs == 1 else f"output {index}: "
+        if "inhomogeneous" in str(error):  # NumPy's word
+            return ValueError(
+                f"ExternalSource: {which}the source gave nested lists of different lengths, which "
+                "make no tensor. With `batch=True`, the outermost list is a batch of samples."
+            )
+        if data is None:
+            return TypeError(
+                f"ExternalSource: {which}the source gave None. A function raises StopIteration at "
+                "the end of its data."
+            )
+        return _errors.told_by(f"ExternalSource: {which}".rstrip(": "), error)

@@ -46,7 +46,14 @@ class Pattern:
         self._base = _BASES.get(spec[-1:], 10)
         self._fill = spec[0] if len(spec) > 1 and spec[1] in "<>=^" else " "
         for number in (0, 7, 1234567):  # such as {seq:e}
-            if self._number(field.format(seq=number)) != number:
+            try:
+                written = field.format(seq=number)
+            except ValueError as error:
+                raise ValueError(
+                    f"{text!r}: `{field}` is no way to write a number: {error}. Use `{{seq}}`, or "
+                    "one with zeros in front such as `{seq:04d}`."
+                ) from None
+            if self._number(written) != number:
                 raise ValueError(
                     f"{text!r}: a number can't be read back from `{field}`. Use `{{seq}}`, or "
                     "one with zeros in front such as `{seq:04d}`."
@@ -88,8 +95,12 @@ class Pattern:
         while True:
             path = self.path(number)
             _make_folders(os.path.dirname(path))
-            if _write(path, text.encode()):
-                return path
+            try:
+                if _write(path, text.encode()):
+                    return path
+            except OSError as error:
+                # Not that of the file that is written first, which users know nothing of.
+                raise OSError(error.errno, error.strerror, path) from error
             number += 1  # another process has been faster
 
     def _number(self, text: str) -> int | None:
@@ -111,7 +122,14 @@ class Pattern:
 def _split(pattern: str) -> tuple[str, str, str]:
     """What is before the field, the field, and what is after it."""
     before, after, field = "", "", ""
-    for literal, name, spec, conversion in string.Formatter().parse(pattern):
+    try:
+        parts = list(string.Formatter().parse(pattern))
+    except ValueError as error:
+        raise ValueError(
+            f"{pattern!r}: a checkpoint's file name has one field, `{{seq}}`, but its braces don't "
+            f"match: {error}. (Double braces that stand for themselves.)"
+        ) from None
+    for literal, name, spec, conversion in parts:
         if field:
             after += literal
         else:

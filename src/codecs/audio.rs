@@ -115,6 +115,14 @@ impl<'a> Sound<'a> {
         }
     }
 
+    /// How many frames there are, where the header tells.
+    pub fn frames(&self) -> Option<u64> {
+        match self {
+            Sound::Wav(wav) => Some(wav.frames),
+            Sound::Packets(packets) => packets.frames,
+        }
+    }
+
     /// The samples of all channels, frame by frame. A span that reaches beyond the end gets what
     /// there is.
     pub fn read<T: Pcm>(self, span: Span) -> Result<Vec<T>, Broken> {

@@ -21,7 +21,7 @@ pub struct Packets<'a> {
     pub rate: u32,
     pub channels: usize,
     /// As the header has it.
-    frames: Option<u64>,
+    pub frames: Option<u64>,
     /// Whether packets stand alone, so that reading can begin with any.
     alone: bool,
 }

@@ -13,7 +13,7 @@ pub struct Wav<'a> {
     /// Where the samples begin.
     start: u64,
     /// How many frames there are: as claimed, but not more than the file has.
-    frames: u64,
+    pub frames: u64,
 }
 
 /// How a sample is stored.

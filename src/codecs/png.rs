@@ -13,7 +13,24 @@ use crate::value::DType;
 const DEFLATE: usize = 1032;
 
 pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
-    let reader = open(bytes)?;
+    let reader = match open(bytes) {
+        Err(DecodingError::LimitsExceeded) => {
+            // Where it has too many pixels, they are to be told.
+            let (height, width) = claimed(bytes).ok_or_else(|| broken(LIMITS))?;
+            return match bounds::area(height, width) {
+                Err(_) => Ok(Header {
+                    format: Format::Png,
+                    height,
+                    width,
+                    channels: 3,
+                    dtype: DType::U8,
+                    orientation: 1,
+                }),
+                Ok(_) => Err(broken(LIMITS)),
+            };
+        }
+        opened => opened.map_err(broken)?,
+    };
     let info = reader.info();
     let (color, depth) = stored(&reader);
     Ok(Header {
@@ -27,7 +44,7 @@ pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
 }
 
 pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
-    let mut reader = open(bytes)?;
+    let mut reader = open(bytes).map_err(broken)?;
     let info = reader.info();
     let (height, width) = (info.height as usize, info.width as usize);
     bounds::area(height, width)?;
@@ -71,12 +88,20 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
     })
 }
 
-fn open(bytes: &[u8]) -> Result<Reader<Cursor<&[u8]>>, Broken> {
+const LIMITS: DecodingError = DecodingError::LimitsExceeded;
+
+/// Height and width, as the first chunk says.
+fn claimed(bytes: &[u8]) -> Option<(usize, usize)> {
+    let number = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?) as usize);
+    Some((number(20)?, number(16)?))
+}
+
+fn open(bytes: &[u8]) -> Result<Reader<Cursor<&[u8]>>, DecodingError> {
     let mut decoder = Decoder::new(Cursor::new(bytes));
     decoder.set_transformations(Transformations::EXPAND);
     decoder.set_ignore_text_chunk(true);
     decoder.set_ignore_iccp_chunk(true);
-    decoder.read_info().map_err(broken)
+    decoder.read_info()
 }
 
 /// Color and depth without the transparency of a tRNS chunk: the reference leaves it out, and

@@ -11,7 +11,7 @@ use super::pool::Pool;
 use super::run::guarded;
 use super::value::{Handle, Meta, Outcome, Value, lock};
 use crate::kernels::{Arg, ArgReader, Operator, Space};
-use crate::value::{Cause, Desc, Device, Fault, Layout, Sample};
+use crate::value::{Cause, Desc, Device, Fault, Layout, Origin, Sample};
 
 /// Which sample of an input belongs to a sample of the node.
 #[derive(Clone)]
@@ -353,7 +353,7 @@ impl Node {
         &self,
         cause: Cause,
         sample: Option<usize>,
-        source: Option<Arc<str>>,
+        source: Option<Origin>,
     ) -> Arc<Fault> {
         let (operator, site) = (self.call.operator.name, self.call.site);
         Arc::new(Fault { cause, operator, sample, source, site })

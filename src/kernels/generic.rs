@@ -10,7 +10,7 @@ use super::{
     Arg, ArgReader, BatchKernel, Entry, FromArg, Kernel, Result, SampleKernel, Space, Work,
 };
 use crate::value::{
-    Cause, DType, Desc, Device, Sample, Shape, Strides, copy_strided, with_element,
+    Cause, DType, Desc, Device, Origin, Sample, Shape, Strides, copy_strided, with_element,
 };
 
 pub const TABLE: &[Entry] = &[
@@ -52,7 +52,7 @@ impl SampleKernel for GetProperty {
         let key: String = args.get(0, "key")?;
         let text = match key.as_str() {
             "layout" => inputs[0].desc.layout.letters(),
-            "source_info" => inputs[0].source.as_deref().unwrap_or_default().as_bytes(),
+            "source_info" => inputs[0].source.as_ref().map_or("", Origin::name).as_bytes(),
             _ => {
                 let problem = format!("names no property: {key:?}");
                 return Err(Cause::Argument { name: "key", problem });

@@ -10,7 +10,7 @@ use super::Result;
 use super::alike::{Alike, Lie};
 use super::args::{Arg, ArgReader, FromArgs};
 use super::frames::{self, Frames, Sequence};
-use crate::value::{Buffer, Desc, Element, Layout, Sample, fits};
+use crate::value::{Buffer, Desc, Element, Layout, Origin, Sample, fits};
 
 /// One operator on one sample. Pure: no Python, no globals, no threads of its own.
 pub trait Kernel: Send + Sync + 'static {
@@ -171,7 +171,7 @@ pub trait SampleKernel: Send + Sync {
     }
 
     /// Where a sample comes from that is made of nothing in the engine, usually a file name.
-    fn origin(&self, _sample: usize) -> Option<Arc<str>> {
+    fn origin(&self, _sample: usize) -> Option<Origin> {
         None
     }
 }

@@ -74,6 +74,11 @@ impl EraseArgs {
             let problem = format!("needs numbers for each of {count} axes, got {}", anchors.len());
             return argument("anchor", problem);
         }
+        for (name, values) in [("anchor", anchors), ("shape", shapes)] {
+            if values.iter().any(|value| value.is_nan()) {
+                return argument(name, format!("must be of numbers, got {values:?}"));
+            }
+        }
         let whole: SmallVec<[Range<usize>; 6]> = desc.shape.iter().map(|&n| 0..n).collect();
         let mut regions = Vec::new();
         for (anchor, shape) in anchors.chunks_exact(count).zip(shapes.chunks_exact(count)) {
@@ -86,7 +91,11 @@ impl EraseArgs {
                 if self.centered_anchor {
                     start -= shape / 2.0;
                 }
-                // Cut off towards zero; "not a number" becomes zero.
+                if (start + shape).is_nan() {
+                    let problem = format!("of {shape} at the `anchor` {start} is no region");
+                    return argument("shape", problem);
+                }
+                // Cut off towards zero.
                 let clip = |x: f32| (x as i64).clamp(0, n as i64) as usize;
                 let (first, last) = (clip(start), clip(start + shape));
                 region[axis] = first..last.max(first);

@@ -413,6 +413,8 @@ args! {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
     Refuse,
+    /// To refuse it is all that can be done.
+    Inside,
     Trim,
     Border(Border),
 }
@@ -423,15 +425,19 @@ impl Policy {
         let n = desc.shape[axis] as i64;
         match self {
             Policy::Trim => Ok((start.clamp(0, n), end.clamp(0, n))),
-            Policy::Refuse if start < 0 || end > n => {
+            Policy::Refuse | Policy::Inside if start < 0 || end > n => {
+                let advice = match self {
+                    Policy::Inside => "",
+                    _ => "; `out_of_bounds_policy` says what to do then",
+                };
                 let problem = format!(
-                    "the window from {start} to {end} goes beyond axis {axis} of the shape {:?}; \
-                     `out_of_bounds_policy` says what to do then",
+                    "the window from {start} to {end} goes beyond axis {axis} of the shape \
+                     {:?}{advice}",
                     &desc.shape[..]
                 );
                 Err(Cause::Input { index: 0, problem })
             }
-            Policy::Refuse | Policy::Border(_) => Ok((start, end)),
+            Policy::Refuse | Policy::Inside | Policy::Border(_) => Ok((start, end)),
         }
     }
 
@@ -506,6 +512,11 @@ impl SampleKernel for Slice {
 }
 
 impl SliceArgs {
+    /// The same for an operator that has no `out_of_bounds_policy`.
+    pub fn inside(self) -> SliceArgs {
+        SliceArgs { out_of_bounds_policy: Policy::Inside, ..self }
+    }
+
     /// The window, and what to take for what is outside where it may go there.
     /// `desc` is the array's; of the inputs, only the anchor and the shape are looked at.
     pub fn region(&self, desc: &Desc, inputs: &[Sample]) -> Result<(Region, Option<Border>)> {
@@ -702,20 +713,24 @@ impl Bounds<'_> {
                 (start, end)
             }
         };
-        let problem = |problem: String| match self {
-            Bounds::Positional { .. } => Cause::Input { index: 1, problem },
-            Bounds::Named(..) => Cause::Argument { name: self.extent_name(), problem },
+        let window = |window: String| match self {
+            Bounds::Positional { .. } => Cause::Input {
+                index: 1,
+                problem: format!("the anchor and the shape give {window}"),
+            },
+            Bounds::Named(..) => {
+                let problem = format!("gives {window}");
+                Cause::Argument { name: self.extent_name(), problem }
+            }
         };
         // Far beyond any extent, yet safe to compute with.
         const FAR: f64 = (1_i64 << 60) as f64;
         if !(start.abs() <= FAR && end.abs() <= FAR) {
-            return Err(problem(format!("gives a window from {start} to {end}")));
+            return Err(window(format!("a window from {start} to {end}")));
         }
         let (first, last) = (start.round() as i64, end.round() as i64);
         if last < first {
-            return Err(problem(format!(
-                "gives a window that ends at {last}, before its start {first}"
-            )));
+            return Err(window(format!("a window that ends at {last}, before its start {first}")));
         }
         Ok((first, last))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::value::{Cause, Damage, Fault};
+use crate::value::{Cause, Damage, Fault, Origin};
 
 #[pyclass(name = "Fault", module = "penstock._core", frozen)]
 pub struct PyFault(pub Arc<Fault>);
@@ -63,9 +63,10 @@ impl PyFault {
         self.0.sample
     }
 
+    /// The path of the sample, as it was opened.
     #[getter]
     fn source(&self) -> Option<&str> {
-        self.0.source.as_deref()
+        self.0.source.as_ref().map(Origin::path)
     }
 
     #[getter]

@@ -12,7 +12,7 @@ use super::pool::PyPool;
 use super::readers::fetch;
 use super::value::PyValue;
 use crate::engine::Meta;
-use crate::readers::{Caffe, Caffe2, Hash, Labels, Lmdb, OpenError, Source};
+use crate::readers::{Caffe, Caffe2, Hash, Labels, Lmdb, OpenError, Source, file_of};
 use crate::value::{DType, Device, Layout};
 
 /// Records by number, of one database after the other.
@@ -33,7 +33,7 @@ impl PyLmdb {
             py.detach(|| records.add(&path, tolerant)).map_err(|error| match error {
                 OpenError::Io(error) => {
                     let code = error.raw_os_error().unwrap_or(0);
-                    PyOSError::new_err((code, error.to_string(), path.into_os_string()))
+                    PyOSError::new_err((code, error.to_string(), file_of(&path).into_os_string()))
                 }
                 OpenError::Broken(problem) => PyValueError::new_err((index, problem)),
             })?;

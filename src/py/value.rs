@@ -161,7 +161,7 @@ impl PyValue {
 
     /// Where a sample came from.
     fn source(&self, py: Python<'_>, index: usize) -> PyResult<Option<String>> {
-        Ok(self.sample(py, index)?.source.map(|source| source.to_string()))
+        Ok(self.sample(py, index)?.source.map(|source| source.name().to_string()))
     }
 
     fn memory(&self, py: Python<'_>, index: usize) -> PyResult<Memory> {

@@ -10,7 +10,7 @@ use super::files::{Files, Hash};
 use super::read::read_file;
 use super::rle::Canvas;
 use crate::kernels::{Allocate, Result};
-use crate::value::{Cause, DType, Desc, Sample};
+use crate::value::{Cause, DType, Desc, Origin, Sample};
 
 /// What a sample is made of, and which samples there are.
 #[derive(Clone, Debug, Default)]
@@ -332,5 +332,9 @@ impl Source for Coco {
 
     fn name(&self, number: usize) -> Arc<str> {
         self.files.name(number)
+    }
+
+    fn origin(&self, number: usize) -> Origin {
+        self.files.origin(number)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::kernels::{Allocate, ArgReader, Result, SampleKernel};
-use crate::value::Sample;
+use crate::value::{Origin, Sample};
 
 /// A data set whose samples are read by number, from any thread.
 pub trait Source: Send + Sync + 'static {
@@ -21,6 +21,11 @@ pub trait Source: Send + Sync + 'static {
 
     /// What users know the sample by, usually a file name.
     fn name(&self, number: usize) -> Arc<str>;
+
+    /// The name, and the path where that is a longer one.
+    fn origin(&self, number: usize) -> Origin {
+        self.name(number).into()
+    }
 }
 
 /// The kernel that reads the named samples; it has no inputs.
@@ -51,7 +56,7 @@ impl<S: Source + ?Sized> SampleKernel for Fetch<S> {
         false
     }
 
-    fn origin(&self, sample: usize) -> Option<Arc<str>> {
-        self.numbers.get(sample).map(|&number| self.source.name(number))
+    fn origin(&self, sample: usize) -> Option<Origin> {
+        self.numbers.get(sample).map(|&number| self.source.origin(number))
     }
 }

@@ -11,7 +11,7 @@ use smallvec::{SmallVec, smallvec};
 use super::fetch::Source;
 use super::read::read_file;
 use crate::kernels::{Allocate, Result};
-use crate::value::Sample;
+use crate::value::{Origin, Sample};
 
 /// Files by number. Names are relative to a root, or absolute.
 #[derive(Default)]
@@ -90,6 +90,10 @@ impl Source for Files {
     fn name(&self, number: usize) -> Arc<str> {
         String::from_utf8_lossy(self.name_bytes(number)).into()
     }
+
+    fn origin(&self, number: usize) -> Origin {
+        Origin::new(self.path(number).to_string_lossy().into(), &self.name(number))
+    }
 }
 
 /// Not for adversaries: a few instructions for eight bytes.
@@ -138,6 +142,11 @@ mod tests {
         assert_eq!(files.path(1), Path::new("/abs/2.jpg"));
         assert_eq!(&*files.name(2), "b/3.jpg");
         assert_eq!(&*files.name(3), "b/10.jpg");
+        let origin = files.origin(3);
+        assert_eq!((origin.name(), origin.path()), ("b/10.jpg", "root/b/10.jpg"));
+        assert_eq!(files.origin(1).path(), "/abs/2.jpg");
+        files.push(b"b/\xFFx", 0);
+        assert_eq!(files.origin(4).name(), "b/\u{FFFD}x");
         assert_eq!((files.label(1), files.label(3)), (-7, 5));
     }
 

@@ -34,6 +34,11 @@ struct Database {
     end: usize,
 }
 
+/// The file of a database, which may be given as the folder that it is in.
+pub fn file_of(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join("data.mdb") } else { path.to_path_buf() }
+}
+
 /// A database that can't be opened.
 #[derive(Debug)]
 pub enum OpenError {
@@ -126,7 +131,13 @@ impl Lmdb {
                 self.keys.truncate(self.ends.last().copied().unwrap_or(0));
                 return Err(error);
             }
-            database.damage = Some(error.reason());
+            let file = file_of(path);
+            database.damage = Some(match error {
+                OpenError::Io(_) if file != path => {
+                    format!("{}: {}", file.display(), error.reason())
+                }
+                _ => error.reason(),
+            });
             // No record has an empty key.
             self.places.push(0);
             self.sizes.push(0);
@@ -138,11 +149,7 @@ impl Lmdb {
     }
 
     fn walk(&mut self, path: &Path, database: &mut Database) -> Result<(), OpenError> {
-        let file = match path.is_dir() {
-            true => path.join("data.mdb"),
-            false => PathBuf::from(path),
-        };
-        let file = database.file.insert(File::open(file)?);
+        let file = database.file.insert(File::open(file_of(path))?);
         database.bytes = file.metadata()?.len();
         let (bytes, page, pages) = (database.bytes, Vec::new(), HashSet::new());
         Walk { file, bytes, size: 0, page, pages }.all(self)

@@ -33,7 +33,7 @@ pub use files::{Files, Hash};
 pub use glob::Globs;
 pub use list::{ListError, parse_list};
 pub use listing::{list, list_with_root};
-pub use lmdb::{Lmdb, OpenError};
+pub use lmdb::{Lmdb, OpenError, file_of};
 pub use nemo::{BadLine, Durations, Manifest, Speech};
 pub use numpy::{Arrays, Bound, Cuts, Outside, WINDOW_ARGUMENTS, Window, Windows};
 pub use order::shuffle;

@@ -1,13 +1,12 @@
 //! Manifests of speech: a line of JSON for each utterance, with the name of its sound and its text.
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
 use super::fetch::Source;
+use super::read::open;
 use crate::codecs::audio::{Pcm, Sound, Span, downmix};
 use crate::kernels::{Allocate, Resampler, Result};
 use crate::value::{Cause, DType, Desc, Element, Sample};
@@ -298,22 +297,33 @@ impl Source for Speech {
         if let Some(reason) = self.manifest.unread(number) {
             return Err(refuse(reason.into()));
         }
-        // A pipe without a writer would hold a thread for ever.
-        let path = Path::new(self.manifest.file(number));
-        let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
-        let file = opened.map_err(|error| refuse(error.to_string()))?;
-        if !file.metadata().is_ok_and(|known| known.is_file()) {
-            return Err(refuse("it is no regular file".into()));
+        let file = open(Path::new(self.manifest.file(number)))?;
+        match file.metadata() {
+            Ok(known) if known.is_file() => {}
+            Ok(known) if known.is_dir() => return Err(refuse("it is a folder".into())),
+            _ => return Err(refuse("it is no regular file".into())),
         }
         let sound = Sound::open(Box::new(file)).map_err(|broken| refuse(it(&broken.0)))?;
         let rate = sound.rate();
         let Seconds { offset, duration } = self.manifest.spans[number];
         let span = Span::seconds(offset, duration, rate);
+        let frames = sound.frames();
+        if let Some(frames) = frames.filter(|&frames| span.start > frames) {
+            let length = frames as f64 / f64::from(rate);
+            return Err(refuse(format!(
+                "it has {length} seconds ({frames} frames), and the `offset` is {offset} seconds"
+            )));
+        }
         let samples = match self.dtype {
             DType::I16 => self.samples::<i16>(sound, span, allocate),
             DType::I32 => self.samples::<i32>(sound, span, allocate),
             _ => self.samples::<f32>(sound, span, allocate),
         }?;
+        // A header that tells no length is found out by the reading.
+        let missed = span.start > 0 && span.frames != Some(0) && samples.desc.elements() == 0;
+        if frames.is_none() && missed {
+            return Err(refuse(format!("it ends before the `offset` of {offset} seconds")));
+        }
         let mut made = smallvec![samples];
         if self.rate {
             let mut space = allocate(1, Desc::new(DType::F32, &[]))?;

@@ -11,7 +11,9 @@ use super::files::Files;
 use super::read::{fault, open};
 use crate::kernels::regions::{Border, Fill, Region, cut};
 use crate::kernels::{Allocate, Result};
-use crate::value::{Buffer, Cause, DType, Desc, Sample, Strides, contiguous_strides, extent};
+use crate::value::{
+    Buffer, Cause, DType, Desc, Origin, Sample, Strides, contiguous_strides, extent,
+};
 
 /// What a file says of its array.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +58,7 @@ impl Header {
             [b'\x93', b'N', b'U', b'M', b'P', b'Y', version, ..] if head.len() >= 12 => {
                 return Err(damaged(format!("its format has the unknown version {version}")));
             }
+            [] => return Err(damaged("it is empty")),
             _ if head.starts_with(MAGIC) => return Err(damaged("it ends within its header")),
             _ => return Err(damaged("it is not in NumPy's format: its first bytes are others")),
         };
@@ -124,7 +127,12 @@ impl Header {
             "f2" => DType::F16,
             "f4" => DType::F32,
             "f8" => DType::F64,
-            _ => return Err(format!("its elements are of NumPy's type {descr:?}, not numbers")),
+            _ => {
+                return Err(format!(
+                    "its elements are of NumPy's type {descr:?}; bool, integers and floats of up \
+                     to 64 bits can be read"
+                ));
+            }
         };
         let elements = extent(&shape).and_then(|n| n.checked_mul(dtype.size()));
         if elements.is_none_or(|bytes| bytes > isize::MAX as usize) {
@@ -473,6 +481,10 @@ impl Source for Cuts {
 
     fn name(&self, position: usize) -> Arc<str> {
         self.arrays.files.name(self.numbers[position])
+    }
+
+    fn origin(&self, position: usize) -> Origin {
+        self.arrays.files.origin(self.numbers[position])
     }
 }
 

@@ -72,6 +72,18 @@ pub fn broken(problem: impl Into<String>) -> Cause {
     Cause::File { problem: problem.into() }
 }
 
+/// The fault of a file that is compressed as a whole, which its first bytes tell.
+pub fn compressed(head: &[u8]) -> Option<Cause> {
+    const MAGIC: &[(&[u8], &str)] = &[
+        (b"\x1F\x8B", "gzip"),
+        (b"\x28\xB5\x2F\xFD", "zstd"),
+        (b"\xFD7zXZ\0", "xz"),
+        (b"BZh", "bzip2"),
+    ];
+    let (_, name) = MAGIC.iter().find(|(magic, _)| head.starts_with(magic))?;
+    Some(broken(format!("it is compressed with {name}; decompress it first")))
+}
+
 /// A piece of one of the files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Piece {

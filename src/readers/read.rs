@@ -27,9 +27,9 @@ impl SampleKernel for ReadFile {
     ) -> Result<SmallVec<[Sample; 1]>> {
         let name = inputs[0].compact()?;
         if !matches!(name.desc.dtype, DType::U8 | DType::I8) || name.desc.ndim() != 1 {
-            let (dtype, ndim) = (name.desc.dtype, name.desc.ndim());
+            let (dtype, ndim) = (name.desc.dtype.name(), name.desc.ndim());
             let problem = format!(
-                "a file name must be a row of bytes (uint8), got {ndim} dimensions of {dtype:?}"
+                "a file name must be a row of bytes (uint8), got {ndim} dimensions of {dtype}"
             );
             return Err(Cause::Input { index: 0, problem });
         }

@@ -1,6 +1,6 @@
 //! Tar archives: which files are in there, and where.
 
-use super::ranges::{Opened, Result, broken, shown, whole};
+use super::ranges::{Opened, Result, broken, compressed, shown, whole};
 
 pub const BLOCK: u64 = 512;
 
@@ -30,11 +30,10 @@ pub fn for_each_file(
         }
         let named = |problem: &str| broken(format!("the header at byte {at} {problem}"));
         if !is_sound(&header) {
-            let hint = match header {
-                [0x1F, 0x8B, ..] if at == 0 => "; the file is compressed, unpack it first",
-                _ if at == 0 => "; it may be no tar archive",
-                _ => "",
-            };
+            if let Some(cause) = compressed(&header).filter(|_| at == 0) {
+                return Err(cause);
+            }
+            let hint = if at == 0 { "; it may be no tar archive" } else { "" };
             return Err(named(&format!("has a wrong checksum{hint}")));
         }
         let kind = header[156];
@@ -87,7 +86,12 @@ pub fn for_each_file(
         at = (start + size.next_multiple_of(BLOCK)).min(file.size);
     }
     match at {
-        0 => Err(broken(format!("it is no tar archive: it has {} bytes", file.size))),
+        0 => {
+            let mut head = vec![0; file.size as usize];
+            file.read(0, &mut head)?;
+            let other = || broken(format!("it is no tar archive: it has {} bytes", file.size));
+            Err(compressed(&head).unwrap_or_else(other))
+        }
         _ if at < file.size => Err(broken(format!("the header at byte {at} is cut off"))),
         _ => Ok(()),
     }

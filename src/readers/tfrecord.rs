@@ -11,8 +11,8 @@ use smallvec::{SmallVec, smallvec};
 use super::fetch::Source;
 use super::protobuf::{Damaged, Field, Fields, extend_floats, extend_integers};
 use super::ranges::{
-    Damage, Opened, Piece, Ranges, Result, Unreadable, broken, look_through, parse_pairs,
-    read_index,
+    Damage, Opened, Piece, Ranges, Result, Unreadable, broken, compressed, look_through,
+    parse_pairs, read_index,
 };
 use crate::kernels::Allocate;
 use crate::value::{DType, Desc, Element, Sample, Shape, extent};
@@ -156,11 +156,10 @@ fn scan(file: &Opened, found: &mut Vec<(u64, u64)>) -> Result<()> {
         file.read(at, &mut head)?;
         let (length, sum) = split_head(&head);
         if masked(&head[..8]) != sum {
-            let hint = match head {
-                [0x1F, 0x8B, ..] if at == 0 => "; the file is compressed, unpack it first",
-                _ if at == 0 => "; it may be no TFRecord file",
-                _ => "",
-            };
+            if let Some(cause) = compressed(&head).filter(|_| at == 0) {
+                return Err(cause);
+            }
+            let hint = if at == 0 { "; it may be no TFRecord file" } else { "" };
             return Err(broken(format!(
                 "record {number}, at byte {at}: the checksum of its length is wrong{hint}"
             )));

@@ -1,7 +1,8 @@
 //! What went wrong, as data. The Python side puts it into words.
 
 use std::any::Any;
-use std::sync::Arc;
+
+use super::sample::Origin;
 
 /// Why a kernel could not do its work.
 pub enum Cause {
@@ -75,7 +76,7 @@ pub struct Fault {
     /// Which sample of the batch; `None` when the whole batch is concerned.
     pub sample: Option<usize>,
     /// Where the sample came from, usually a file name.
-    pub source: Option<Arc<str>>,
+    pub source: Option<Origin>,
     /// The user's line, as a number that the Python side handed out.
     pub site: u32,
 }

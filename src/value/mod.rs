@@ -16,5 +16,5 @@ pub use dtype::{Bool, DType, Element};
 pub use fault::{Cause, Damage, Fault};
 pub use layout::Layout;
 pub use memory::{CacheLocks, lock_cache};
-pub use sample::{Desc, Sample, Shape, Strides, contiguous_strides, extent, fits};
+pub use sample::{Desc, Origin, Sample, Shape, Strides, contiguous_strides, extent, fits};
 pub use strided::copy_strided;

@@ -89,6 +89,38 @@ impl Desc {
     }
 }
 
+/// Where a sample came from: a path, of which the last part may be what users know it by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Origin {
+    path: Arc<str>,
+    /// Where the name begins.
+    name: usize,
+}
+
+impl Origin {
+    /// `name` is the end of `path`; else all of the path is the name.
+    pub fn new(path: Arc<str>, name: &str) -> Origin {
+        let start = if path.ends_with(name) { path.len() - name.len() } else { 0 };
+        Origin { path, name: start }
+    }
+
+    /// As users named it, which may be relative to some folder.
+    pub fn name(&self) -> &str {
+        &self.path[self.name..]
+    }
+
+    /// As it was opened.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+}
+
+impl From<Arc<str>> for Origin {
+    fn from(path: Arc<str>) -> Origin {
+        Origin { path, name: 0 }
+    }
+}
+
 /// One sample's data. Immutable once made; cloning shares the memory.
 #[derive(Clone)]
 pub struct Sample {
@@ -99,7 +131,7 @@ pub struct Sample {
     /// `None` when contiguous. Boxed, as few samples have them and all are moved about.
     strides: Option<Box<Strides>>,
     /// Where it came from, usually a file name.
-    pub source: Option<Arc<str>>,
+    pub source: Option<Origin>,
 }
 
 impl Sample {

@@ -12,7 +12,7 @@ ERASE = [
     "anchor=[1], shape=[2], axes=[1]", "anchor=[1], shape=[2], axes=[1], axis_names='H'",
     "anchor=[1, 2], shape=[2, 3], axes=[1, 0]", "anchor=[-1, -2], shape=[2, 3]",
     "anchor=[0, 0, 2, 2], shape=[1, 1, 2, 2]", "anchor=[0, 0, 1, 1], shape=[2, 2, 9, 9]",
-    "anchor=[1, 2], shape=[-1, 3]", "anchor=[float('nan'), 2], shape=[1, 3]",
+    "anchor=[1, 2], shape=[-1, 3]",
     "anchor=[1e20, 2], shape=[1, 3]", "anchor=[0.25, 0.5], shape=[0.5, 0.5], normalized=True",
     "anchor=[0.25, 0.5], shape=[2, 2], normalized_anchor=True",
     "anchor=[1, 2], shape=[0.5, 0.5], normalized_shape=True",
@@ -218,6 +218,19 @@ DIFFERS = [
         "ndd.grid_mask(np.ones((2, 2, 1), 'u1'), angle=float('nan'))",
         "RuntimeError",
         "there is no such angle",
+    ),
+    *(
+        Differs(
+            f"ndd.erase(ndd.tensor(np.ones((2, 2, 1), 'u1'), layout='HWC'), {arguments})",
+            "RuntimeError",
+            "there is no such region; the original crashes, or erases nothing",
+            ask="shape=[float('nan')" not in arguments,
+        )
+        for arguments in (
+            "anchor=[1., 1], shape=[float('nan'), 2]",
+            "anchor=[float('nan'), 1], shape=[1., 2]",
+            "anchor=[float('-inf'), 1], shape=[float('inf'), 2]",
+        )
     ),
 ]
 

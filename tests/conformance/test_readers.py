@@ -8,7 +8,7 @@ import pytest
 
 from tests.conformance.case import Raised
 from tests.conformance.compare import show
-from tests.conformance.on_purpose import MEANT, assert_refused
+from tests.conformance.on_purpose import MEANT, Differs, assert_refused
 from tests.conformance.oracle import assert_same, oracle, ours
 
 EXCUSED: dict[str, str] = {}
@@ -88,6 +88,7 @@ CALLS = [
     "files=[root + '/tree/b/2.jpg', 'b/10.jpg'], file_root=root + '/tree', labels=[7, -3]",
     "files=root + '/tree/b/2.jpg'",
     "files=[root + '/tree/b/2.jpg'], labels=5",
+    "files=[root + '/tree/b/2.jpg'], labels=[5.0]",
     "files=['b/2.jpg'], file_root=root + '/tree', file_filters=['*.png']",
     *(f"file_list=root + '/list{number}', file_root=root + '/tree'" for number in GOOD_LISTS),
     *(f"file_list=root + '/tree/list{number}'" for number in GOOD_LISTS),
@@ -141,6 +142,21 @@ def test_what_the_original_refuses_is_refused_with_an_error_of_the_same_kind(roo
     if "prefetch" not in call:
         assert expected.type in actual.bases, f"{expected}\n{actual}"
     assert MEANT & set(actual.bases)
+
+
+DIFFERS = [
+    Differs(
+        f"{SHOW}\nshow(files=[root + '/tree/b/2.jpg'], labels={labels})",
+        "ValueError",
+        "a label is a whole number; the original cuts the rest off, so that 1.9 is 1",
+    )
+    for labels in ("[1.5]", "1.9")
+]
+
+
+@pytest.mark.parametrize("case", DIFFERS, ids=str)
+def test_differs_on_purpose(root, case):
+    case.after(f"root = {root!r}").check()
 
 
 SEQUENCE = """

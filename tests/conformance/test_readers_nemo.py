@@ -46,6 +46,10 @@ MANIFESTS = {
     "other_fields": [{**ENTRY, "speaker": None, "x": [1, {"a": "]"}], "y": True}],
     "missing": [{**ENTRY, "audio_filepath": "nothing.wav"}],
     "junk": [{**ENTRY, "audio_filepath": "junk.wav"}],
+    "beyond": [{**ENTRY, "offset": 1}],
+    "beyond.flac": [{**ENTRY, "audio_filepath": "m16.flac", "offset": 1}],
+    "beyond.ogg": [{**ENTRY, "audio_filepath": "m.ogg", "offset": 1}],
+    "at_the_end": [{**ENTRY, "offset": 0.125}],
     "empty": [],
 }
 
@@ -143,6 +147,7 @@ def test_other_rates_are_those_of_the_original(root, name, rate, quality):
         ("texts", "read_text=False, read_sample_rate=False, read_idxs=True"),
         ("escaped", ""),
         ("parts", ""),
+        ("at_the_end", ""),
         ("other_fields", ""),
         ("durations", "read_idxs=True"),
         ("durations", "read_idxs=True, min_duration=1.1"),
@@ -162,6 +167,9 @@ def test_utterances_are_those_of_the_original(root, manifest, arguments):
     [
         ("missing", ""),
         ("junk", ""),
+        ("beyond", ""),
+        ("beyond.flac", ""),
+        ("beyond.ogg", ""),
         ("empty", ""),
         ("nothing", ""),
         ("texts", "dtype=ndd.uint8"),

@@ -176,6 +176,28 @@ def test_threads_that_save_at_once_get_a_file_each(tmp_path, pattern):
     assert len(os.listdir(tmp_path)) == 80
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x{seq", r"'x\{seq': .*braces don't match: expected '\}'"),
+        ("x}{seq}", "braces don't match"),
+        ("x{seq:zz}", "`{seq:zz}` is no way to write a number: "),
+        ("x{seq!z}", "`{seq!z}` is no way to write a number: "),
+    ],
+)
+def test_what_is_no_pattern_is_told_with_what_one_is(name, text):
+    with pytest.raises(ValueError, match=text):
+        collected(a=5).save(name)
+
+
+def test_a_file_that_can_not_be_written_is_called_by_its_own_name(tmp_path):
+    folder = tmp_path / "a"
+    folder.mkdir()
+    with pytest.raises(OSError, match="File name too long") as caught:
+        collected(a=5).save(str(folder / f"{'x' * 300}{{seq}}"))
+    assert caught.value.filename == str(folder / f"{'x' * 300}0")
+
+
 @pytest.mark.parametrize("field", ["{seq:e}", "{seq:c}", "{seq:%}", "{seq:0<9}", "{seq:{seq}}"])
 def test_numbers_that_cannot_be_read_back_are_refused(tmp_path, field):
     with pytest.raises(ValueError, match="seq"):

@@ -1,8 +1,10 @@
 """What decoders say about files that they can't decode, and what they spare."""
 
 import os
+import struct
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -69,6 +71,49 @@ def test_a_file_without_its_end_marker_is_truncated():
 
 def test_headers_that_claim_far_too_much_are_refused():
     assert "far too few" in text_of(claiming(60000, 60000))
+
+
+@pytest.mark.parametrize("side", [60000, 2**31 - 1])
+def test_pngs_that_claim_far_too_much_tell_the_limit(side):
+    def chunk(kind, data):
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
+    file = b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(bytes(99)))
+    text = text_of(np.frombuffer(file + chunk(b"IEND", b""), np.uint8))
+    assert f"{side} x {side} pixels; the limit is" in text
+    assert "PENSTOCK_MAX_PIXELS" in text
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            lambda: ndd.decoders.image_slice(JPEG, np.int32([0, 0]), np.int32([999, 9])),
+            r"the window from 0 to 999 goes beyond axis 1 of the shape \[93, 131\]\.\n",
+        ),
+        (
+            lambda: ndd.decoders.image_slice(JPEG, np.float32([np.nan, 0]), np.float32([0.5, 0.5])),
+            "sample 0: the anchor and the shape give a window from NaN to NaN",
+        ),
+        (
+            lambda: ndd.decoders.image_crop(JPEG, crop=[5, 5], rounding="x"),
+            '`rounding` must be "round" or "truncate", got "x"',
+        ),
+    ],
+)
+def test_windows_that_can_not_be_are_told(call, text):
+    with pytest.raises(RuntimeError, match=text) as raised:
+        call().evaluate()
+    assert "out_of_bounds_policy" not in str(raised.value)
+
+
+@pytest.mark.parametrize("names", [3, None, [3], 1.5])
+def test_what_is_no_file_name_is_refused_by_imread(names):
+    with pytest.raises(TypeError, match=r"^imread: `filepaths` must be a file name"):
+        ndd.imread(names)
 
 
 def test_bits_of_more_than_a_byte_are_refused():

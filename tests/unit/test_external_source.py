@@ -152,6 +152,28 @@ def test_a_state_of_more_data_is_refused():
         ExternalSource([1, 2]).set_state('{"items": 7}')
 
 
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: ExternalSource(lambda: None)(), "the source gave None"),
+        (lambda: ExternalSource(lambda: (1, None), 2)(), "output 1: the source gave None"),
+        (lambda: ExternalSource(lambda: "text")(), "Can't make a tensor of 'text'"),
+        (
+            lambda: ExternalSource(lambda: [[1, 2], [3]])(),
+            "the source gave nested lists",
+        ),
+        (lambda: ExternalSource(lambda: [1, 2], layout="HWC")(), 'The layout "HWC" names 3'),
+        (lambda: ExternalSource(lambda: 1, layout=3), "`layout` must be a text"),
+        (lambda: ExternalSource(lambda: 1, dtype="zz"), "`dtype`: "),
+        (lambda: ExternalSource(lambda: 1, device="tpu"), "`device`: "),
+        (lambda: ExternalSource(lambda: 1)(batch_size="x"), "`batch_size` must be an integer"),
+    ],
+)
+def test_what_can_not_be_is_told_by_the_source(call, text):
+    with pytest.raises((TypeError, ValueError), match=f"^ExternalSource: {text}"):
+        call()
+
+
 def test_batches_of_lists_and_arrays():
     source = ExternalSource([[[1, 2], [3]], np.zeros((3, 4))], batch=True)
     assert source().shape == [(2,), (1,)]

@@ -419,7 +419,7 @@ def test_what_is_missing_of_a_database_is_one_bad_sample(tmp_path):
     assert 0 < len(before) <= 3
     assert given == [*before, *part(2)]
     missing, damaged = reader.errors
-    assert missing == (paths[0], 0, "there is no such file")
+    assert missing == (paths[0], 0, f"{paths[0]}/data.mdb: there is no such file")
     assert damaged[:2] == (paths[1], 1 + len(before))
     assert "of its tree is damaged" in damaged.reason
     for step in range(len(given)):

@@ -72,7 +72,7 @@ def test_no_more_is_read_than_lies_between_the_ends_of_a_part(tmp_path):
         (lambda data: data[:-5], "takes 480 bytes, of which it has 475"),
         (lambda data: data[:40], "ends within its header"),
         (lambda data: data[:9], "ends within its header"),
-        (lambda data: b"", "first bytes"),
+        (lambda data: b"", "it is empty"),
         (lambda data: b"XX" + data[2:], "first bytes"),
         (lambda data: data[:6] + b"\x09" + data[7:], "version 9"),
         (lambda data: data.replace(b"descr", b"dexcr"), "dexcr"),

@@ -90,7 +90,7 @@ def test_a_feature_shows_how_it_was_made():
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"\x1f\x8b" + b"\0" * 30, "compressed, unpack it first"),
+        (b"\x1f\x8b" + b"\0" * 30, "compressed with gzip; decompress it first"),
         (b"something else entirely", "may be no TFRecord file"),
         (framed(b"")[:-1], "record 0, at byte 0, is cut off"),
         (framed(b"") + b"x", "record 1, at byte 16, is cut off"),

@@ -44,7 +44,7 @@ def test_an_archive_may_end_without_empty_blocks(tmp_path):
     ("content", "says"),
     [
         (b"", "no tar archive: it has 0 bytes"),
-        (b"\x1f\x8b" + b"\0" * 600, "compressed, unpack it first"),
+        (b"\x1f\x8b" + b"\0" * 600, "compressed with gzip; decompress it first"),
         (b"x" * 600, "wrong checksum; it may be no tar archive"),
         (b"\0" * 1024, "names no samples"),
     ],

@@ -60,6 +60,10 @@ def _encoded(names: Any) -> Array:
         if not names:
             raise ValueError("imread: there must be at least one file name, got an empty list.")
         return _read(names, batch=True)
+    if names is None or isinstance(names, Sequence | int | float):
+        raise _errors.wrong_argument(
+            "imread", "filepaths", names, "a file name, a list of them, or names as uint8"
+        )
     found: Array = read(names)
     return found
 

@@ -49,6 +49,8 @@ class BadSamples:
         self._what = what
         self._limit = limit
         self._found: dict[tuple[int, str], SampleError] = {}
+        self.last = ""
+        """The file of the last one, and what was wrong with it."""
 
     def errors(self) -> list[SampleError]:
         """All that there were, in the order in which they turned up."""
@@ -69,8 +71,9 @@ class BadSamples:
         reason = str(fault.cause[-1])
         if (number, reason) not in self._found:
             self._found[number, reason] = SampleError(name(number), number, reason)
+        self.last = f"{fault.source or name(number)}: {reason}"
         if len(self._found) > self._limit:
-            error = _errors.exception(fault)
+            error = _errors.exception(fault, tolerated=True)
             raise RuntimeError(
                 f"{self._what}: {len(self._found)} samples of this epoch could not be read, more "
                 f"than `max_errors` allows ({self._limit}). The last one: {error}"
@@ -117,7 +120,7 @@ class BadSamples:
         for candidate in candidates:
             if candidate not in tried:
                 return candidate
-        error = _errors.exception(fault)
+        error = _errors.exception(fault, tolerated=True)
         raise RuntimeError(
             f"{self._what}: none of the {len(tried)} samples of the shard can be read, so that "
             f"there is no substitute. The last error: {error}"

@@ -31,10 +31,12 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar
 
 from penstock import _ahead, _errors, _sift
+from penstock._context import EvalContext
 from penstock._device import DeviceLike
 from penstock._device import device as to_device
 from penstock._invoke import settle
@@ -58,7 +60,6 @@ from penstock.readers.state import ReaderState, Snapshot
 if TYPE_CHECKING:
     from threading import RLock
 
-    from penstock._context import EvalContext
     from penstock._core import Fault
 
 Self = TypeVar("Self", bound="Reader")
@@ -106,7 +107,10 @@ class Reader:
             )
         if name is not None and not isinstance(name, str):
             raise TypeError(f"{self._what}: `name` must be a text, got {_errors.describe(name)}.")
-        placed = to_device(device) if device is not None else None
+        try:
+            placed = to_device(device) if device is not None else None
+        except (TypeError, ValueError) as error:
+            raise _errors.told_by(self._what, error, "device") from None
         if placed is not None and placed._code >= 0:
             raise ValueError(
                 f"{self._what}: Invalid device: readers read to the cpu. Move what they give with "
@@ -132,6 +136,9 @@ class Reader:
         """What `help` and editors show: the format's arguments and those of all."""
         cls.__doc__ = with_arguments(cls.__doc__, Reader.__doc__)
         cls.__signature__ = with_parameters(cls.__init__)  # type: ignore[attr-defined]
+        if "__init__" in cls.__dict__:
+            # What Python calls it where an argument is missing.
+            cls.__init__.__qualname__ = f"readers.{cls.__name__}"
 
     # What a format says
 
@@ -163,6 +170,8 @@ class Reader:
             ctx: Without effect: reading has threads of its own.
             capture: Without effect.
         """
+        if ctx is not None and not isinstance(ctx, EvalContext):
+            raise _errors.wrong_argument(self._what, "ctx", ctx, "an EvalContext")
         with self._guard():
             self._moving()
             size = self._max_batch_size if batch_size is None else batch_size
@@ -193,10 +202,9 @@ class Reader:
                 outputs = self._next(position)
                 if outputs is not None:
                     return outputs
-            last = self.errors[-1]
             raise RuntimeError(
                 f"{self._what}: with `on_error='skip'` there is nothing left to give: none of the "
-                f"samples can be read. The last error: {last.file}: {last.reason}."
+                f"samples can be read. The last error: {self._bad.last}."
             )
 
     def reset(self) -> None:
@@ -308,6 +316,10 @@ class Reader:
 
     def load_state_dict(self, state_dict: dict[str, str]) -> None:
         """Go on where another reader was; see `set_state`."""
+        if not isinstance(state_dict, Mapping) or "state" not in state_dict:
+            raise _errors.wrong_argument(
+                self._what, "state_dict", state_dict, "what `state_dict()` gave"
+            )
         self.set_state(state_dict["state"])
 
     def __repr__(self) -> str:

@@ -10,6 +10,7 @@ from penstock import _core, _errors
 from penstock._device import DeviceLike
 from penstock._sites import here
 from penstock.readers.base import Reader
+from penstock.readers.names import Name, paths
 from penstock.readers.options import Common
 from penstock.readers.order import Numbers
 from penstock.readers.pool import io_pool
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from penstock._core import Value
-
-Name = str | os.PathLike[str]
 
 
 class CaffeSource:
@@ -99,13 +98,9 @@ def open_databases(what: str, path: Name | Sequence[Name], on_error: str) -> _co
 
     Where bad samples are to be left out, what can't be read of a database is one of them.
     """
-    names = [path] if isinstance(path, str | os.PathLike) else list(path)
-    odd = next((name for name in names if not isinstance(name, str | os.PathLike)), None)
-    if odd is not None:
-        raise _errors.wrong_argument(what, "path", odd, "a name or a list of names")
-    paths = [os.fspath(name) for name in names]
+    files = paths(what, "path", path)
     try:
-        records = _core.Lmdb.opened(paths, on_error != "raise")
+        records = _core.Lmdb.opened(files, on_error != "raise")
     except OSError as error:
         problem = os.strerror(error.errno or 0)
         raise _errors.bad_argument(
@@ -114,9 +109,9 @@ def open_databases(what: str, path: Name | Sequence[Name], on_error: str) -> _co
     except ValueError as error:
         index, problem = error.args
         raise _errors.bad_argument(
-            what, "path", f"{paths[index]} can't be read: {problem}"
+            what, "path", f"{files[index]} can't be read: {problem}"
         ) from None
     if not len(records):
-        found = f"holds no records: {', '.join(paths)}" if paths else "is empty"
+        found = f"holds no records: {', '.join(files)}" if files else "is empty"
         raise _errors.bad_argument(what, "path", found)
     return records

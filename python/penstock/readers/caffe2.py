@@ -10,7 +10,8 @@ from penstock import _core, _errors
 from penstock._device import DeviceLike
 from penstock._sites import here
 from penstock.readers.base import Reader
-from penstock.readers.caffe import Name, open_databases
+from penstock.readers.caffe import open_databases
+from penstock.readers.names import Name
 from penstock.readers.options import Common
 from penstock.readers.order import Numbers
 from penstock.readers.pool import io_pool

@@ -11,6 +11,7 @@ from penstock import _core, _errors
 from penstock._device import DeviceLike
 from penstock._sites import here
 from penstock.readers.base import Reader
+from penstock.readers.names import Name, path, texts
 from penstock.readers.options import Common
 from penstock.readers.order import Numbers
 from penstock.readers.pool import io_pool
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from penstock._core import Value
-
-Name = str | os.PathLike[str]
 
 SIZE_THRESHOLD = 0.1
 
@@ -115,19 +114,22 @@ class COCO(Reader):
         **common: Unpack[Common],
     ) -> None:
         self._what = "readers.COCO"
-        self._root = file_root
-        self._file = annotations_file
-        self._images = [images] if isinstance(images, str) else list(images or ())
+        self._root = self._path("file_root", file_root)
+        self._file = self._path("annotations_file", annotations_file)
+        self._images = texts(self._what, "images", images or [], "a name or a list of names")
         self._include_crowds = include_iscrowd is not False
         self._threshold = size_threshold
         self._remap = not avoid_class_remapping
         self._ltrb, self._ratio, self._skip_empty = bool(ltrb), bool(ratio), bool(skip_empty)
         self._ids = bool(self._renamed("save_img_ids", save_img_ids, "image_ids", image_ids))
-        self._stored = self._renamed(
-            "meta_files_path",
-            meta_files_path,
+        self._stored = self._path(
             "preprocessed_annotations",
-            preprocessed_annotations or None,
+            self._renamed(
+                "meta_files_path",
+                meta_files_path,
+                "preprocessed_annotations",
+                preprocessed_annotations or None,
+            ),
         )
         self._save = bool(
             self._renamed(
@@ -137,11 +139,14 @@ class COCO(Reader):
                 save_preprocessed_annotations,
             )
         )
-        self._save_to = self._renamed(
-            "dump_meta_files_path",
-            dump_meta_files_path,
+        self._save_to = self._path(
             "save_preprocessed_annotations_dir",
-            save_preprocessed_annotations_dir or None,
+            self._renamed(
+                "dump_meta_files_path",
+                dump_meta_files_path,
+                "save_preprocessed_annotations_dir",
+                save_preprocessed_annotations_dir or None,
+            ),
         )
         if masks:
             self._warn("masks", "polygon_masks")
@@ -166,7 +171,12 @@ class COCO(Reader):
                 "save_preprocessed_annotations",
                 "and `save_preprocessed_annotations_dir` must be given together",
             )
-        threshold = SIZE_THRESHOLD if self._threshold is None else float(self._threshold)
+        try:
+            threshold = SIZE_THRESHOLD if self._threshold is None else float(self._threshold)
+        except (TypeError, ValueError):
+            raise _errors.wrong_argument(
+                self._what, "size_threshold", self._threshold, "a number"
+            ) from None
         options = _core.CocoOptions(
             corners=self._ltrb,
             ratio=self._ratio,
@@ -178,8 +188,12 @@ class COCO(Reader):
             renumber=self._remap,
             images=self._images,
         )
-        root = os.fspath(self._root)
-        images = self._loaded(root, options) if self._stored else self._parsed(root, options)
+        root = self._root
+        images = (
+            self._loaded(self._stored, root, options)
+            if self._stored
+            else self._parsed(root, options)
+        )
         if not len(images):
             raise self._wrong(
                 "images" if self._images else "annotations_file",
@@ -187,7 +201,7 @@ class COCO(Reader):
                 + (": none of these names is in the annotations" if self._images else ""),
             )
         if self._save_to is not None and not self._stored:
-            self._saved(images, os.fspath(self._save_to))
+            self._saved(images, self._save_to)
         return CocoSource(self._what, images)
 
     def _parsed(self, root: str, options: _core.CocoOptions) -> _core.Coco:
@@ -195,21 +209,21 @@ class COCO(Reader):
             raise self._wrong(
                 "annotations_file", "is needed, unless there is `preprocessed_annotations`"
             )
-        path = os.fspath(self._file)
+        file = self._file
         try:
-            return _core.Coco.parsed(path, root, options)
+            return _core.Coco.parsed(file, root, options)
         except OSError as error:
             raise self._wrong(
-                "annotations_file", f"can't be read: {os.strerror(error.errno or 0)}: {path}"
+                "annotations_file", f"can't be read: {os.strerror(error.errno or 0)}: {file}"
             ) from error
         except ValueError as error:
             line, byte, problem = error.args
             where = f", line {line}, byte {byte}" if line else ""
             raise self._wrong(
-                "annotations_file", f"can't be used: {path}{where}: {problem}"
+                "annotations_file", f"can't be used: {file}{where}: {problem}"
             ) from None
 
-    def _loaded(self, root: str, options: _core.CocoOptions) -> _core.Coco:
+    def _loaded(self, stored: str, root: str, options: _core.CocoOptions) -> _core.Coco:
         given: dict[str, Any] = {
             "annotations_file": self._file,
             "images": self._images,
@@ -226,12 +240,12 @@ class COCO(Reader):
                     "they were asked for then",
                 )
         try:
-            return _core.Coco.loaded(os.fspath(self._stored), root, options)
+            return _core.Coco.loaded(stored, root, options)
         except ValueError as error:
-            path, problem = error.args
+            file, problem = error.args
             raise self._wrong(
                 "preprocessed_annotations",
-                f"can't be used: {path}: {problem}. (Masks and ids are there only if they were "
+                f"can't be used: {file}: {problem}. (Masks and ids are there only if they were "
                 "asked for when it was stored)",
             ) from None
 
@@ -239,9 +253,9 @@ class COCO(Reader):
         try:
             images.save(folder)
         except ValueError as error:
-            path, problem = error.args
+            file, problem = error.args
             raise self._wrong(
-                "save_preprocessed_annotations_dir", f"can't be written to: {path}: {problem}"
+                "save_preprocessed_annotations_dir", f"can't be written to: {file}: {problem}"
             ) from None
 
     def _renamed(self, old: str, old_value: Any, new: str, new_value: Any) -> Any:
@@ -257,6 +271,9 @@ class COCO(Reader):
         warnings.warn(
             f"{self._what}: `{old}` is deprecated; use `{new}`.", DeprecationWarning, stacklevel=4
         )
+
+    def _path(self, key: str, given: Name | None) -> str | None:
+        return None if given is None else path(self._what, key, given)
 
     def _wrong(self, key: str, problem: str) -> _errors.ArgumentError:
         return _errors.bad_argument(self._what, key, problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -10,6 +11,7 @@ from penstock import _core, _errors
 from penstock._device import DeviceLike
 from penstock._sites import here
 from penstock.readers.base import Reader
+from penstock.readers.names import Name, path, paths, texts
 from penstock.readers.options import Common
 from penstock.readers.order import Numbers
 from penstock.readers.pool import io_pool
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from penstock._core import Value
-
-Name = str | os.PathLike[str]
 
 FILTERS = (
     *("*.jpg", "*.jpeg", "*.png", "*.bmp", "*.tif", "*.tiff", "*.pnm", "*.ppm", "*.pgm", "*.pbm"),
@@ -102,12 +102,13 @@ class File(Reader):
         labels: int | Iterable[int] | None = None,
         **common: Unpack[Common],
     ) -> None:
-        self._root = None if file_root is None else os.fspath(file_root)
-        self._file_list = None if file_list is None else os.fspath(file_list)
-        self._files = [files] if isinstance(files, str | os.PathLike) else files
-        self._labels = [labels] if isinstance(labels, int) else labels
-        self._file_filters = _patterns(file_filters)
-        self._dir_filters = _patterns(dir_filters)
+        self._what = what = "readers.File"
+        self._root = None if file_root is None else path(what, "file_root", file_root)
+        self._file_list = None if file_list is None else path(what, "file_list", file_list)
+        self._files = [files] if isinstance(files, str | bytes | os.PathLike) else files
+        self._labels = labels
+        self._file_filters = self._patterns("file_filters", file_filters)
+        self._dir_filters = self._patterns("dir_filters", dir_filters)
         self._ignore_case = not case_sensitive_filter
         super().__init__(max_batch_size, name, device, num_inputs, **common)
 
@@ -129,19 +130,42 @@ class File(Reader):
         return FileSource(self._what, files)
 
     def _named(self, names: Iterable[Any]) -> _core.Files:
-        names = names if isinstance(names, list | tuple) else list(names)
-        labels = None if self._labels is None else [int(label) for label in self._labels]
+        if not isinstance(names, list | tuple):
+            names = paths(self._what, "files", names)
+        labels = None if self._labels is None else self._numbers(self._labels)
         if not names:
             raise self._wrong("files", "is empty")
         if labels is not None and len(labels) != len(names):
             raise self._wrong("labels", f"has {len(labels)} labels for {len(names)} files")
         try:
-            return _core.Files.named(self._root or "", names, labels)
+            try:
+                return _core.Files.named(self._root or "", names, labels)
+            except TypeError:  # bytes among them, or what is no name
+                listed = paths(self._what, "files", names)
+                return _core.Files.named(self._root or "", listed, labels)
         except OverflowError:
             raise self._wrong("labels", "must be numbers of 32 bits") from None
+
+    def _numbers(self, labels: Any) -> list[int]:
+        try:
+            listed = list(labels) if isinstance(labels, Iterable) else [labels]
+        except TypeError:  # an array without axes
+            listed = [labels]
+        try:
+            return [operator.index(label) for label in listed]
         except TypeError:
-            odd = next((x for x in names if not isinstance(x, str | os.PathLike)), names)
-            raise _errors.wrong_argument(self._what, "files", odd, "a list of names") from None
+            return [self._number(label) for label in listed]
+
+    def _number(self, label: Any) -> int:
+        try:
+            number = int(label)
+        except (TypeError, ValueError, OverflowError):
+            number = None
+        if number is None or isinstance(label, str | bytes):
+            raise _errors.wrong_argument(self._what, "labels", label, "whole numbers")
+        if number != label:
+            raise self._wrong("labels", f"must be whole numbers, got {label}")
+        return number
 
     def _listed(self, path: str) -> _core.Files:
         root = os.path.dirname(path) if self._root is None else self._root
@@ -164,6 +188,8 @@ class File(Reader):
         return files
 
     def _found(self, root: str) -> _core.Files:
+        if not root:
+            raise self._wrong("file_root", "is empty; it must name a folder")
         patterns = list(FILTERS) if self._file_filters is None else self._file_filters
         try:
             files = _core.Files.listed(root, patterns, self._dir_filters, self._ignore_case)
@@ -181,9 +207,10 @@ class File(Reader):
             )
         return files
 
+    def _patterns(self, key: str, given: str | Sequence[str] | None) -> list[str] | None:
+        return (
+            None if given is None else texts(self._what, key, given, "a pattern or a list of them")
+        )
+
     def _wrong(self, key: str, problem: str) -> _errors.ArgumentError:
         return _errors.bad_argument(self._what, key, problem)
-
-
-def _patterns(given: str | Sequence[str] | None) -> list[str] | None:
-    return None if given is None else [given] if isinstance(given, str) else list(given)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, SupportsIndex
 from penstock import _core
 from penstock._device import DeviceLike
 from penstock.readers.base import Reader
+from penstock.readers.names import Name
 from penstock.readers.options import Common
-from penstock.readers.records import Name, index_names, names, opened
+from penstock.readers.records import index_names, names, opened
 from penstock.readers.source import Source
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import struct
 import warnings
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from penstock._device import DeviceLike
 from penstock._dtype import dtype as to_dtype
 from penstock._sites import here
 from penstock.readers.base import Reader
+from penstock.readers.names import Name, paths
 from penstock.readers.options import Common
 from penstock.readers.order import Numbers
 from penstock.readers.pool import io_pool
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from penstock._core import Value
-
-Name = str | os.PathLike[str]
 
 DTYPES = {"f32": "float32", "i16": "int16", "i32": "int32"}
 
@@ -129,7 +127,10 @@ class NemoAsr(Reader):
         super().__init__(max_batch_size, name, device, num_inputs, **common)
 
     def _open(self) -> Source:
-        dtype = to_dtype("float32" if self._dtype is None else self._dtype)
+        try:
+            dtype = to_dtype("float32" if self._dtype is None else self._dtype)
+        except (TypeError, ValueError) as error:
+            raise _errors.told_by(self._what, error, "dtype") from None
         if dtype.name not in DTYPES:
             allowed = ", ".join(DTYPES.values())
             raise self._wrong("dtype", f"must be one of {allowed}, got {dtype}")
@@ -149,8 +150,7 @@ class NemoAsr(Reader):
         return SpeechSource(self._what, manifest, speech, texts=self._texts, indices=self._indices)
 
     def _parsed(self) -> _core.Manifest:
-        given = self._manifests
-        names = [given] if isinstance(given, str | os.PathLike) else list(given)
+        names = paths(self._what, "manifest_filepaths", self._manifests)
         if not names:
             raise self._wrong("manifest_filepaths", "is empty")
         contents: list[bytes | tuple[str, str]] = []
@@ -158,12 +158,10 @@ class NemoAsr(Reader):
             try:
                 with open(name, "rb") as file:
                     contents.append(file.read())
-            except (OSError, TypeError) as error:
-                problem = getattr(error, "strerror", None) or str(error)
-                if isinstance(error, OSError) and self._options.on_error != "raise":
-                    contents.append(
-                        (str(os.fspath(name)), f"the manifest can't be read: {problem}")
-                    )
+            except OSError as error:
+                problem = error.strerror
+                if self._options.on_error != "raise":
+                    contents.append((name, f"the manifest can't be read: {problem}"))
                     continue
                 raise self._wrong(
                     "manifest_filepaths", f"can't be read: {problem}: {name}"
@@ -180,15 +178,19 @@ class NemoAsr(Reader):
             index, line, text, problem = bad[0]
             warnings.warn(
                 f"{self._what}: {len(bad)} lines of the manifests can't be used and are left out; "
-                f"the first one: {os.fspath(names[index])}, line {line} {problem}: {text!r}",
+                f"the first one: {names[index]}, line {line} {problem}: {text!r}",
                 stacklevel=4,
             )
         if not len(manifest):
-            raise self._wrong(
-                "manifest_filepaths",
-                f"names no sounds that `min_duration` and `max_duration` allow: "
-                f"{', '.join(map(str, names))}",
-            )
+            limits = [
+                f"`{key}`"
+                for key, limit in (("min_duration", least), ("max_duration", most))
+                if limit > 0
+            ]
+            found = "has no line that can be used" if bad else "names no sounds"
+            if limits:
+                found = f"names no sounds of the length that is asked for by {' and '.join(limits)}"
+            raise self._wrong("manifest_filepaths", f"{found}: {', '.join(names)}")
         return manifest
 
     def _number(self, key: str, given: float | None, default: float) -> float:

@@ -12,6 +12,7 @@ from penstock import _core, _errors
 from penstock._device import DeviceLike
 from penstock._sites import here
 from penstock.readers.base import Reader
+from penstock.readers.names import Name, path, paths
 from penstock.readers.options import Common
 from penstock.readers.order import Numbers, Place
 from penstock.readers.pool import io_pool
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from penstock._core import Value
-
-Name = str | os.PathLike[str]
 
 POLICIES = ("error", "pad", "trim_to_shape")
 
@@ -116,10 +115,12 @@ class Numpy(Reader):
         **common: Unpack[Common],
     ) -> None:
         self._what = "readers.Numpy"
-        self._root = None if file_root is None else os.fspath(file_root)
-        self._file_list = None if file_list is None else os.fspath(file_list)
-        self._files = [files] if isinstance(files, str | os.PathLike) else files
+        self._root = None if file_root is None else path(self._what, "file_root", file_root)
+        self._file_list = None if file_list is None else path(self._what, "file_list", file_list)
+        self._files = files
         self._filter = "*.npy" if file_filter is None else file_filter
+        if not isinstance(self._filter, str):
+            raise _errors.wrong_argument(self._what, "file_filter", file_filter, "a pattern")
         self._reads_ahead = True
         self._remember = bool(cache_header_information)
         if use_o_direct and not common.get("dont_use_mmap"):
@@ -215,10 +216,10 @@ class Numpy(Reader):
         if self._files is not None and self._file_list is not None:
             raise self._wrong("files", "and `file_list` both name the files; give one of them")
         if self._files is not None:
-            names = list(self._files)
+            names = paths(self._what, "files", self._files)
             if not names:
                 raise self._wrong("files", "is empty")
-            arrays = self._named(self._root or "", names)
+            arrays = _core.Arrays.named(self._root or "", names, self._remember)
         elif self._file_list is not None:
             arrays = self._listed(self._file_list)
         elif self._root is not None:
@@ -227,13 +228,6 @@ class Numpy(Reader):
             raise self._wrong("file_root", "is needed, unless there is `files` or `file_list`")
         self._files = None
         return NumpySource(self._what, arrays, self._windows)
-
-    def _named(self, root: str, names: list[Any]) -> _core.Arrays:
-        try:
-            return _core.Arrays.named(root, names, self._remember)
-        except TypeError:
-            odd = next((x for x in names if not isinstance(x, str | os.PathLike)), names)
-            raise _errors.wrong_argument(self._what, "files", odd, "a list of names") from None
 
     def _listed(self, path: str) -> _core.Arrays:
         root = os.path.dirname(path) if self._root is None else self._root
@@ -246,9 +240,11 @@ class Numpy(Reader):
         names = [name for name in names if name.strip()]
         if not names:
             raise self._wrong("file_list", f"names no files: {path} is empty")
-        return self._named(root, names)
+        return _core.Arrays.named(root, names, self._remember)
 
     def _found(self, root: str) -> _core.Arrays:
+        if not root:
+            raise self._wrong("file_root", "is empty; it must name a folder")
         try:
             arrays = _core.Arrays.listed(root, self._filter, self._remember)
         except OSError as error:

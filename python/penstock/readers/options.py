@@ -177,6 +177,8 @@ class _Given:
             raise _errors.wrong_argument(self.what, key, value, "a whole number") from None
         if least is not None and number < least:
             raise self.bad(key, f"must be at least {least}, got {number}")
+        if not -(2**63) <= number < 2**64:
+            raise self.bad(key, f"must be a number of up to 64 bits, got {number}")
         return number
 
     def one_of(self, key: str, default: Default, known: Sequence[str]) -> str | Default:

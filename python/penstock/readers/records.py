@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from penstock import _errors
 from penstock._sites import here
+from penstock.readers.names import Name, paths
 from penstock.readers.order import Numbers
 from penstock.readers.pool import io_pool
 from penstock.readers.source import Source
 
 if TYPE_CHECKING:
     from penstock._core import Records, Value
-
-Name: TypeAlias = str | os.PathLike[str]
 
 
 class RecordSource:
@@ -43,11 +41,7 @@ class RecordSource:
 
 def names(what: str, key: str, given: Name | Iterable[Name]) -> list[str]:
     """Names of files, of which there is at least one."""
-    listed = [given] if isinstance(given, str | os.PathLike) else given
-    try:
-        found = [os.fspath(name) for name in listed]
-    except TypeError:
-        raise _errors.wrong_argument(what, key, given, "a name or a list of names") from None
+    found = paths(what, key, given)
     if not found:
         raise _errors.bad_argument(what, key, "is empty")
     return found

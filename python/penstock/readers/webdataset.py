@@ -9,8 +9,9 @@ from penstock import _core, _errors
 from penstock._device import DeviceLike
 from penstock._dtype import dtype as to_dtype
 from penstock.readers.base import Reader
+from penstock.readers.names import Name, texts
 from penstock.readers.options import Common
-from penstock.readers.records import Name, index_names, names, opened
+from penstock.readers.records import index_names, names, opened
 from penstock.readers.source import Source
 
 if TYPE_CHECKING:
@@ -62,13 +63,11 @@ class Webdataset(Reader):
         what = "readers.Webdataset"
         self._paths = names(what, "paths", paths)
         self._index = index_names(what, "index_paths", index_paths, len(self._paths))
-        texts = [ext] if isinstance(ext, str) else list(ext)
-        if not all(isinstance(text, str) for text in texts):
-            raise _errors.wrong_argument(what, "ext", ext, "an extension or a list of them")
-        if not texts:
+        extensions = texts(what, "ext", ext, "an extension or a list of them")
+        if not extensions:
             raise _errors.bad_argument(what, "ext", "is empty; each output needs an extension")
-        self._extensions = [[part for part in text.split(";") if part] for text in texts]
-        self._dtypes = self._checked_dtypes(what, dtypes, len(texts))
+        self._extensions = [[part for part in text.split(";") if part] for text in extensions]
+        self._dtypes = self._checked_dtypes(what, dtypes, len(extensions))
         self._ignore_case = case_sensitive_extensions is not None and not case_sensitive_extensions
         missing = missing_component_behavior or "empty"
         if not isinstance(missing, str) or missing.lower() not in MISSING:
@@ -90,7 +89,10 @@ class Webdataset(Reader):
             raise _errors.bad_argument(
                 what, "dtypes", f"has {len(given)} dtypes for {outputs} extensions; give one each"
             )
-        found = [to_dtype(dtype) for dtype in given]
+        try:
+            found = [to_dtype(dtype) for dtype in given]
+        except (TypeError, ValueError) as error:
+            raise _errors.told_by(what, error, "dtypes") from None
         for dtype in found:
             if not any(dtype == to_dtype(known) for known in DTYPES):
                 raise _errors.bad_argument(

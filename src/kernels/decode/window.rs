@@ -75,7 +75,8 @@ impl FromArg for Rounding {
         match arg {
             Arg::Text(name) if &**name == "round" => Ok(Rounding::Round),
             Arg::Text(name) if &**name == "truncate" => Ok(Rounding::Truncate),
-            other => Err(format!("must be \"round\" or \"truncate\", got {other:?}")),
+            Arg::Text(name) => Err(format!("must be \"round\" or \"truncate\", got {:?}", &**name)),
+            _ => Err("must be \"round\" or \"truncate\"".into()),
         }
     }
 
@@ -168,7 +169,7 @@ impl FromArgs for WindowedSliceArgs {
     };
 
     fn from_args(reader: &ArgReader<'_>) -> Result<Self> {
-        let slice = SliceArgs::from_args(reader)?;
+        let slice = SliceArgs::from_args(reader)?.inside();
         let request = WholeArgs::from_args(&reader.skip(SliceArgs::NAMES.len()))?.request();
         Ok(WindowedSliceArgs { slice, request })
     }
