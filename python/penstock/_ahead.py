@@ -13,16 +13,15 @@ further on than the loop's body can know. What the body asks for is their state 
 - An object that is moved both by a source and by the body of its loop has no state from which
   the same values would come again. Then `seen` raises.
 
-Notes belong to the loop, not to a thread: a checkpoint may be taken from any thread. So collections
-that others may change meanwhile are looked at in copies, made by their own method: that is one step
-also where there is no GIL.
+Notes belong to the loop, not to a thread: a checkpoint may be taken from any thread. So lists and
+dicts that others may change meanwhile are looked at in copies, which are made in one step even where
+there is no GIL.
 """
 
 from __future__ import annotations
 
 import threading
 import weakref
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn, Protocol, runtime_checkable
@@ -60,7 +59,7 @@ class Loop:
     __slots__ = ("level", "mixed", "waiting")
 
     def __init__(self) -> None:
-        self.waiting: deque[Pull] = deque()
+        self.waiting: list[Pull] = []  # short, and copied in one step
         self.level = 0  # how many loops there are around it
         self.mixed: dict[int, object] = {}  # what others have moved too, by its id
 

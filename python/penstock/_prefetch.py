@@ -77,7 +77,7 @@ class prefetch(Generic[T]):
         # Nothing is taken after an error before the user knows of it.
         while len(waiting) <= self._depth and not (waiting and waiting[-1].error):
             self._pull(loop)
-        pull = waiting.popleft()
+        pull = waiting.pop(0)
         item: T = pull.item
         error = pull.error
         if error is None:
