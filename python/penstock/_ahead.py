@@ -14,7 +14,7 @@ further on than the loop's body can know. What the body asks for is their state 
   the same values would come again. Then `seen` raises.
 
 Notes belong to the loop, not to a thread: a checkpoint may be taken from any thread. So lists and
-dicts that others may change meanwhile are looked at in copies, which are made in one step even where
+dicts that others may change meanwhile are looked at in copies, made in one step even where
 there is no GIL.
 """
 

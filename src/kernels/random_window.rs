@@ -51,10 +51,11 @@ impl RandomWindow {
             }
         }
         let (h, w) = (height as f64, width as f64);
-        // The default limit is a little below 4/3; images of 4 by 3 are within it.
+        // A limit such as the default may be a little below the 4/3 that it stands for.
+        const NEARLY: f64 = 1.0 + 1e-6;
         let (h, w) = match w / h {
-            ratio if ratio > self.ratio[1] * (1.0 + 1e-6) => (h, (h * self.ratio[1]).round()),
-            ratio if ratio < self.ratio[0] => ((w / self.ratio[0]).round(), w),
+            ratio if ratio > self.ratio[1] * NEARLY => (h, (h * self.ratio[1] * NEARLY).trunc()),
+            ratio if ratio < self.ratio[0] => ((w / self.ratio[0] * NEARLY).trunc(), w),
             _ => (h, w),
         };
         let shrink = (self.area[1] * all / (h * w)).min(1.0).sqrt();

@@ -30,12 +30,11 @@ samples are bad (`on_error`), or because the mode is synchronous.
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar
 
-from penstock import _ahead, _errors, _sift
+from penstock import _ahead, _errors, _sift, _sites
 from penstock._context import EvalContext
 from penstock._device import DeviceLike
 from penstock._device import device as to_device
@@ -178,12 +177,11 @@ class Reader:
             position = self._settle_on("epochs", size)
             if position.is_unfinished and not self._has_warned:
                 self._has_warned = True
-                warnings.warn(
+                _sites.warn(
                     f"{self._what}: an epoch is begun while the one before has {position.left} "
                     "batches or samples left; it goes on where that one stopped. Run iterators to "
                     "their end, or call `reader.reset()` to start over.",
                     UnfinishedEpochWarning,
-                    stacklevel=2,
                 )
             return Epoch(self, position)
 

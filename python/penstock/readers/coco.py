@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from penstock import _core, _errors
+from penstock import _core, _errors, _sites
 from penstock._device import DeviceLike
 from penstock._sites import here
 from penstock.readers.base import Reader
@@ -268,9 +267,7 @@ class COCO(Reader):
         return old_value
 
     def _warn(self, old: str, new: str) -> None:
-        warnings.warn(
-            f"{self._what}: `{old}` is deprecated; use `{new}`.", DeprecationWarning, stacklevel=4
-        )
+        _sites.warn(f"{self._what}: `{old}` is deprecated; use `{new}`.", DeprecationWarning)
 
     def _path(self, key: str, given: Name | None) -> str | None:
         return None if given is None else path(self._what, key, given)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import struct
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from penstock import _core, _errors
+from penstock import _core, _errors, _sites
 from penstock._device import DeviceLike
 from penstock._dtype import dtype as to_dtype
 from penstock._sites import here
@@ -110,10 +109,9 @@ class NemoAsr(Reader):
         **common: Unpack[Common],
     ) -> None:
         if normalize_text is not None:
-            warnings.warn(
+            _sites.warn(
                 "readers.NemoAsr: `normalize_text` is no longer used; texts are given as they are.",
                 DeprecationWarning,
-                stacklevel=2,
             )
         self._manifests = manifest_filepaths
         self._dtype = dtype
@@ -176,10 +174,9 @@ class NemoAsr(Reader):
         )
         if bad:
             index, line, text, problem = bad[0]
-            warnings.warn(
+            _sites.warn(
                 f"{self._what}: {len(bad)} lines of the manifests can't be used and are left out; "
-                f"the first one: {names[index]}, line {line} {problem}: {text!r}",
-                stacklevel=4,
+                f"the first one: {names[index]}, line {line} {problem}: {text!r}"
             )
         if not len(manifest):
             limits = [

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import inspect
 import operator
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsIndex, TypedDict, TypeVar
 
-from penstock import _errors, _sift
+from penstock import _errors, _sift, _sites
 from penstock._convert import LARGEST_BATCH
 from penstock._rng import get_default_rng
 from penstock.readers.order import POLICIES, SHUFFLES, Plan
@@ -220,10 +219,9 @@ def _shuffle(given: _Given, stick: bool) -> str | None:
             "shard of a data set in a new order is another one with each epoch."
         )
     if given.get("shuffle_after_epoch_seed") is not None and not after_epoch:
-        warnings.warn(
+        _sites.warn(
             f"{given.what}: `shuffle_after_epoch_seed` has no effect without "
-            "`shuffle_after_epoch=True`.",
-            stacklevel=5,  # through `checked`, `Reader` and the format's class
+            "`shuffle_after_epoch=True`."
         )
     return "global" if after_epoch else "buffer" if given.get("random_shuffle") else named
 
