@@ -4,28 +4,35 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, note, settings
+from hypothesis import Phase, given, note, seed, settings
 from hypothesis import strategies as st
 
+from penstock._function import Function
 from tests.conformance.case import Raised, Value
 from tests.conformance.compare import differences, show
 from tests.conformance.oracle import OracleError, oracle, ours
 from tests.property.drawn_calls import OPERATORS, calls
 
-NOT_ASKED = dict.fromkeys(
-    ["color_twist", "hsv", "hue", "saturation"],
-    "the original reads and writes beside the pixels of images that have not 3 channels",
-)
+SEED = 2
+
+NOT_ASKED = {
+    **dict.fromkeys(
+        ["color_twist", "hsv", "hue", "saturation"],
+        "the original reads and writes beside the pixels of images that have not 3 channels",
+    ),
+    "grid_mask": "the original takes the first axes for rows and columns, whatever the layout",
+}
 
 ON_PURPOSE = {
     # Operator: what the difference may be, and why.
     "coord_transform": ("shape is|is an array", "one number for `MT` adds no coordinate"),
     "erase": ("penstock raises", "axes that the layout has not are an error"),
-    "grid_mask": ("penstock raises|nan and 0", "no grid on what is no image; a mask hides nan too"),
     "full": ("penstock raises", "a fill value that does not fit is an error"),
     "full_like": ("penstock raises", "a fill value that does not fit is an error"),
     "math.rsqrt": ("nan and inf", "the root of nothing divides to infinity"),
+    "normalize": ("penstock raises", "axes that are named twice are an error"),
     "random.choice": ("layout is", "choices have the layout of their source in batches too"),
+    "random_resized_crop": ("penstock raises", "sizes below zero are an error"),
     "reductions.mean_square": ("elements", "squares of integers don't wrap around"),
     "reductions.rms": ("elements", "squares of integers don't wrap around"),
     "reductions.std_dev": ("penstock raises", "a mean of another shape is an error"),
@@ -44,9 +51,12 @@ each_operator = pytest.mark.parametrize("operator", ASKED.values(), ids=ASKED)
 
 @each_operator
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+# The same calls in each run, whatever becomes of this file: every one that is new has to be looked
+# at, as the original answers some by chance.
+@seed(SEED)
 @settings(
     max_examples=max(6, settings.default.max_examples // 10),
-    derandomize=True,
+    derandomize=False,
     database=None,
     phases=[Phase.generate],
 )
@@ -69,14 +79,17 @@ def test_a_drawn_call_is_answered_as_by_the_original(operator, data):
     pattern, _ = ON_PURPOSE.get(operator.name, ("(?!)", ""))
     found = differences(expected, actual, 1e-4 * max(1.0, _largest(expected)))
     unforeseen = [it for it in found if not re.search(pattern, it)]
-    assert not unforeseen or _is_by_chance(operator, expected)
+    assert not unforeseen or _is_by_chance(call, expected)
 
 
-def _is_by_chance(operator, answer):
-    """Whether the original hands out memory that it has not written."""
-    return operator.name == "normalize" and any(
-        sample.ndim == 0 for value in _values(answer) for sample in value.samples
-    )
+def _is_by_chance(call, answer):
+    """Whether the original reads or hands out memory that has nothing to do with the call."""
+    if call.operator.name == "normalize":
+        return any(sample.ndim == 0 for value in _values(answer) for sample in value.samples)
+    if isinstance(call.operator, Function):
+        # It stretches all samples of a batch as it does the first.
+        return len({np.shape(array) for array in call.arrays.values()}) > 1
+    return False
 
 
 def _values(answer):
