@@ -43,7 +43,7 @@ def files_of(kind: str, seed: int, first: int, count: int) -> list[bytes]:
 def decode(files: list[bytes]) -> None:
     """Decode files in each of the ways; what can't be decoded is no problem."""
     import penstock as ndd
-    from penstock._errors import DecodeError
+    from penstock.errors import DecodeError
 
     rng = ndd.random.RNG(1)
     arrays = [np.frombuffer(file, np.uint8) for file in files]

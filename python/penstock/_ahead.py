@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
@@ -92,7 +92,8 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
-_lock = threading.Lock()
+# Taken again where collecting garbage, which may happen at any time, closes another loop.
+_lock = threading.RLock()
 
 loops: tuple[Loop, ...] = ()
 """Loops that have items waiting. Empty most of the time, so that asking costs next to nothing."""
@@ -223,13 +224,20 @@ class _Failed:
 
 
 def _add(loop: Loop) -> None:
-    global loops
-    with _lock:
-        if loop not in loops:
-            loops = (*loops, loop)
+    _change(lambda others: others if loop in others else (*others, loop))
 
 
 def _remove(loop: Loop) -> None:
+    _change(lambda others: tuple(other for other in others if other is not loop))
+
+
+def _change(new: Callable[[tuple[Loop, ...]], tuple[Loop, ...]]) -> None:
     global loops
     with _lock:
-        loops = tuple(other for other in loops if other is not loop)
+        while True:
+            before = loops
+            after = new(before)
+            # Unless it was changed meanwhile, by this very thread.
+            if loops is before:
+                loops = after
+                return

@@ -9,42 +9,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock import _sites
+from penstock.errors import (
+    ArgumentError,
+    DecodeError,
+    FileError,
+    InternalError,
+    OutOfRangeError,
+)
 
 if TYPE_CHECKING:
     from penstock import _core
-
-
-class OutOfRangeError(IndexError, RuntimeError):
-    """An index lies outside of its axis. The reference raises RuntimeError, Python IndexError."""
-
-
-class ArgumentError(ValueError, RuntimeError):
-    """An argument or an input is of no use: RuntimeError in the reference, ValueError in Python."""
-
-
-class DecodeError(RuntimeError):
-    """Bytes that can't be decoded. The other samples of the batch can be read all the same.
-
-    Example:
-        >>> import numpy as np
-        >>> try:
-        ...     ndd.decoders.image(np.zeros(8, np.uint8)).evaluate()
-        ... except ndd.errors.DecodeError as error:
-        ...     print("none of JPEG, PNG" in str(error))
-        True
-    """
-
-
-class FileError(OSError, RuntimeError):
-    """A file can't be read: OSError in Python, RuntimeError in the reference."""
-
-
-class InternalError(RuntimeError):
-    """A defect of penstock itself. Please report it, with the message."""
-
-
-for _kind in (ArgumentError, DecodeError, FileError, InternalError, OutOfRangeError):
-    _kind.__module__ = "penstock.errors"  # where users find it
 
 
 def describe(value: object) -> str:

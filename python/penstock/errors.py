@@ -4,10 +4,33 @@ Each is a RuntimeError, as in the original, and the error that Python has for it
 names the operator, the sample and its file, and the line of the program that made the call.
 """
 
-from penstock._errors import ArgumentError as ArgumentError
-from penstock._errors import DecodeError as DecodeError
-from penstock._errors import FileError as FileError
-from penstock._errors import InternalError as InternalError
-from penstock._errors import OutOfRangeError as OutOfRangeError
-
 __all__ = ["ArgumentError", "DecodeError", "FileError", "InternalError", "OutOfRangeError"]
+
+
+class OutOfRangeError(IndexError, RuntimeError):
+    """An index lies outside of its axis. The reference raises RuntimeError, Python IndexError."""
+
+
+class ArgumentError(ValueError, RuntimeError):
+    """An argument or an input is of no use: RuntimeError in the reference, ValueError in Python."""
+
+
+class DecodeError(RuntimeError):
+    """Bytes that can't be decoded. The other samples of the batch can be read all the same.
+
+    Example:
+        >>> import numpy as np
+        >>> try:
+        ...     ndd.decoders.image(np.zeros(8, np.uint8)).evaluate()
+        ... except ndd.errors.DecodeError as error:
+        ...     print("none of JPEG, PNG" in str(error))
+        True
+    """
+
+
+class FileError(OSError, RuntimeError):
+    """A file can't be read: OSError in Python, RuntimeError in the reference."""
+
+
+class InternalError(RuntimeError):
+    """A defect of penstock itself. Please report it, with the message."""

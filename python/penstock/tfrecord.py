@@ -20,6 +20,7 @@ from enum import IntEnum
 from typing import Any, SupportsIndex
 
 from penstock import _errors
+from penstock.errors import ArgumentError
 
 
 class FeatureType(IntEnum):
@@ -171,7 +172,7 @@ def _flat(default: Any) -> list[Any]:
     return [default]
 
 
-def _wrong_default(what: str, value: object, wanted: str) -> _errors.ArgumentError:
+def _wrong_default(what: str, value: object, wanted: str) -> ArgumentError:
     return _errors.bad_argument(
         what, "default_value", f"must be {wanted}, got {_errors.describe(value)}"
     )

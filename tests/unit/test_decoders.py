@@ -11,7 +11,7 @@ import pytest
 from tests.images import JPEGS, by_pillow, encoded, photograph
 
 import penstock as ndd
-from penstock._errors import DecodeError
+from penstock.errors import DecodeError
 
 PICTURE = photograph(93, 131)
 JPEG = encoded(PICTURE, quality=90)

@@ -8,7 +8,7 @@ from tests.images import corpus
 from tests.mutations import mutate
 
 import penstock as ndd
-from penstock._errors import DecodeError
+from penstock.errors import DecodeError
 
 CORPUS = corpus()
 

@@ -12,7 +12,7 @@ from tests.stress.probe import BREAK_PROMISE, FAIL, PANIC, bounded, probe, probe
 import penstock as ps
 from penstock import EvalContext, EvalMode, _core
 from penstock._bridge import call
-from penstock._errors import InternalError
+from penstock.errors import InternalError
 
 MS = 1000  # `probe` sleeps microseconds
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import penstock as ndd
-from penstock import _core, _errors
+from penstock import _core, _errors, errors
 from penstock._array import wrap
 from penstock._context import EvalContext
 from penstock._define import OPERATORS, Data, Like, PerSample, operator
@@ -130,12 +130,12 @@ AT_CALL = {
     ),
     "bad_argument": (
         lambda: ndd.transpose([1], perm=[1]),
-        _errors.ArgumentError,
+        errors.ArgumentError,
         r"transpose: `perm` must name each of 1 dimensions once, got \[1\]",
     ),
     "bad_input": (
         lambda: ndd.per_frame(1),
-        _errors.ArgumentError,
+        errors.ArgumentError,
         "per_frame: a single number has no dimension",
     ),
     "batch_sizes_differ": (lambda: BATCH + ndd.batch([1]), ValueError, "1 != 2"),
@@ -219,7 +219,7 @@ FROM_THE_ENGINE = {
     ),
     "undecodable": (
         lambda: ndd.decoders.image(np.frombuffer(b"text", np.uint8)).evaluate(),
-        _errors.DecodeError,
+        errors.DecodeError,
         "starts with 74 65(.|\n)*hint",
     ),
     "file": (
@@ -405,8 +405,8 @@ def test_the_sample_that_failed_is_named():
 
 
 def test_out_of_range_is_both_what_python_and_the_original_raise():
-    assert issubclass(_errors.OutOfRangeError, IndexError)
-    assert issubclass(_errors.OutOfRangeError, RuntimeError)
+    assert issubclass(errors.OutOfRangeError, IndexError)
+    assert issubclass(errors.OutOfRangeError, RuntimeError)
 
 
 def test_exceptions_of_user_functions_keep_their_type_and_object():

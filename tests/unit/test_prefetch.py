@@ -425,6 +425,23 @@ def test_another_thread_sees_the_same_state():
         assert seen == [expected.state]
 
 
+def test_loops_may_be_collected_while_another_one_begins():
+    kept = gc.get_threshold()
+    gc.set_threshold(1)  # at any moment, those with locks held among them
+    try:
+        for _ in range(20):
+            left = ndd.prefetch(iter(range(9)))
+            next(left)
+            cycle = [left]
+            cycle.append(cycle)
+            del left, cycle
+            assert list(ndd.prefetch(iter(range(5)))) == list(range(5))
+    finally:
+        gc.set_threshold(*kept)
+    gc.collect()
+    assert _ahead.loops == ()
+
+
 def test_loops_of_several_threads_do_not_meet():
     start, failures = threading.Barrier(4), []
 

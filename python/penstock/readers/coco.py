@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 from penstock import _core, _errors, _sites
 from penstock._device import DeviceLike
 from penstock._sites import here
+from penstock.errors import ArgumentError
 from penstock.readers.base import Reader
 from penstock.readers.names import Name, path, texts
 from penstock.readers.options import Common
@@ -272,5 +273,5 @@ class COCO(Reader):
     def _path(self, key: str, given: Name | None) -> str | None:
         return None if given is None else path(self._what, key, given)
 
-    def _wrong(self, key: str, problem: str) -> _errors.ArgumentError:
+    def _wrong(self, key: str, problem: str) -> ArgumentError:
         return _errors.bad_argument(self._what, key, problem)

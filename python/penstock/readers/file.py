@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 from penstock import _core, _errors
 from penstock._device import DeviceLike
 from penstock._sites import here
+from penstock.errors import ArgumentError
 from penstock.readers.base import Reader
 from penstock.readers.names import Name, path, paths, texts
 from penstock.readers.options import Common
@@ -212,5 +213,5 @@ class File(Reader):
             None if given is None else texts(self._what, key, given, "a pattern or a list of them")
         )
 
-    def _wrong(self, key: str, problem: str) -> _errors.ArgumentError:
+    def _wrong(self, key: str, problem: str) -> ArgumentError:
         return _errors.bad_argument(self._what, key, problem)

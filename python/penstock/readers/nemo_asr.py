@@ -11,6 +11,7 @@ from penstock import _core, _errors, _sites
 from penstock._device import DeviceLike
 from penstock._dtype import dtype as to_dtype
 from penstock._sites import here
+from penstock.errors import ArgumentError
 from penstock.readers.base import Reader
 from penstock.readers.names import Name, paths
 from penstock.readers.options import Common
@@ -202,7 +203,7 @@ class NemoAsr(Reader):
         # As the original has them, which matters where an utterance is just as long.
         return _single(number)
 
-    def _wrong(self, key: str, problem: str) -> _errors.ArgumentError:
+    def _wrong(self, key: str, problem: str) -> ArgumentError:
         return _errors.bad_argument(self._what, key, problem)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from penstock import _core, _errors
 from penstock._device import DeviceLike
 from penstock._sites import here
+from penstock.errors import ArgumentError
 from penstock.readers.base import Reader
 from penstock.readers.names import Name, path, paths
 from penstock.readers.options import Common
@@ -302,7 +303,7 @@ class Numpy(Reader):
         row = row if key.startswith("rel_") else np.trunc(row)
         return [float(number) for number in row.ravel()]
 
-    def _wrong(self, key: str, problem: str) -> _errors.ArgumentError:
+    def _wrong(self, key: str, problem: str) -> ArgumentError:
         return _errors.bad_argument(self._what, key, problem)
 
 

@@ -13,6 +13,7 @@ from typing import Any, SupportsIndex, TypedDict, TypeVar
 from penstock import _errors, _sift, _sites
 from penstock._convert import LARGEST_BATCH
 from penstock._rng import get_default_rng
+from penstock.errors import ArgumentError
 from penstock.readers.order import POLICIES, SHUFFLES, Plan
 
 GLOBAL_SEED = 0
@@ -189,7 +190,7 @@ class _Given:
             raise self.bad(key, f"must be one of {names}, got {value!r}")
         return str(value)
 
-    def bad(self, key: str, problem: str) -> _errors.ArgumentError:
+    def bad(self, key: str, problem: str) -> ArgumentError:
         return _errors.bad_argument(self.what, key, problem)
 
 
