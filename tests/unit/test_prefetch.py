@@ -425,20 +425,12 @@ def test_another_thread_sees_the_same_state():
         assert seen == [expected.state]
 
 
-def test_loops_may_be_collected_while_another_one_begins():
-    kept = gc.get_threshold()
-    gc.set_threshold(1)  # at any moment, those with locks held among them
-    try:
-        for _ in range(20):
-            left = ndd.prefetch(iter(range(9)))
-            next(left)
-            cycle = [left]
-            cycle.append(cycle)
-            del left, cycle
-            assert list(ndd.prefetch(iter(range(5)))) == list(range(5))
-    finally:
-        gc.set_threshold(*kept)
-    gc.collect()
+def test_loops_may_be_collected_at_any_moment():
+    left = ndd.prefetch(iter(range(9)))
+    next(left)
+    with _ahead._lock:  # where garbage may be collected, too
+        del left
+        gc.collect()
     assert _ahead.loops == ()
 
 
