@@ -35,7 +35,7 @@ dev: native ## set up .venv with the tools and penstock in it, editable
 	@echo "ready: $(PY), or 'source $(VENV)/bin/activate'"
 
 .PHONY: demo
-demo: native ## augment images for a few seconds, print images/s, write demo.png
+demo: native ## train a small model on images made here, print images/s, write demo.png
 	$(PY) examples/demo.py $(ARGS)
 
 .PHONY: test

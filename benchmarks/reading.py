@@ -94,8 +94,7 @@ def opening_annotations(side: Contender) -> Ready:
         first(make())
         return time.perf_counter() - start
 
-    # All but the vertices: of images that share a file, each contender begins with another one.
-    return Ready(turn, [np.asarray(part) for part in first(make())[:4]])
+    return Ready(turn, [np.asarray(part) for part in first(make())])
 
 
 def facts(pair: Pair) -> Iterator[str]:
@@ -116,16 +115,17 @@ def first(reader: Any) -> Any:
 
 @functools.cache
 def annotated() -> tuple[Path, Path]:
-    """A folder with one image, and annotations of many that are all that image."""
+    """A folder with images, and their annotations."""
     root = temporary_folder()
-    (root / "0.jpg").write_bytes(b"x")
+    for number in range(ANNOTATED):
+        (root / f"{number}.jpg").write_bytes(b"x")
     rng = np.random.default_rng(0)
     outlines = [", ".join(map(str, row)) for row in rng.uniform(0, 400, (99, 52)).round(2)]
     file = root / "annotations.json"
     with file.open("w") as out:
         out.write('{"categories": [{"id": 1, "name": "thing"}], "images": [')
         out.writelines(
-            f'{"," if i else ""}{{"id": {i}, "file_name": "0.jpg", "width": 500, "height": 375}}'
+            f'{"," if i else ""}{{"id": {i}, "file_name": "{i}.jpg", "width": 500, "height": 375}}'
             for i in range(ANNOTATED)
         )
         out.write('], "annotations": [')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -65,4 +66,13 @@ def assert_refused(source: str) -> None:
     assert isinstance(expected, Raised), f"the original takes it: {show(expected)}"
     actual = ours.run(source)
     assert isinstance(actual, Raised), f"penstock takes it: {show(actual)}"
+    assert MEANT & set(actual.bases), f"not an error for callers: {actual}"
+
+
+def assert_refused_alike(source: str, **inputs: Any) -> None:
+    """Fail unless both raise, penstock with an error of the original's type that is for callers."""
+    expected, actual = oracle.run(source, **inputs), ours.run(source, **inputs)
+    assert isinstance(expected, Raised), f"the original takes it: {show(expected)}"
+    assert isinstance(actual, Raised), f"penstock takes it: {show(actual)}"
+    assert expected.type in actual.bases, f"{expected}\n{actual}"
     assert MEANT & set(actual.bases), f"not an error for callers: {actual}"

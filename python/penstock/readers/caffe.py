@@ -14,7 +14,7 @@ from penstock.readers.names import Name, paths
 from penstock.readers.options import Common
 from penstock.readers.order import Numbers
 from penstock.readers.pool import io_pool
-from penstock.readers.source import Source
+from penstock.readers.source import IndexedSource, Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -22,30 +22,18 @@ if TYPE_CHECKING:
     from penstock._core import Value
 
 
-class CaffeSource:
+class CaffeSource(IndexedSource[_core.Lmdb]):
     """Records of Caffe."""
 
     def __init__(self, what: str, records: _core.Lmdb, image: bool, label: bool) -> None:
-        self._what = what
-        self._records = records
+        super().__init__(what, records)
         self._image = image
         self._label = label
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def fingerprint(self) -> int:
-        """A number that changes with the keys, the sizes of the records and their order."""
-        return self._records.fingerprint()
-
-    def name(self, number: int) -> str:
-        """The database and the key of a record."""
-        return self._records.name(number)
 
     def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
         """Images and labels, when they have been read."""
         return tuple(
-            self._records.caffe(
+            self._index.caffe(
                 self._what, numbers, batch, self._image, self._label, here(), io_pool()
             )
         )

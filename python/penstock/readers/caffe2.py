@@ -15,7 +15,7 @@ from penstock.readers.names import Name
 from penstock.readers.options import Common
 from penstock.readers.order import Numbers
 from penstock.readers.pool import io_pool
-from penstock.readers.source import Source
+from penstock.readers.source import IndexedSource, Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -35,29 +35,17 @@ class Wanted(NamedTuple):
     bbox: bool
 
 
-class Caffe2Source:
+class Caffe2Source(IndexedSource[_core.Lmdb]):
     """Records of Caffe2."""
 
     def __init__(self, what: str, records: _core.Lmdb, wanted: Wanted) -> None:
-        self._what = what
-        self._records = records
+        super().__init__(what, records)
         self._wanted = wanted
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def fingerprint(self) -> int:
-        """A number that changes with the keys, the sizes of the records and their order."""
-        return self._records.fingerprint()
-
-    def name(self, number: int) -> str:
-        """The database and the key of a record."""
-        return self._records.name(number)
 
     def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
         """What the records hold, when they have been read."""
         return tuple(
-            self._records.caffe2(self._what, numbers, batch, *self._wanted, here(), io_pool())
+            self._index.caffe2(self._what, numbers, batch, *self._wanted, here(), io_pool())
         )
 
 

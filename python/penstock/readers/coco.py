@@ -15,7 +15,7 @@ from penstock.readers.names import Name, path, texts
 from penstock.readers.options import Common
 from penstock.readers.order import Numbers
 from penstock.readers.pool import io_pool
-from penstock.readers.source import Source
+from penstock.readers.source import IndexedSource, Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -25,27 +25,12 @@ if TYPE_CHECKING:
 SIZE_THRESHOLD = 0.1
 
 
-class CocoSource:
+class CocoSource(IndexedSource[_core.Coco]):
     """Images, and what is on them."""
-
-    def __init__(self, what: str, images: _core.Coco) -> None:
-        self._what = what
-        self._images = images
-
-    def __len__(self) -> int:
-        return len(self._images)
-
-    def fingerprint(self) -> int:
-        """A number that changes with the images, their names and the objects on them."""
-        return self._images.fingerprint()
-
-    def name(self, number: int) -> str:
-        """The name of an image's file, relative to the root."""
-        return self._images.name(number)
 
     def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
         """The bytes of images, when they have been read, and what is on them."""
-        return tuple(self._images.read(self._what, numbers, batch, here(), io_pool()))
+        return tuple(self._index.read(self._what, numbers, batch, here(), io_pool()))
 
 
 class COCO(Reader):

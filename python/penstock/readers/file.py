@@ -16,7 +16,7 @@ from penstock.readers.names import Name, path, paths, texts
 from penstock.readers.options import Common
 from penstock.readers.order import Numbers
 from penstock.readers.pool import io_pool
-from penstock.readers.source import Source
+from penstock.readers.source import IndexedSource, Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -29,29 +29,13 @@ FILTERS = (
 )
 
 
-class FileSource:
+class FileSource(IndexedSource[_core.Files]):
     """Whole files, and their labels."""
-
-    def __init__(self, what: str, files: _core.Files) -> None:
-        self._what = what
-        self._files = files
-
-    def __len__(self) -> int:
-        return len(self._files)
-
-    def fingerprint(self) -> int:
-        """A number that changes with the names, the labels and their order."""
-        return self._files.fingerprint()
-
-    def name(self, number: int) -> str:
-        """The name of a file, relative to the root."""
-        return self._files.name(number)
 
     def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
         """The bytes of files, when they have been read, and their labels."""
-        files = self._files
-        data = files.read(self._what, numbers, batch, here(), io_pool())
-        return data, files.labels(numbers, batch)
+        data = self._index.read(self._what, numbers, batch, here(), io_pool())
+        return data, self._index.labels(numbers, batch)
 
 
 class File(Reader):

@@ -17,7 +17,7 @@ from penstock.readers.names import Name, paths
 from penstock.readers.options import Common
 from penstock.readers.order import Numbers
 from penstock.readers.pool import io_pool
-from penstock.readers.source import Source
+from penstock.readers.source import IndexedSource, Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DTYPES = {"f32": "float32", "i16": "int16", "i32": "int32"}
 
 
-class SpeechSource:
+class SpeechSource(IndexedSource[_core.Manifest]):
     """Utterances: their sound and their text."""
 
     def __init__(
@@ -39,30 +39,18 @@ class SpeechSource:
         texts: bool,
         indices: bool,
     ) -> None:
-        self._what = what
-        self._manifest = manifest
+        super().__init__(what, manifest)
         self._speech = speech
         self._texts = texts
         self._indices = indices
-
-    def __len__(self) -> int:
-        return len(self._manifest)
-
-    def fingerprint(self) -> int:
-        """A number that changes with what the utterances are, and with their order."""
-        return self._manifest.fingerprint()
-
-    def name(self, number: int) -> str:
-        """The name of the sound."""
-        return self._manifest.name(number)
 
     def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
         """The sounds, when they have been decoded, and what the manifest says of them."""
         values = self._speech.read(self._what, numbers, batch, here(), io_pool())
         if self._texts:
-            values.append(self._manifest.texts(numbers, batch))
+            values.append(self._index.texts(numbers, batch))
         if self._indices:
-            values.append(self._manifest.indices(numbers, batch))
+            values.append(self._index.indices(numbers, batch))
         return tuple(values)
 
 

@@ -17,7 +17,7 @@ from penstock.readers.names import Name, path, paths
 from penstock.readers.options import Common
 from penstock.readers.order import Numbers, Place
 from penstock.readers.pool import io_pool
-from penstock.readers.source import Source
+from penstock.readers.source import IndexedSource, Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -33,28 +33,16 @@ _Bound = tuple[str, list[float], bool]
 _Window = tuple[_Bound | None, _Bound | None, _Bound | None]
 
 
-class NumpySource:
+class NumpySource(IndexedSource[_core.Arrays]):
     """Arrays, and which part of them is wanted now."""
 
     def __init__(self, what: str, arrays: _core.Arrays, windows: _core.Windows) -> None:
-        self._what = what
-        self._arrays = arrays
+        super().__init__(what, arrays)
         self.windows = windows
-
-    def __len__(self) -> int:
-        return len(self._arrays)
-
-    def fingerprint(self) -> int:
-        """A number that changes with the names and their order."""
-        return self._arrays.fingerprint()
-
-    def name(self, number: int) -> str:
-        """The name of a file, relative to the root."""
-        return self._arrays.name(number)
 
     def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
         """Arrays, when they have been read."""
-        return (self._arrays.read(self._what, numbers, batch, self.windows, here(), io_pool()),)
+        return (self._index.read(self._what, numbers, batch, self.windows, here(), io_pool()),)
 
 
 class Numpy(Reader):

@@ -10,33 +10,18 @@ from penstock._sites import here
 from penstock.readers.names import Name, paths
 from penstock.readers.order import Numbers
 from penstock.readers.pool import io_pool
-from penstock.readers.source import Source
+from penstock.readers.source import IndexedSource, Source
 
 if TYPE_CHECKING:
     from penstock._core import Records, Value
 
 
-class RecordSource:
+class RecordSource(IndexedSource["Records"]):
     """Records, all outputs of which are read from files."""
-
-    def __init__(self, what: str, records: Records) -> None:
-        self._what = what
-        self._records = records
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def fingerprint(self) -> int:
-        """A number that changes with the files' names and with what is where in them."""
-        return self._records.fingerprint()
-
-    def name(self, number: int) -> str:
-        """The file and where in it the record is."""
-        return self._records.name(number)
 
     def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
         """The outputs of records, when they have been read."""
-        return tuple(self._records.read(self._what, numbers, batch, here(), io_pool()))
+        return tuple(self._index.read(self._what, numbers, batch, here(), io_pool()))
 
 
 def names(what: str, key: str, given: Name | Iterable[Name]) -> list[str]:
