@@ -1,0 +1,64 @@
+"""Results that are larger than the caches are written another way, and are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import penstock as ndd
+
+OPERATORS: dict[str, Callable[[Any], Any]] = {
+    "copy": ndd.copy,
+    "flip": lambda x: ndd.flip(x, horizontal=1, vertical=0),
+    "flip, both ways": lambda x: ndd.flip(x, horizontal=1, vertical=1),
+    "flip, vertical": lambda x: ndd.flip(x, horizontal=0, vertical=1),
+    "add": lambda x: x + 1,
+    "add, per channel": lambda x: x + np.array([1, 2, 3], np.uint8),
+    "less": lambda x: x < 100,
+    "half": lambda x: ndd.cast(x, dtype=ndd.float32) / 3,
+    "cast": lambda x: ndd.cast(x, dtype=ndd.int32),
+    "cast_like": lambda x: ndd.cast_like(x, np.float16(0)),
+    "slice": lambda x: ndd.slice(x, rel_start=[0.01, 0.013], rel_end=[0.99, 0.991]),
+    "slice, beyond": lambda x: ndd.slice(
+        x, start=[-7, -5], shape=[1500, 1600], axes=[0, 1], out_of_bounds_policy="pad"
+    ),
+    "subscript": lambda x: x.slice[1:, 3:],
+    "pad": lambda x: ndd.pad(x, axes=[0, 1], shape=[1501, 1499], fill_value=7),
+    "cat": lambda x: ndd.cat(x, x, axis=1),
+    "cat, narrow": lambda x: ndd.cat(x, x, axis=2),
+    "stack": lambda x: ndd.stack(x, x, axis=1),
+    "transpose": lambda x: ndd.transpose(x, perm=[2, 0, 1]),
+    "zeros_like": ndd.zeros_like,
+    "full_like": lambda x: ndd.full_like(x, np.array([4, 5, 6], np.uint8)),
+    "lookup_table": lambda x: ndd.lookup_table(x, keys=[1, 2], values=[3.5, 4.5]),
+    "normalize": lambda x: ndd.normalize(x, axes=[0, 1]),
+    "erase": lambda x: ndd.erase(x, anchor=[30, 50], shape=[400, 33], axis_names="HW"),
+    "grid_mask": lambda x: ndd.grid_mask(x, tile=37),
+    "sequence_rearrange": lambda x: ndd.sequence_rearrange(x, new_order=[1, 1, 0, 5]),
+}
+"""All kernels that write so, each on rows that begin anywhere in a cache line."""
+
+
+@pytest.fixture(scope="module")
+def samples() -> list[np.ndarray]:
+    rng = np.random.default_rng(1)
+    shapes = [(1401, 1449, 3), (1400, 1450, 3), (1403, 1451, 3)]
+    return [rng.integers(0, 256, shape, dtype=np.uint8) for shape in 2 * shapes]
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("alike", [False, True], ids=["ragged", "alike"])
+def test_a_large_batch_is_what_its_samples_are(
+    name: str, alike: bool, samples: list[np.ndarray]
+) -> None:
+    operator = OPERATORS[name]
+    layout = "FHW" if name == "sequence_rearrange" else "HWC"
+    data = [np.roll(samples[0], i, axis=1) for i in range(6)] if alike else samples
+    together = operator(ndd.batch(data, layout=layout)).evaluate()
+    for sample, result in zip(data, together, strict=True):
+        # A sample on its own is below what is written around the caches.
+        [alone] = operator(ndd.batch([sample], layout=layout))
+        np.testing.assert_array_equal(np.asarray(result), np.asarray(alone))
