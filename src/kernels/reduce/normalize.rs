@@ -11,7 +11,7 @@ use super::super::cast::Convert;
 use super::super::{Arg, BatchKernel, FromArg, Kernel, Result, Space, args};
 use super::fold::{Center, Real};
 use super::plan::Plan;
-use super::{Flags, means, numeric, reduced, spreads};
+use super::{Flags, means, move_axes, numeric, reduced, spreads};
 use crate::value::{Cause, DType, Desc, Element, Sample, Shape, with_element};
 
 pub struct Normalize;
@@ -52,6 +52,7 @@ impl FromArg for Given {
 impl Kernel for Normalize {
     type Args = NormalizeArgs;
     const SHAPED_BY_ARGS: bool = false;
+    const STACKS: bool = true;
 
     fn output(args: &NormalizeArgs, inputs: &[&Desc]) -> Result<Desc> {
         numeric(inputs[0])?;
@@ -70,6 +71,21 @@ impl Kernel for Normalize {
             apply::<T, Center<T>>(&plan, input.elements(), &statistics, args.shift, out);
         });
         Ok(())
+    }
+
+    fn for_stack(args: &mut NormalizeArgs, ndim: usize) -> bool {
+        // Statistics that are arrays would have to be repeated.
+        let single = |given: &Option<Given>| given.as_ref().is_none_or(|g| g.shape.is_none());
+        if !single(&args.mean) || !single(&args.stddev) || args.shared.is_some() {
+            return false;
+        }
+        match &mut args.axes {
+            Some(axes) => move_axes(axes),
+            axes => {
+                *axes = Some((1..=ndim as i64).collect());
+                true
+            }
+        }
     }
 }
 
