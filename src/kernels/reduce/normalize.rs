@@ -319,15 +319,19 @@ impl<R: Copy + Default> Repeated<R> {
     /// All of them, several times.
     fn repeat(&mut self, means: &[R], factors: &[R], times: usize) {
         for (all, one) in [(&mut self.means, means), (&mut self.factors, factors)] {
-            all.clear();
-            (0..times).for_each(|_| all.extend_from_slice(one));
+            all.resize(one.len() * times, R::default());
+            match one.len() {
+                2 => repeat::<R, 2>(all, one),
+                3 => repeat::<R, 3>(all, one),
+                4 => repeat::<R, 4>(all, one),
+                n => all.chunks_exact_mut(n).for_each(|part| part.copy_from_slice(one)),
+            }
         }
     }
 
     /// Each of them several times.
     fn stretch(&mut self, means: &[R], factors: &[R], times: usize) {
         for (all, one) in [(&mut self.means, means), (&mut self.factors, factors)] {
-            all.clear();
             all.resize(one.len() * times, R::default());
             match times {
                 2 => stretch::<R, 2>(all, one),
@@ -336,6 +340,12 @@ impl<R: Copy + Default> Repeated<R> {
                 _ => all.chunks_exact_mut(times).zip(one).for_each(|(part, &x)| part.fill(x)),
             }
         }
+    }
+}
+
+fn repeat<R: Copy, const N: usize>(all: &mut [R], one: &[R]) {
+    if let Some(one) = one.first_chunk::<N>() {
+        all.as_chunks_mut::<N>().0.fill(*one);
     }
 }
 
