@@ -82,7 +82,11 @@ class Like(Result):
         layout: str | None = KEEP,
         **kernel: Any,
     ) -> None:
-        super().__init__(dtype, ndim, layout, **kernel)
+        # Not by `super`, which would pack and unpack `kernel` once more in every call.
+        self.dtype = dtype
+        self.ndim = ndim
+        self.layout = layout
+        self.kernel = kernel
         self.input = input
 
     def promise(self, layout: str | None) -> Promise:

@@ -521,6 +521,24 @@ mod tests {
     }
 
     #[test]
+    fn a_stack_is_folded_as_its_parts_are() {
+        let x: Vec<f32> = (0..3 * 4 * 35 * 6).map(|i| (i as f32 * 0.37).sin()).collect();
+        for shape in [[1, 1, 1], [4, 5, 3], [4, 35, 6], [35, 4, 1], [1, 4, 70], [2, 1, 260]] {
+            for set in 0..8_usize {
+                let axes: Vec<usize> = (0..3).filter(|axis| set >> axis & 1 == 1).collect();
+                let moved: Vec<usize> = axes.iter().map(|axis| axis + 1).collect();
+                let (of_part, size) = (plan(&shape, &axes), shape.iter().product());
+                let of_stack = plan(&[3, shape[0], shape[1], shape[2]], &moved);
+                let parts = x.chunks(size).take(3);
+                let parts: Vec<f64> =
+                    parts.flat_map(|x| fold::<Spread<f32>>(&of_part, x, &[0.1])).collect();
+                let stack = fold::<Spread<f32>>(&of_stack, &x[..3 * size], &[0.1]);
+                assert_eq!(stack, parts, "{shape:?} along {axes:?}");
+            }
+        }
+    }
+
+    #[test]
     fn lanes_are_emptied_before_they_overflow() {
         let count = 300_000;
         let all = plan(&[count], &[0]);
