@@ -106,6 +106,10 @@ pub(super) type Outcomes = Result<SmallVec<[Sample; 1]>, Arc<Fault>>;
 /// handing it to another one would take longer than the work.
 const INLINE_BYTES: usize = 32 << 10;
 
+/// From this many bytes on, the results of a call have left the caches before somebody reads them,
+/// and are written around them; but for samples that the next task takes on at once.
+const AROUND_CACHES_BYTES: usize = 32 << 20;
+
 impl Node {
     /// A node and the values it will make. Nothing runs before [`Node::start`].
     pub fn new(
@@ -384,14 +388,18 @@ impl Node {
                 None => Block::Separate,
             };
         }
-        if let Block::Shared(first) = &*block
-            && first.desc == desc
-        {
-            return Ok(Space::new(desc, first.buffer().clone(), sample * bytes));
-        }
-        drop(block);
-        self.count_bytes(bytes);
-        Ok(Space::new(desc, device.allocate(bytes)?, 0))
+        let space = match &*block {
+            Block::Shared(first) if first.desc == desc => {
+                Space::new(desc, first.buffer().clone(), sample * bytes)
+            }
+            _ => {
+                drop(block);
+                self.count_bytes(bytes);
+                Space::new(desc, device.allocate(bytes)?, 0)
+            }
+        };
+        let large = bytes.saturating_mul(target.samples) >= AROUND_CACHES_BYTES;
+        Ok(space.around_caches(large && !target.is_awaited(sample)))
     }
 
     pub(super) fn count_bytes(&self, bytes: usize) {
@@ -472,6 +480,11 @@ impl Target {
             false => self.value.upgrade().is_some_and(|value| value.is_read_as_a_whole()),
         };
         self.meta.uniform && self.samples > 1 && seen()
+    }
+
+    /// Whether a task waits for the sample.
+    fn is_awaited(&self, sample: usize) -> bool {
+        self.value.upgrade().is_some_and(|value| value.is_awaited(sample))
     }
 }
 

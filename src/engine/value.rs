@@ -274,6 +274,14 @@ impl Value {
         }
     }
 
+    /// Whether a task waits for the sample.
+    pub fn is_awaited(&self, index: usize) -> bool {
+        self.slots().get(index).is_some_and(|slot| match &lock(slot).state {
+            State::Pending(waiting) => !waiting.is_empty(),
+            _ => false,
+        })
+    }
+
     /// One reader is done with the sample. Memory that nobody else can read goes back at once.
     pub fn release(&self, index: usize) {
         let Some(slot) = self.slots().get(index) else { return };

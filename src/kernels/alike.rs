@@ -5,7 +5,8 @@ use smallvec::SmallVec;
 
 use super::Result;
 use super::args::{Arg, ArgReader};
-use super::kernel::{Allocate, SampleKernel, Space};
+use super::kernel::{Allocate, SampleKernel};
+use super::space::Space;
 use crate::value::{Cause, Desc, Sample};
 
 /// Fetches the inputs of a sample; `None` when they are not like those of the first.

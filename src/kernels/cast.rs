@@ -2,6 +2,7 @@
 
 use half::{bf16, f16};
 
+use super::isa::Isa;
 use super::{Entry, Kernel, Result, Space, args};
 use crate::value::{Bool, DType, Desc, Element, Sample, with_element};
 
@@ -23,9 +24,16 @@ impl Kernel for Cast {
     }
 
     fn run(_: &CastArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        with_element!(out.desc.dtype, |T| T::convert_row(&inputs[0], 0, out.elements()));
-        Ok(())
+        cast(&inputs[0], out)
     }
+}
+
+/// Converts a contiguous sample to the type of `out`.
+pub fn cast(sample: &Sample, out: &mut Space) -> Result<()> {
+    with_element!(out.desc.dtype, |T| out.write(|start, piece| {
+        T::convert_row(sample, start, piece);
+        Ok(())
+    }))
 }
 
 /// An element that any other can be converted to.
@@ -40,10 +48,7 @@ macro_rules! numbers {
             impl Number for $type {
                 fn convert_row(src: &Sample, start: usize, dst: &mut [$type]) {
                     with_element!(src.desc.dtype, |S| {
-                        let src = &src.elements::<S>()[start..start + dst.len()];
-                        for (d, &s) in dst.iter_mut().zip(src) {
-                            *d = s.convert();
-                        }
+                        convert_all(&src.elements::<S>()[start..start + dst.len()], dst);
                     });
                 }
             }
@@ -51,6 +56,27 @@ macro_rules! numbers {
     };
 }
 numbers!(Bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64);
+
+/// Converts as many elements as both have, with the best instructions there are.
+fn convert_all<S: Element + Convert<D>, D: Element>(src: &[S], dst: &mut [D]) {
+    #[inline(always)]
+    fn plainly<S: Element + Convert<D>, D: Element>(src: &[S], dst: &mut [D]) {
+        for (d, &s) in dst.iter_mut().zip(src) {
+            *d = s.convert();
+        }
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn with_avx2<S: Element + Convert<D>, D: Element>(src: &[S], dst: &mut [D]) {
+        plainly(src, dst);
+    }
+    match Isa::best() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: an `Isa::Avx2` is only made where it was detected.
+        Isa::Avx2 => unsafe { with_avx2(src, dst) },
+        _ => plainly(src, dst),
+    }
+}
 
 /// The conversion of one element.
 pub trait Convert<To> {
@@ -75,20 +101,53 @@ macro_rules! from_nan {
 from_nan!(i8 = 0, i16 = 0, i32 = i32::MIN, i64 = i64::MIN, u8 = 0, u16 = 0, u32 = 0, u64 = 1 << 63);
 
 macro_rules! float_to_int {
-    ($float:ty, $below_half:expr; $int:ty) => {
-        impl Convert<$int> for $float {
-            #[inline]
-            fn convert(self) -> $int {
-                // Adding the largest number below one half and cutting off rounds half away from
-                // zero; `round` would be a call into the maths library on older processors.
-                let rounded = (self + (<$float>::copysign($below_half, self))) as $int;
-                if self.is_nan() { <$int>::FROM_NAN } else { rounded }
+    ($($float:ty, $below_half:expr => $cut:expr; $($int:ty)*;)*) => {
+        $($(
+            impl Convert<$int> for $float {
+                #[inline]
+                fn convert(self) -> $int {
+                    // Adding the largest number below one half and cutting off rounds half away
+                    // from zero; `round` would be a call into the maths library on older
+                    // processors.
+                    let rounded = $cut(self + (<$float>::copysign($below_half, self)));
+                    if self.is_nan() { <$int>::FROM_NAN } else { rounded }
+                }
             }
-        }
+        )*)*
     };
 }
-each_int!(float_to_int!(f32, 0.499_999_97;));
-each_int!(float_to_int!(f64, 0.499_999_999_999_999_94;));
+float_to_int! {
+    f32, 0.499_999_97 => |x| x as _; i32 i64 u32 u64;
+    f64, 0.499_999_999_999_999_94 => |x| x as _; i32 i64 u32 u64;
+    f32, 0.499_999_97 => Small::cut; i8 i16 u8 u16;
+    f64, 0.499_999_999_999_999_94 => Small::cut; i8 i16 u8 u16;
+}
+
+/// An integer of which every value is a float, so that several are converted at once; `as` takes
+/// them one by one.
+trait Small<F> {
+    /// Cuts the fraction off. What does not fit is the nearest that does; "not a number", any.
+    fn cut(x: F) -> Self;
+}
+
+macro_rules! small {
+    ($float:ty: $($int:ty)*) => {
+        $(
+            impl Small<$float> for $int {
+                #[inline]
+                fn cut(x: $float) -> $int {
+                    let (low, high) = (<$int>::MIN as $float, <$int>::MAX as $float);
+                    let x = if x > low { x } else { low };
+                    let x = if x < high { x } else { high };
+                    // SAFETY: it lies between `low` and `high`, also where it was not a number.
+                    unsafe { x.to_int_unchecked::<i32>() as $int }
+                }
+            }
+        )*
+    };
+}
+small!(f32: i8 i16 u8 u16);
+small!(f64: i8 i16 u8 u16);
 
 macro_rules! int_to_int {
     ($from:ty; $to:ty) => {

@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 use super::cast::{Convert, Number};
 use super::{Entry, Frames, Kernel, Result, Space, args};
 use crate::value::{
-    Buffer, Cause, DType, Desc, Sample, Shape, Strides, contiguous_strides, copy_strided, extent,
-    with_element,
+    Buffer, Cause, DType, Desc, Element, Sample, Shape, Strides, contiguous_strides, copy_strided,
+    extent, with_element,
 };
 
 pub const TABLE: &[Entry] = &[
@@ -50,8 +50,7 @@ impl Kernel for Constant {
     }
 
     fn run(args: &ConstantArgs, _: &[Sample], out: &mut Space) -> Result<()> {
-        set(out, args.fill);
-        Ok(())
+        set(out, args.fill)
     }
 }
 
@@ -72,13 +71,20 @@ impl Kernel for ConstantLike {
     }
 
     fn run(args: &ConstantLikeArgs, _: &[Sample], out: &mut Space) -> Result<()> {
-        set(out, args.fill);
-        Ok(())
+        set(out, args.fill)
     }
 }
 
-fn set(out: &mut Space, value: i64) {
-    with_element!(out.desc.dtype, |T| out.elements::<T>().fill(value.convert()));
+fn set(out: &mut Space, value: i64) -> Result<()> {
+    with_element!(out.desc.dtype, |T| put::<T>(out, value.convert()))
+}
+
+/// Puts `value` in all elements.
+fn put<T: Element>(out: &mut Space, value: T) -> Result<()> {
+    out.write(|_, piece| {
+        piece.fill(value);
+        Ok(())
+    })
 }
 
 /// The input, repeated to a shape.
@@ -130,18 +136,14 @@ fn repeat(fill: &Sample, index: usize, out: &mut Space) -> Result<()> {
         Cause::Input { index, problem }
     })?;
     if fill.desc.elements() == 1 {
-        with_element!(out.desc.dtype, |T| {
-            let value = fill.elements::<T>()[0];
-            out.elements::<T>().fill(value);
-        });
-        return Ok(());
+        return with_element!(out.desc.dtype, |T| put(out, fill.elements::<T>()[0]));
     }
     let (shape, size) = (out.desc.shape.clone(), out.desc.dtype.size());
     // SAFETY: `repeating` matched every axis of the result with one of the sample that is as
-    // long, or with none; the result is memory of its own that has room for all elements.
-    unsafe {
-        copy_strided(fill.as_ptr(), &strides, &shape, size, out.bytes().as_mut_ptr());
-    }
+    // long, or with none.
+    out.store(|bytes, stores| unsafe {
+        copy_strided(fill.as_ptr(), &strides, &shape, size, bytes, stores);
+    });
     Ok(())
 }
 

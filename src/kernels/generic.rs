@@ -4,14 +4,11 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::cast::Number;
 use super::kernel::Allocate;
 use super::{
     Arg, ArgReader, BatchKernel, Entry, FromArg, Kernel, Result, SampleKernel, Space, Work,
 };
-use crate::value::{
-    Cause, DType, Desc, Device, Origin, Sample, Shape, Strides, copy_strided, with_element,
-};
+use crate::value::{Cause, DType, Desc, Device, Origin, Sample, Shape, Strides, copy_strided};
 
 pub const TABLE: &[Entry] = &[
     Entry::one::<CastLike>("cast_like"),
@@ -34,8 +31,7 @@ impl Kernel for CastLike {
     }
 
     fn run(_: &(), inputs: &[Sample], out: &mut Space) -> Result<()> {
-        with_element!(out.desc.dtype, |T| T::convert_row(&inputs[0], 0, out.elements()));
-        Ok(())
+        super::cast::cast(&inputs[0], out)
     }
 }
 
@@ -81,7 +77,7 @@ impl Kernel for Copy {
     }
 
     fn run(_: &(), inputs: &[Sample], out: &mut Space) -> Result<()> {
-        out.bytes().copy_from_slice(inputs[0].elements_as_bytes());
+        out.store(|bytes, stores| stores.copy(bytes, inputs[0].elements_as_bytes()));
         Ok(())
     }
 }
@@ -182,14 +178,13 @@ impl SampleKernel for Subscript {
             }
         }
         let mut out = allocate(0, Desc { shape, ..sample.desc.clone() })?;
-        let shape = out.desc.shape.clone();
+        let (shape, size) = (out.desc.shape.clone(), out.desc.dtype.size());
         if !shape.contains(&0) {
-            // SAFETY: `range` and the check of indices keep every element inside of the sample,
-            // and the output is memory of its own that has room for all of them.
-            unsafe {
+            // SAFETY: `range` and the check of indices keep every element inside of the sample.
+            out.store(|bytes, stores| unsafe {
                 let src = sample.as_ptr().offset(offset);
-                copy_strided(src, &kept, &shape, out.desc.dtype.size(), out.bytes().as_mut_ptr());
-            }
+                copy_strided(src, &kept, &shape, size, bytes, stores);
+            });
         }
         Ok(smallvec![out.into_sample()?])
     }

@@ -5,7 +5,7 @@ use smallvec::{SmallVec, smallvec};
 use super::alike::{Lie, axes_of_stack};
 use super::kernel::Allocate;
 use super::{Alike, Arg, ArgReader, Entry, FromArgs, Result, SampleKernel, Work, args};
-use crate::value::{Cause, Desc, Sample, Shape, extent};
+use crate::value::{Cause, Desc, Sample, Shape, Stores, extent};
 
 pub const TABLE: &[Entry] =
     &[Entry { name: "join", args: JoinArgs::NAMES, make: || Work::Sample(&Join) }];
@@ -44,7 +44,7 @@ impl SampleKernel for Join {
         let parts: SmallVec<[Sample; 4]> =
             used.iter().map(|sample| sample.compact()).collect::<Result<_>>()?;
         let rows: usize = first_axes(&out.desc.shape, axis);
-        interleave(&parts, rows, out.bytes());
+        out.store(|bytes, stores| interleave(&parts, rows, bytes, stores));
         Ok(smallvec![out.into_sample()?])
     }
 
@@ -118,13 +118,26 @@ fn unlike(index: usize, desc: &Desc, first: &Desc, rule: &str) -> Cause {
 /// Bytes of the result to write at a time: what one input has written is still in the first cache
 /// when the next one fills its gaps.
 const BLOCK: usize = 16 << 10;
+/// Rows from this many bytes on are copied one after the other.
+const LONG_ROW: usize = 256;
 
 /// Takes a row of each part in turn. All parts have `rows` of them, of lengths of their own.
-fn interleave(parts: &[Sample], rows: usize, out: &mut [u8]) {
+fn interleave<'a>(parts: &[Sample], rows: usize, out: &'a mut [u8], stores: &Stores<'a>) {
     if rows == 0 || out.is_empty() {
         return;
     }
     let whole = out.len() / rows;
+    if parts.iter().all(|part| part.desc.bytes() / rows >= LONG_ROW) {
+        for (index, mut out) in out.chunks_exact_mut(whole).enumerate() {
+            for part in parts {
+                let row = part.desc.bytes() / rows;
+                let (dst, rest) = out.split_at_mut(row);
+                stores.copy(dst, &part.elements_as_bytes()[index * row..][..row]);
+                out = rest;
+            }
+        }
+        return;
+    }
     let at_once = (BLOCK / whole).max(1);
     for (block, out) in out.chunks_mut(at_once * whole).enumerate() {
         let mut start = 0;

@@ -10,7 +10,8 @@ use super::Result;
 use super::alike::{Alike, Lie};
 use super::args::{Arg, ArgReader, FromArgs};
 use super::frames::{self, Frames, Sequence};
-use crate::value::{Buffer, Desc, Element, Layout, Origin, Sample, fits};
+use super::space::Space;
+use crate::value::{Desc, Origin, Sample};
 
 /// One operator on one sample. Pure: no Python, no globals, no threads of its own.
 pub trait Kernel: Send + Sync + 'static {
@@ -52,63 +53,6 @@ pub trait ManyKernel: Send + Sync + 'static {
     const FRAMES: Frames = Frames::Arguments;
     fn outputs(args: &Self::Args, inputs: &[&Desc]) -> Result<SmallVec<[Desc; 2]>>;
     fn run(args: &Self::Args, inputs: &[Sample], outs: &mut [Space]) -> Result<()>;
-}
-
-/// A place for a result that only its writer knows.
-pub struct Space {
-    pub desc: Desc,
-    buffer: Arc<Buffer>,
-    offset: usize,
-}
-
-impl Space {
-    /// The caller hands out each byte of `buffer` to one space at most.
-    pub fn new(desc: Desc, buffer: Arc<Buffer>, offset: usize) -> Space {
-        assert!(fits(&desc, &buffer, offset));
-        Space { desc, buffer, offset }
-    }
-
-    /// Makes this the place, described alike, at another byte of the same buffer. The caller has
-    /// the whole buffer to itself.
-    fn move_to(&mut self, offset: usize) {
-        assert!(fits(&self.desc, &self.buffer, offset));
-        self.offset = offset;
-    }
-
-    pub fn buffer(&self) -> &Arc<Buffer> {
-        &self.buffer
-    }
-
-    pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: `new` checked the bounds; the bytes are this space's alone, and initialised
-        // (see `memory`).
-        unsafe {
-            let start = self.buffer.as_ptr().add(self.offset);
-            std::slice::from_raw_parts_mut(start, self.desc.bytes())
-        }
-    }
-
-    pub fn elements<T: Element>(&mut self) -> &mut [T] {
-        assert!(T::DTYPE == self.desc.dtype.storage());
-        // SAFETY: as for `bytes`; `new` checked the alignment, and any bits are a valid element.
-        unsafe {
-            let start = self.buffer.as_ptr().add(self.offset);
-            std::slice::from_raw_parts_mut(start.cast(), self.desc.elements())
-        }
-    }
-
-    /// One of the equal parts that the first axis counts, which then is not this space's any more.
-    pub fn part(&mut self, index: usize, layout: Layout) -> Space {
-        let desc = Desc { layout, ..Desc::new(self.desc.dtype, &self.desc.shape[1..]) };
-        assert!(index < self.desc.shape[0]);
-        let offset = self.offset + index * desc.bytes();
-        Space::new(desc, self.buffer.clone(), offset)
-    }
-
-    /// The finished result.
-    pub fn into_sample(self) -> Result<Sample> {
-        Sample::new(self.desc, self.buffer, self.offset)
-    }
 }
 
 /// Gives room for an output, by its position.
@@ -322,7 +266,7 @@ impl<K: Kernel> SampleKernel for One<K> {
         }
         let mut out = (alike.allocate)(0, desc.clone()).ok()?;
         let bytes = desc.bytes();
-        if out.offset != 0 || out.buffer.len() < bytes * alike.count {
+        if out.offset() != 0 || out.buffer().len() < bytes * alike.count {
             return None;
         }
         for index in 0..alike.count {

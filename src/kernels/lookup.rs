@@ -32,11 +32,11 @@ impl Kernel for LookupTable {
     }
 
     fn run(args: &LookupTableArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        with_element!(args.dtype, |T| look_up::<T>(args, &inputs[0], out.elements()))
+        with_element!(args.dtype, |T| look_up::<T>(args, &inputs[0], out))
     }
 }
 
-fn look_up<T: Element>(args: &LookupTableArgs, input: &Sample, out: &mut [T]) -> Result<()>
+fn look_up<T: Element>(args: &LookupTableArgs, input: &Sample, out: &mut Space) -> Result<()>
 where
     f32: Convert<T>,
 {
@@ -52,19 +52,21 @@ where
         }
     }
     if let (DType::U8 | DType::Bool, Some(table)) = (input.desc.dtype, table.first_chunk::<256>()) {
-        for (out, &key) in out.iter_mut().zip(input.elements_as_bytes()) {
-            *out = table[usize::from(key)];
-        }
-        return Ok(());
+        return out.write(|start, piece| {
+            for (out, &key) in piece.iter_mut().zip(&input.elements_as_bytes()[start..]) {
+                *out = table[usize::from(key)];
+            }
+            Ok(())
+        });
     }
-    with_element!(input.desc.dtype, |K| {
-        for (out, &key) in out.iter_mut().zip(input.elements::<K>()) {
+    with_element!(input.desc.dtype, |K| out.write(|start, piece| {
+        for (out, &key) in piece.iter_mut().zip(&input.elements::<K>()[start..]) {
             let key: i64 = Convert::<i64>::convert(key);
             *out =
                 usize::try_from(key).ok().and_then(|key| table.get(key)).copied().unwrap_or(other);
         }
-    });
-    Ok(())
+        Ok(())
+    }))
 }
 
 /// The largest key, as in the reference; the definition refuses others.

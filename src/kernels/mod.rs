@@ -34,6 +34,7 @@ mod registry;
 mod resize;
 mod sequence;
 mod shape;
+mod space;
 mod warp;
 
 pub use alike::{Alike, Lie};
@@ -41,8 +42,9 @@ pub(crate) use args::args;
 pub use args::{Arg, ArgReader, FromArg, FromArgs};
 pub use audio_resample::Resampler;
 pub use frames::Frames;
-pub use kernel::{Allocate, BatchKernel, Entry, Kernel, ManyKernel, SampleKernel, Space, Work};
+pub use kernel::{Allocate, BatchKernel, Entry, Kernel, ManyKernel, SampleKernel, Work};
 pub use philox::{Position, Stream, below};
 pub use registry::{Operator, find, intern, names, operator, register};
+pub use space::Space;
 
 pub type Result<T> = std::result::Result<T, crate::value::Cause>;

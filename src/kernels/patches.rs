@@ -51,10 +51,9 @@ impl Kernel for Erase {
         let axes = axes_of(&desc, desc.layout, args.numbers.as_deref(), args.letters)?;
         let patch = Patch::new(&desc, &args.fill_value)?;
         let regions = args.regions(&desc, &axes)?;
-        let bytes = out.bytes();
-        bytes.copy_from_slice(inputs[0].elements_as_bytes());
+        out.store(|bytes, stores| stores.copy(bytes, inputs[0].elements_as_bytes()));
         for region in regions {
-            patch.put(bytes, &region, 0, 0);
+            patch.put(out.bytes(), &region, 0, 0);
         }
         Ok(())
     }
@@ -249,7 +248,7 @@ impl Kernel for Paste {
                 return argument("fill_value", problem);
             }
         };
-        cut(&inputs[0], &region, Border::Constant, &fill, out.bytes())
+        out.store(|dst, stores| cut(&inputs[0], &region, Border::Constant, &fill, dst, stores))
     }
 }
 
@@ -296,9 +295,7 @@ impl Kernel for GridMask {
             );
             return Err(Cause::Input { index: 0, problem });
         }
-        let bytes = out.bytes();
-        bytes.copy_from_slice(inputs[0].elements_as_bytes());
-        if bytes.is_empty() {
+        if desc.shape.contains(&0) {
             return Ok(());
         }
         let inner = h.max(w);
@@ -306,12 +303,13 @@ impl Kernel for GridMask {
         let rows = desc.shape[inner - 1];
         let mut mask = vec![false; desc.shape[inner]];
         let grid = Grid::new(args);
-        for image in bytes.chunks_exact_mut(rows * mask.len() * pixel) {
-            for (place, row) in image.chunks_exact_mut(mask.len() * pixel).enumerate() {
-                grid.row(Isa::best(), place, h > w, &mut mask);
-                blank(row, &mask, pixel);
-            }
-        }
+        let row = mask.len() * pixel;
+        let src = inputs[0].elements_as_bytes();
+        out.write_rows(row, |index, out| {
+            out.copy_from_slice(&src[index * row..][..row]);
+            grid.row(Isa::best(), index % rows, h > w, &mut mask);
+            blank(out, &mask, pixel);
+        });
         Ok(())
     }
 }

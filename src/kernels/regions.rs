@@ -6,14 +6,15 @@ use std::sync::Arc;
 use half::{bf16, f16};
 use smallvec::{SmallVec, smallvec};
 
-use super::cast::{Convert, Number};
+use super::cast::{Convert, Number, cast};
 use super::kernel::Allocate;
 use super::{
     Alike, Arg, ArgReader, BatchKernel, Entry, FromArg, FromArgs, Kernel, Lie, Result,
     SampleKernel, Space, Work, args,
 };
 use crate::value::{
-    Buffer, Cause, DType, Desc, Element, Layout, Sample, Shape, copy_strided, extent, with_element,
+    Buffer, Cause, DType, Desc, Element, Layout, Sample, Shape, Stores, copy_strided, extent,
+    with_element,
 };
 
 pub const TABLE: &[Entry] = &[
@@ -84,12 +85,13 @@ fn bytes_of<T: Element>(value: &T) -> &[u8] {
 }
 
 /// Copies the window of `src` to `dst`, which has exactly its size, in row-major order.
-pub fn cut(
+pub fn cut<'a>(
     src: &Sample,
     region: &Region,
     border: Border,
     fill: &Fill,
-    dst: &mut [u8],
+    dst: &'a mut [u8],
+    stores: &Stores<'a>,
 ) -> Result<()> {
     let size = src.desc.dtype.size();
     assert_eq!(Some(dst.len() / size), extent(&region.shape));
@@ -100,11 +102,10 @@ pub fn cut(
     if region.is_inside(&src.desc.shape) {
         let strides = src.strides();
         let offset: isize = region.start.iter().zip(&strides).map(|(&i, &s)| i as isize * s).sum();
-        // SAFETY: the window lies inside of the sample, whose elements can all be read, and the
-        // output is memory of its own with room for all of them (asserted above).
+        // SAFETY: the window lies inside of the sample, whose elements can all be read.
         unsafe {
             let start = src.as_ptr().offset(offset);
-            copy_strided(start, &strides, &region.shape, size, dst.as_mut_ptr());
+            copy_strided(start, &strides, &region.shape, size, dst, stores);
         }
         return Ok(());
     }
@@ -113,7 +114,7 @@ pub fn cut(
         return Err(Cause::Input { index: 0, problem });
     }
     let src = src.compact()?;
-    Cutter::new(&src.desc, region, border, fill).walk(0, src.elements_as_bytes(), dst, 0);
+    Cutter::new(&src.desc, region, border, fill).walk(0, src.elements_as_bytes(), dst, 0, stores);
     Ok(())
 }
 
@@ -165,9 +166,17 @@ impl<'a> Cutter<'a> {
 
     /// Writes what is left of the window from `level` on. `channel` is the one that it lies in,
     /// where an axis before `level` counts them.
-    fn walk(&self, level: usize, src: &[u8], dst: &mut [u8], channel: usize) {
+    fn walk<'b>(
+        &self,
+        level: usize,
+        src: &[u8],
+        dst: &'b mut [u8],
+        channel: usize,
+        stores: &Stores<'b>,
+    ) {
         let Some(axis) = self.axes.get(level) else {
-            return dst.copy_from_slice(&src[..dst.len()]);
+            let count = dst.len();
+            return stores.copy(dst, &src[..count]);
         };
         let Axis { start, step, out_step, ref inside, .. } = *axis;
         if level + 1 == self.axes.len() {
@@ -177,7 +186,8 @@ impl<'a> Cutter<'a> {
             let (middle, after) = rest.split_at_mut(inside.len() * item);
             if !middle.is_empty() {
                 let from = (start + inside.start as i64) as usize * item;
-                middle.copy_from_slice(&src[from..from + middle.len()]);
+                let count = middle.len();
+                stores.copy(middle, &src[from..from + count]);
             }
             self.outside(level, axis, src, before, 0, channel);
             self.outside(level, axis, src, after, inside.end, channel);
@@ -186,7 +196,9 @@ impl<'a> Cutter<'a> {
         for (place, dst) in dst.chunks_exact_mut(out_step).enumerate() {
             let channel = if self.fill.channels == Some(level) { place } else { channel };
             match self.find(axis, place) {
-                Some(index) => self.walk(level + 1, &src[index * step..][..step], dst, channel),
+                Some(index) => {
+                    self.walk(level + 1, &src[index * step..][..step], dst, channel, stores);
+                }
                 None => self.fill(level + 1, dst, channel),
             }
         }
@@ -656,16 +668,17 @@ pub fn cut_as(
 ) -> Result<()> {
     let dtype = out.desc.dtype;
     if dtype == sample.desc.dtype {
-        cut(sample, region, border, fill, out.bytes())
+        out.store(|dst, stores| cut(sample, region, border, fill, dst, stores))
     } else if region.is_inside(&sample.desc.shape) {
         let shape = region.shape.clone();
         let mut part = scratch(Desc { shape, ..sample.desc.clone() })?;
-        cut(sample, region, border, fill, part.bytes())?;
+        cut(sample, region, border, fill, part.bytes(), &Stores::plain())?;
         convert(&part.into_sample()?, out)
     } else {
         let mut whole = scratch(Desc { dtype, ..sample.desc.clone() })?;
         convert(&sample.compact()?, &mut whole)?;
-        cut(&whole.into_sample()?, region, border, fill, out.bytes())
+        let whole = whole.into_sample()?;
+        out.store(|dst, stores| cut(&whole, region, border, fill, dst, stores))
     }
 }
 
@@ -808,8 +821,7 @@ fn convert(src: &Sample, out: &mut Space) -> Result<()> {
         (true, to) if !is_float(to) => adapt(src, f64::trunc)?,
         _ => src.clone(),
     };
-    with_element!(to, |T| T::convert_row(&adapted, 0, out.elements()));
-    Ok(())
+    cast(&adapted, out)
 }
 
 /// The floats of a sample, each changed.
@@ -887,7 +899,7 @@ impl Kernel for Pad {
     fn run(args: &PadArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
         let region = Region { start: smallvec![0; out.desc.ndim()], shape: out.desc.shape.clone() };
         let fill = Fill::new(&[args.fill_value as f32], out.desc.dtype, None);
-        cut(&inputs[0], &region, Border::Constant, &fill, out.bytes())
+        out.store(|dst, stores| cut(&inputs[0], &region, Border::Constant, &fill, dst, stores))
     }
 }
 
@@ -935,7 +947,7 @@ mod tests {
                 let count = (8 - start) as usize;
                 let region = Region { start: smallvec![start], shape: smallvec![count] };
                 let mut out = vec![0; count];
-                cut(&row(&[0, 1, 2]), &region, border, &fill, &mut out).unwrap();
+                cut(&row(&[0, 1, 2]), &region, border, &fill, &mut out, &Stores::plain()).unwrap();
                 assert_eq!(out, expected[(start + 5) as usize..], "{border:?} from {start}");
             }
         }
@@ -949,13 +961,13 @@ mod tests {
         let region = Region { start: smallvec![0, 0, 0], shape: smallvec![2, 2, 2] };
         let mut out = [0; 8];
         let fill = |axis| Fill::new(&[8.0, 9.0], DType::U8, Some(axis));
-        cut(&src, &region, Border::Constant, &fill(0), &mut out).unwrap();
+        cut(&src, &region, Border::Constant, &fill(0), &mut out, &Stores::plain()).unwrap();
         assert_eq!(out, [1, 2, 8, 8, 3, 4, 9, 9]);
-        cut(&src, &region, Border::Constant, &fill(2), &mut out).unwrap();
+        cut(&src, &region, Border::Constant, &fill(2), &mut out, &Stores::plain()).unwrap();
         assert_eq!(out, [1, 2, 8, 9, 3, 4, 8, 9]);
         let region = Region { start: smallvec![-1, 0, 0], shape: smallvec![2, 1, 2] };
         let mut out = [0; 4];
-        cut(&src, &region, Border::Constant, &fill(0), &mut out).unwrap();
+        cut(&src, &region, Border::Constant, &fill(0), &mut out, &Stores::plain()).unwrap();
         assert_eq!(out, [8, 8, 1, 2]);
     }
 

@@ -110,9 +110,11 @@ impl SampleKernel for SequenceRearrange {
         let mut out = allocate(0, desc)?;
         if bytes > 0 {
             let src = sample.elements_as_bytes();
-            for (&frame, dst) in order.iter().zip(out.bytes().chunks_exact_mut(bytes)) {
-                dst.copy_from_slice(&src[frame * bytes..][..bytes]);
-            }
+            out.store(|all, stores| {
+                for (&frame, dst) in order.iter().zip(all.chunks_exact_mut(bytes)) {
+                    stores.copy(dst, &src[frame * bytes..][..bytes]);
+                }
+            });
         }
         Ok(smallvec![out.into_sample()?])
     }

@@ -293,11 +293,10 @@ impl SampleKernel for Transpose {
         let strides: Strides = perm.iter().map(|&axis| strides[axis]).collect();
         let mut out = allocate(0, desc)?;
         let (shape, size) = (out.desc.shape.clone(), out.desc.dtype.size());
-        // SAFETY: these are the sample's own elements in another order, each of them once, and
-        // the output is memory of its own that has room for all of them.
-        unsafe {
-            copy_strided(sample.as_ptr(), &strides, &shape, size, out.bytes().as_mut_ptr());
-        }
+        // SAFETY: these are the sample's own elements in another order.
+        out.store(|bytes, stores| unsafe {
+            copy_strided(sample.as_ptr(), &strides, &shape, size, bytes, stores);
+        });
         Ok(smallvec![out.into_sample()?])
     }
 

@@ -12,7 +12,7 @@ use super::read::{fault, open};
 use crate::kernels::regions::{Border, Fill, Region, cut};
 use crate::kernels::{Allocate, Result};
 use crate::value::{
-    Buffer, Cause, DType, Desc, Origin, Sample, Strides, contiguous_strides, extent,
+    Buffer, Cause, DType, Desc, Origin, Sample, Stores, Strides, contiguous_strides, extent,
 };
 
 /// What a file says of its array.
@@ -517,7 +517,8 @@ fn read_part(
         let none = Sample::new(Desc::new(desc.dtype, &shape), Buffer::new(0)?, 0)?;
         let start = region.start.iter().zip(&start).map(|(&a, &b)| a - b as i64).collect();
         let region = Region { start, shape: region.shape.clone() };
-        return cut(&none, &region, Border::Constant, &Fill::nearest(fill, desc.dtype), out);
+        let fill = Fill::nearest(fill, desc.dtype);
+        return cut(&none, &region, Border::Constant, &fill, out, &Stores::plain());
     }
     let reach: usize =
         shape.iter().zip(&strides).map(|(&n, &step)| (n - 1) * step as usize).sum::<usize>() + size;
@@ -548,7 +549,8 @@ fn read_part(
     let inside = Sample::strided(Desc::new(desc.dtype, &shape), buffer, 0, strides)?;
     let start = region.start.iter().zip(&start).map(|(&a, &b)| a - b as i64).collect();
     let region = Region { start, shape: region.shape.clone() };
-    cut(&inside, &region, Border::Constant, &Fill::nearest(fill, desc.dtype), out)
+    let fill = Fill::nearest(fill, desc.dtype);
+    cut(&inside, &region, Border::Constant, &fill, out, &Stores::plain())
 }
 
 /// Whether elements at these strides lie side by side in row-major order.

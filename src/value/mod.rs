@@ -7,6 +7,7 @@ mod fault;
 mod layout;
 mod memory;
 mod sample;
+mod stores;
 mod strided;
 
 pub use buffer::Buffer;
@@ -17,4 +18,5 @@ pub use fault::{Cause, Damage, Fault};
 pub use layout::Layout;
 pub use memory::{CacheLocks, lock_cache};
 pub use sample::{Desc, Origin, Sample, Shape, Strides, contiguous_strides, extent, fits};
+pub use stores::{LINE, Stores};
 pub use strided::copy_strided;

@@ -8,6 +8,7 @@ use super::buffer::Buffer;
 use super::dtype::{DType, Element};
 use super::fault::Cause;
 use super::layout::Layout;
+use super::stores::Stores;
 use super::strided::copy_strided;
 
 pub type Shape = SmallVec<[usize; 6]>;
@@ -254,16 +255,12 @@ impl Sample {
     pub fn duplicate(&self) -> Result<Sample, Cause> {
         let bytes = self.desc.bytes();
         let buffer = Buffer::new(bytes)?;
+        let (shape, size) = (&self.desc.shape, self.desc.dtype.size());
         // SAFETY: the source was checked when it was made; the new buffer has `bytes` bytes and
         // nobody else knows it yet.
         unsafe {
-            copy_strided(
-                self.as_ptr(),
-                &self.strides(),
-                &self.desc.shape,
-                self.desc.dtype.size(),
-                buffer.as_ptr(),
-            );
+            let dst = std::slice::from_raw_parts_mut(buffer.as_ptr(), bytes);
+            copy_strided(self.as_ptr(), &self.strides(), shape, size, dst, &Stores::plain());
         }
         let mut copy = Sample::new(self.desc.clone(), buffer, 0)?;
         copy.source = self.source.clone();

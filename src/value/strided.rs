@@ -2,36 +2,39 @@
 
 use smallvec::SmallVec;
 
-use super::sample::{Shape, Strides};
+use super::sample::{Shape, Strides, extent};
+use super::stores::Stores;
 
-/// Copies a strided array into row-major order.
+/// Copies a strided array into row-major order, of which `dst` has the size.
 ///
 /// # Safety
-/// Every element that `strides` reach from `src` must be readable, and `dst` must be writable for
-/// `product(shape) * itemsize` bytes that don't overlap the source.
-pub unsafe fn copy_strided(
+/// Every element that `strides` reach from `src` must be readable.
+pub unsafe fn copy_strided<'a>(
     src: *const u8,
     strides: &[isize],
     shape: &[usize],
     itemsize: usize,
-    dst: *mut u8,
+    dst: &'a mut [u8],
+    stores: &Stores<'a>,
 ) {
+    assert_eq!(Some(dst.len() / itemsize), extent(shape));
     if shape.contains(&0) {
         return;
     }
     let (shape, strides, item) = merge_axes(shape, strides, itemsize);
-    // SAFETY: merging axes visits the same bytes in the same order.
+    let to = dst.as_mut_ptr();
+    // SAFETY: merging axes visits the same bytes in the same order; there is room for them.
     unsafe {
         match item {
-            1 => copy_items::<1>(src, &strides, &shape, dst),
-            2 => copy_items::<2>(src, &strides, &shape, dst),
-            3 => copy_items::<3>(src, &strides, &shape, dst),
-            4 => copy_items::<4>(src, &strides, &shape, dst),
-            6 => copy_items::<6>(src, &strides, &shape, dst),
-            8 => copy_items::<8>(src, &strides, &shape, dst),
-            12 => copy_items::<12>(src, &strides, &shape, dst),
-            16 => copy_items::<16>(src, &strides, &shape, dst),
-            _ => _ = walk_long(src, &strides, &shape, item, dst),
+            1 => copy_items::<1>(src, &strides, &shape, to),
+            2 => copy_items::<2>(src, &strides, &shape, to),
+            3 => copy_items::<3>(src, &strides, &shape, to),
+            4 => copy_items::<4>(src, &strides, &shape, to),
+            6 => copy_items::<6>(src, &strides, &shape, to),
+            8 => copy_items::<8>(src, &strides, &shape, to),
+            12 => copy_items::<12>(src, &strides, &shape, to),
+            16 => copy_items::<16>(src, &strides, &shape, to),
+            _ => copy_rows(src, &strides, &shape, item, dst, stores),
         }
     }
 }
@@ -61,7 +64,7 @@ struct Axis {
 }
 
 /// # Safety
-/// As [`copy_strided`], with items of `N` bytes.
+/// As [`copy_strided`], with items of `N` bytes, for which `dst` has room.
 unsafe fn copy_items<const N: usize>(
     src: *const u8,
     strides: &[isize],
@@ -187,28 +190,25 @@ unsafe fn walk<const N: usize>(
 }
 
 /// # Safety
-/// As [`walk`], for items of any length.
-unsafe fn walk_long(
+/// As [`copy_strided`], for items of any length.
+unsafe fn copy_rows<'a>(
     src: *const u8,
     strides: &[isize],
     shape: &[usize],
     item: usize,
-    mut dst: *mut u8,
-) -> *mut u8 {
-    // SAFETY: the caller vouches for every element on both sides.
-    unsafe {
-        match shape {
-            [] => {
-                std::ptr::copy_nonoverlapping(src, dst, item);
-                dst.add(item)
-            }
-            &[n, ref inner @ ..] => {
-                for i in 0..n {
-                    let row = src.offset(i as isize * strides[0]);
-                    dst = walk_long(row, &strides[1..], inner, item, dst);
-                }
-                dst
-            }
+    dst: &'a mut [u8],
+    stores: &Stores<'a>,
+) {
+    let &[n, ref inner @ ..] = shape else {
+        // SAFETY: the caller vouches for every element of the source.
+        return stores.copy(dst, unsafe { std::slice::from_raw_parts(src, item) });
+    };
+    let row = dst.len() / n;
+    for (i, dst) in dst.chunks_exact_mut(row).enumerate() {
+        // SAFETY: as above.
+        unsafe {
+            let src = src.offset(i as isize * strides[0]);
+            copy_rows(src, &strides[1..], inner, item, dst, stores);
         }
     }
 }
@@ -221,7 +221,8 @@ mod tests {
         let mut dst = vec![0; shape.iter().product::<usize>() * item];
         // SAFETY: the tests below stay inside of `src`.
         unsafe {
-            copy_strided(src[start..].as_ptr(), strides, shape, item, dst.as_mut_ptr());
+            let src = src[start..].as_ptr();
+            copy_strided(src, strides, shape, item, &mut dst, &Stores::plain());
         }
         dst
     }

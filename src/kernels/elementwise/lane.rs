@@ -7,10 +7,8 @@ use half::{bf16, f16};
 use smallvec::SmallVec;
 
 use crate::kernels::cast::Number;
-use crate::value::{Element, Sample};
-
-/// Elements computed at a time: operands and result stay in the first cache.
-pub const CHUNK: usize = 1024;
+use crate::kernels::space::PIECE;
+use crate::value::{Element, LINE, Sample};
 
 /// One operand, read in order of the result's elements.
 pub struct Lane<'a, C: Clone> {
@@ -58,18 +56,18 @@ impl<'a, C: Number> Lane<'a, C> {
         } else if own == count && same_type {
             Source::Direct(sample.elements())
         } else if own == count {
-            scratch = CHUNK.min(count);
+            scratch = PIECE.min(count);
             Source::Converted(sample)
         } else {
             match axes(&sample.desc.shape, shape)[..] {
                 [(_, 0), (period, 1)] => {
                     let all = whole();
-                    let length = period + CHUNK.min(count - period);
+                    let length = period + PIECE.min(count - period);
                     let tile = all.iter().copied().cycle().take(length).collect();
                     Source::Repeating { tile, period }
                 }
                 ref axes => {
-                    scratch = CHUNK.min(count);
+                    scratch = PIECE.min(count);
                     Source::Spread { elements: whole(), axes: SmallVec::from_slice(axes) }
                 }
             }
@@ -81,7 +79,10 @@ impl<'a, C: Number> Lane<'a, C> {
     pub fn chunk(&mut self, start: usize, len: usize) -> &[C] {
         match &self.source {
             Source::Single(one) => one,
-            Source::Direct(all) => &all[start..start + len],
+            Source::Direct(all) => {
+                fetch_ahead(all, start + len);
+                &all[start..start + len]
+            }
             Source::Converted(sample) => {
                 C::convert_row(sample, start, &mut self.scratch[..len]);
                 &self.scratch[..len]
@@ -94,6 +95,26 @@ impl<'a, C: Number> Lane<'a, C> {
         }
     }
 }
+
+/// Has the elements from about `end` on fetched while those before it are worked on, as otherwise
+/// nothing is fetched while a piece of the result is stored.
+fn fetch_ahead<C>(all: &[C], end: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if end < all.len() {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let first = all.as_ptr().wrapping_add(end).cast::<i8>().wrapping_sub(FETCHED / 2);
+        for line in (0..FETCHED).step_by(LINE) {
+            // SAFETY: this reads nothing that the program could notice, at any address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(line)) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (all, end);
+}
+
+/// As many bytes as an operand's piece mostly has.
+#[cfg(target_arch = "x86_64")]
+const FETCHED: usize = 4 * PIECE;
 
 /// How an operand's elements lie along the axes of the result, as few axes as possible.
 fn axes(own: &[usize], shape: &[usize]) -> Axes {
@@ -193,7 +214,7 @@ macro_rules! holds {
         $(
             impl Holds<$wide> for $small {
                 fn fill($out: &mut [$small], write: impl FnOnce(&mut [$wide]) -> bool) -> bool {
-                    let $row = &mut [0.0; CHUNK][..$out.len()];
+                    let $row = &mut [0.0; PIECE][..$out.len()];
                     let defined = write($row);
                     $convert;
                     defined
@@ -258,8 +279,8 @@ mod tests {
             let count: usize = shape.iter().product();
             let mut ints = Lane::<i32>::new(&sample, shape);
             let mut floats = Lane::<f64>::new(&sample, shape);
-            for start in (0..count).step_by(CHUNK) {
-                let len = CHUNK.min(count - start);
+            for start in (0..count).step_by(PIECE) {
+                let len = PIECE.min(count - start);
                 let (ints, floats) = (ints.chunk(start, len), floats.chunk(start, len));
                 for i in 0..len {
                     let want = expected(own, shape, start + i);

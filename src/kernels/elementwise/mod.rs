@@ -17,7 +17,7 @@ use crate::value::{Cause, DType, Desc, Sample, Shape, extent};
 
 use arithmetic as a;
 use functions as f;
-use lane::{CHUNK, Holds, Lane};
+use lane::{Holds, Lane};
 
 pub const TABLE: &[Entry] = &[
     Entry::one::<a::Abs>("abs"),
@@ -105,7 +105,7 @@ fn row_for<const N: usize, C, Op: Operation<N, C>>(isa: Isa) -> Row<N, C, Op::Ou
     }
 }
 
-/// Applies `Op` in chunks: operands are broadcast and converted to `C`, results stored as `O`.
+/// Applies `Op` piece by piece: operands are broadcast and converted to `C`, results stored as `O`.
 fn apply<const N: usize, C, O, Op>(inputs: &[Sample], out: &mut Space) -> Result<()>
 where
     C: Number,
@@ -116,14 +116,13 @@ where
     let inputs: [Cow<'_, Sample>; N] = std::array::from_fn(|i| wrapped(&inputs[i], C::DTYPE));
     let shape = out.desc.shape.clone();
     let mut lanes = inputs.each_ref().map(|input| Lane::<C>::new(input, &shape));
-    for (index, out) in out.elements::<O>().chunks_mut(CHUNK).enumerate() {
-        let (start, len) = (index * CHUNK, out.len());
-        let operands = lanes.each_mut().map(|lane| lane.chunk(start, len));
-        if !O::fill(out, |out| row(operands, out)) {
-            return Err(Cause::Value { problem: "an integer was divided by zero".into() });
+    out.write(|start, piece| {
+        let operands = lanes.each_mut().map(|lane| lane.chunk(start, piece.len()));
+        if O::fill(piece, |out| row(operands, out)) {
+            return Ok(());
         }
-    }
-    Ok(())
+        Err(Cause::Value { problem: "an integer was divided by zero".into() })
+    })
 }
 
 /// An operand that its promoted type can't hold (64 bits unsigned, as signed) wraps around, where

@@ -2,8 +2,8 @@
 
 use half::{bf16, f16};
 
+use super::super::Space;
 use super::super::cast::Convert;
-use super::super::kernel::Space;
 use crate::value::{Bool, Element, with_element};
 
 /// What sums are kept in.
