@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NewType
 
 import numpy as np
 
-from penstock import _errors
+from penstock import _core, _errors
 from penstock._array import Array, wrap
 from penstock._convert import single
 from penstock._dtype import DType
@@ -123,18 +123,12 @@ def _flat(item: Any) -> Iterable[Any]:
 
 
 def _integers(item: Any) -> tuple[int, ...]:
-    if isinstance(item, list | tuple) and set(map(type, item)) == {int}:
-        # The usual case, which may be long.
-        if not -(2**63) <= min(item) <= max(item) < 2**63:
-            raise OverflowError
-        return tuple(item)
-    return tuple(_integer(part) for part in _flat(item))
+    # The usual case, which may be long, is for the native code.
+    return _core.integers(item) or tuple(_integer(part) for part in _flat(item))
 
 
 def _reals(item: Any) -> tuple[float, ...]:
-    if isinstance(item, list | tuple) and set(map(type, item)) <= {int, float}:
-        return tuple(map(float, item))
-    return tuple(_real(part) for part in _flat(item))
+    return _core.reals(item) or tuple(_real(part) for part in _flat(item))
 
 
 CONVERSIONS: dict[Any, tuple[Callable[[Any], Any], str]] = {

@@ -261,8 +261,7 @@ def _shrink(array: Any) -> Any:
     if not array.size:
         return array.astype(np.int32)
     low, high = int(array.min()), int(array.max())
-    for kind in (np.int32, np.uint32):
-        info = np.iinfo(kind)
-        if info.min <= low and high <= info.max:
+    for kind, least, most in ((np.int32, -(2**31), 2**31 - 1), (np.uint32, 0, 2**32 - 1)):
+        if least <= low and high <= most:
             return array.astype(kind)
     raise _errors.integer_overflow(low if low < -(2**31) else high, signed=low < 0)

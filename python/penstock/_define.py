@@ -82,7 +82,11 @@ class Like(Result):
         layout: str | None = KEEP,
         **kernel: Any,
     ) -> None:
-        super().__init__(dtype, ndim, layout, **kernel)
+        # Not by `super`, which would pack and unpack `kernel` once more in every call.
+        self.dtype = dtype
+        self.ndim = ndim
+        self.layout = layout
+        self.kernel = kernel
         self.input = input
 
     def promise(self, layout: str | None) -> Promise:
@@ -179,6 +183,7 @@ class Operator:
         self.function = self._make_function()
         self._by_rank = {len(layout): layout for layout in reversed(said.layouts)}
         self._ready: tuple[dict[str, Any], dict[str, Any]] | None = None
+        self._required = [each.name for each in self.arguments if each.default is REQUIRED]
 
     @property
     def keywords(self) -> list[str]:
@@ -225,11 +230,12 @@ class Operator:
             values.append(value)
         data_inputs = len(values)
         layout = self._check_layout(values[0]) if self._by_rank and values else None
-        if given is None:
-            known, args = self._defaults()
-        else:
-            known, args = {}, {}
+        known, args = self._ready or self._defaults()
+        if given is not None:
+            known, args = known.copy(), args.copy()
             samples = self._arguments(given, known, args, values, samples)
+        elif self._required:
+            raise _errors.missing_argument(self.name, self._required[0])
         if batch_size is not None and samples is None:
             samples = self._check_batch_size(batch_size)
         if device is not None or place >= 0:
@@ -335,12 +341,16 @@ class Operator:
         return place
 
     def _defaults(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The arguments of a call that gives none, worked out once."""
-        if self._ready is None:
-            known: dict[str, Any] = {}
-            args: dict[str, Any] = {}
-            self._arguments((None,) * len(self.arguments), known, args, [], None)
-            self._ready = known, args
+        """The arguments of a call that gives none, for definition and kernel, worked out once."""
+        known: dict[str, Any] = {}
+        args: dict[str, Any] = {}
+        for argument in self.arguments:
+            item = argument.default
+            if item is not None and item is not REQUIRED:
+                item = argument.read(self.name, item)
+            known[argument.name] = item
+            args[argument.name] = item._code if type(item) is DType else item
+        self._ready = known, args
         return self._ready
 
     def _arguments(
@@ -351,19 +361,19 @@ class Operator:
         values: list[Value],
         samples: int | None,
     ) -> int | None:
-        """Convert the arguments, into `known` for the definition and `args` for the kernel.
+        """Convert what is given, into `known` for the definition and `args` for the kernel.
 
-        Those that come as tensors or batches join `values`; the number of samples is returned.
+        Both have the defaults already. Those that come as tensors or batches join `values`; the
+        number of samples is returned.
         """
         shared: tuple[str, Array] | None = None
         for argument, item in zip(self.arguments, given, strict=True):
             name = argument.name
             if item is None:
-                item = argument.default
-                if item is REQUIRED:
+                if argument.default is REQUIRED:
                     raise _errors.missing_argument(self.name, name)
-            if item is not None:
-                item = argument.read(self.name, item)
+                continue
+            item = argument.read(self.name, item)
             known[name] = item
             if isinstance(item, Array):
                 value = item._value

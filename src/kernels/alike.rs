@@ -3,9 +3,11 @@
 
 use smallvec::SmallVec;
 
+use super::Result;
 use super::args::{Arg, ArgReader};
-use super::kernel::Allocate;
-use crate::value::Sample;
+use super::kernel::{Allocate, SampleKernel};
+use super::space::Space;
+use crate::value::{Cause, Desc, Sample};
 
 /// Fetches the inputs of a sample; `None` when they are not like those of the first.
 pub type Load<'a> = dyn FnMut(usize, &mut [Sample]) -> Option<()> + 'a;
@@ -52,9 +54,13 @@ impl<'a> Alike<'a> {
         (self.fetch)(index, &mut self.inputs)
     }
 
-    /// The inputs of all samples, stacked along a new first axis, for results of `ndim` axes to be
-    /// made in one stack too. `None` when they don't lie so, or differ in more than the data.
-    pub fn stacked(&self, ndim: usize) -> Option<SmallVec<[Sample; 4]>> {
+    /// The inputs of all samples, stacked along a new first axis, for the results to be made in one
+    /// stack too. One that is there for all is as it is. `None` when they don't lie so, or when the
+    /// samples differ in more than the data.
+    pub fn stacked(&self) -> Option<SmallVec<[Sample; 4]>> {
+        let each = || self.data().iter().zip(&self.lie);
+        let (packed, _) = each().find(|&(_, &lie)| lie == Lie::Packed)?;
+        let ndim = packed.desc.ndim();
         let stack = |(sample, &lie): (&Sample, &Lie)| match lie {
             // Broadcast along the new axis, as it lacks it.
             Lie::Shared => (sample.desc.ndim() <= ndim).then(|| sample.clone()),
@@ -64,8 +70,31 @@ impl<'a> Alike<'a> {
             }
             Lie::Apart => None,
         };
-        let whole = self.lie[..self.data_inputs].contains(&Lie::Packed) && !self.args_vary();
-        whole.then(|| self.data().iter().zip(&self.lie).map(stack).collect())?
+        if self.args_vary() { None } else { each().map(stack).collect() }
+    }
+
+    /// Room for all results, of which each is a `desc`: the first of them, and their stack, to be
+    /// written. `None` when they don't get one block.
+    pub fn room(&self, desc: Desc) -> Option<(Sample, Space)> {
+        let first = (self.allocate)(0, desc).ok()?.into_sample().ok()?;
+        let desc = first.desc.stack(self.count)?;
+        let whole = first.offset() == 0 && desc.bytes() <= first.buffer().len();
+        let buffer = first.buffer().clone();
+        whole.then(|| (first, Space::new(desc, buffer, 0)))
+    }
+
+    /// Runs a kernel once, on the stacks of the inputs. `args` are those with which it makes the
+    /// stack of the results.
+    pub fn run_stacked(&self, kernel: &dyn SampleKernel, args: &[Arg]) -> Option<Sample> {
+        let inputs = self.stacked()?;
+        let of_each = |stack: &Desc| Desc::new(stack.dtype, &stack.shape[1..]);
+        let allocate = |_, stack: Desc| -> Result<Space> {
+            let room = self.room(of_each(&stack));
+            room.map(|(_, out)| out).ok_or_else(|| Cause::Internal("not one block".into()))
+        };
+        let made = kernel.run(&ArgReader::new(args, &inputs, 0), &inputs, &allocate).ok()?;
+        let stack = made.first().filter(|made| made.is_contiguous())?;
+        Sample::new(of_each(&stack.desc), stack.buffer().clone(), stack.offset()).ok()
     }
 
     /// The inputs of the sample that is loaded.
@@ -80,6 +109,16 @@ impl<'a> Alike<'a> {
 
     /// Whether arguments differ from sample to sample.
     pub fn args_vary(&self) -> bool {
-        self.args.iter().any(|arg| matches!(arg, Arg::Input(_) | Arg::Draw(_)))
+        self.args.iter().any(|arg| match *arg {
+            Arg::Input(index) => self.lie[index] != Lie::Shared,
+            Arg::Draw(_) => true,
+            _ => false,
+        })
     }
+}
+
+/// Axes of a sample as axes of a stack of them. `None` for what is no axis.
+pub fn axes_of_stack(axes: &[i64]) -> Option<impl Iterator<Item = i64>> {
+    let valid = axes.iter().all(|axis| (0..i64::MAX).contains(axis));
+    valid.then(|| axes.iter().map(|axis| axis + 1))
 }

@@ -167,6 +167,8 @@ const WIDEST: usize = 1 << 12;
 
 impl Kernel for CoordTransform {
     type Args = CoordTransformArgs;
+    // There only are more points.
+    const STACKS: bool = true;
     const FRAMES: Frames = Frames::Made;
 
     fn output(args: &CoordTransformArgs, inputs: &[&Desc]) -> Result<Desc> {

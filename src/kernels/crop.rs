@@ -5,9 +5,10 @@ use smallvec::{SmallVec, smallvec};
 use super::kernel::Allocate;
 use super::philox::Stream;
 use super::random_window::RandomWindow;
-use super::regions::{Border, LONGEST, Policy, Region, cut_as, fill_of, too_large};
+use super::regions::{Border, LONGEST, Policy, Region, cut_alike, cut_as, fill_of, too_large};
 use super::{
-    Arg, ArgReader, Entry, FromArg, FromArgs, ManyKernel, Result, SampleKernel, Space, Work, args,
+    Alike, Arg, ArgReader, Entry, FromArg, FromArgs, ManyKernel, Result, SampleKernel, Space, Work,
+    args,
 };
 use crate::value::{Cause, DType, Desc, Sample, extent, with_element};
 
@@ -178,6 +179,13 @@ impl SampleKernel for Crop {
             allocate(0, Desc { dtype, shape: region.shape.clone(), layout: sample.desc.layout })?;
         cut_as(sample, &region, border.unwrap_or(Border::Constant), &fill, &mut out)?;
         Ok(smallvec![out.into_sample()?])
+    }
+
+    fn run_stacked(&self, alike: &Alike<'_>) -> Option<Sample> {
+        let args = CropArgs::from_args(&alike.reader(0)).ok()?;
+        let border = args.out_of_bounds_policy.border();
+        let window = || Ok((args.window().region(&alike.data()[0].desc)?, border));
+        cut_alike(alike, window, &args.fill_values, args.dtype)
     }
 
     fn evens_out(&self) -> bool {

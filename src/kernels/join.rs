@@ -2,8 +2,9 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use super::alike::{Lie, axes_of_stack};
 use super::kernel::Allocate;
-use super::{ArgReader, Entry, FromArgs, Result, SampleKernel, Work, args};
+use super::{Alike, Arg, ArgReader, Entry, FromArgs, Result, SampleKernel, Work, args};
 use crate::value::{Cause, Desc, Sample, Shape, Stores, extent};
 
 pub const TABLE: &[Entry] =
@@ -45,6 +46,14 @@ impl SampleKernel for Join {
         let rows: usize = first_axes(&out.desc.shape, axis);
         out.store(|bytes, stores| interleave(&parts, rows, bytes, stores));
         Ok(smallvec![out.into_sample()?])
+    }
+
+    fn run_stacked(&self, alike: &Alike<'_>) -> Option<Sample> {
+        // What is there for all samples would have to be repeated.
+        alike.lie.iter().all(|&lie| lie == Lie::Packed).then_some(())?;
+        let args = JoinArgs::from_args(&alike.reader(0)).ok()?;
+        let axis = Arg::Int(axes_of_stack(&[args.axis])?.next()?);
+        alike.run_stacked(self, &[axis, Arg::Int(args.new_axis.into())])
     }
 }
 

@@ -23,7 +23,8 @@ pub trait Kernel: Send + Sync + 'static {
     const SHAPED_BY_ARGS: bool = true;
     /// Outputs are mostly alike, however the inputs differ.
     const EVENS_OUT: bool = false;
-    /// On samples stacked along a new first axis, `run` makes the stack of the results.
+    /// On samples stacked along a new first axis, `run` makes the stack of the results, if it gets
+    /// the arguments that [`Kernel::for_stack`] makes of those of the samples.
     const STACKS: bool = false;
     /// What a frame axis of its arguments means.
     const FRAMES: Frames = Frames::Arguments;
@@ -31,6 +32,11 @@ pub trait Kernel: Send + Sync + 'static {
     fn output(args: &Self::Args, inputs: &[&Desc]) -> Result<Desc>;
     /// Writes all of `out`. Inputs are contiguous.
     fn run(args: &Self::Args, inputs: &[Sample], out: &mut Space) -> Result<()>;
+    /// Makes the arguments of samples of `ndim` axes (the first input) those for a stack of them:
+    /// axes have other numbers there. Says whether that can be done; `args` are left alone if not.
+    fn for_stack(_args: &mut Self::Args, _ndim: usize) -> bool {
+        true
+    }
     /// What all frames of a sequence become, if by their own arguments they would become these
     /// (at least one). The inputs are those of the first frame. `run` then gets a space of that.
     fn fit(_args: &[Self::Args], _inputs: &[&Desc], frames: &[Desc]) -> Result<Desc> {
@@ -65,6 +71,9 @@ pub trait SampleKernel: Send + Sync {
     /// result, which the others follow. `None` says that they have to be taken one by one; it has
     /// no say about faults, since every sample can then fail on its own.
     fn run_alike(&self, alike: &mut Alike<'_>) -> Option<Sample> {
+        if let Some(first) = self.run_stacked(alike) {
+            return Some(first);
+        }
         let first = self.run(&alike.reader(0), alike.data(), alike.allocate).ok()?;
         let [first] = &first[..] else { return None };
         let bytes = first.desc.bytes();
@@ -89,6 +98,11 @@ pub trait SampleKernel: Send + Sync {
             }
         }
         Some(first.clone())
+    }
+
+    /// The same by work on the stack of the samples, where the kernel can do that.
+    fn run_stacked(&self, _alike: &Alike<'_>) -> Option<Sample> {
+        None
     }
 
     fn is_cheap(&self) -> bool {
@@ -242,17 +256,18 @@ impl<K: Kernel> SampleKernel for One<K> {
         framed.is_none().then_some(())?;
         let mut args = K::Args::from_args(&reader).ok()?;
         let desc = K::output(&args, &descs(alike.data())).ok()?;
+        if K::STACKS
+            && let Some(inputs) = alike.stacked()
+            && K::for_stack(&mut args, alike.data()[0].desc.ndim())
+        {
+            let (first, mut out) = alike.room(desc)?;
+            K::run(&args, &inputs, &mut out).ok()?;
+            return Some(first);
+        }
         let mut out = (alike.allocate)(0, desc.clone()).ok()?;
         let bytes = desc.bytes();
         if out.offset() != 0 || out.buffer().len() < bytes * alike.count {
             return None;
-        }
-        if K::STACKS
-            && let Some(inputs) = alike.stacked(desc.ndim())
-        {
-            let stack = out.desc.stack(alike.count)?;
-            K::run(&args, &inputs, &mut Space::new(stack, out.buffer().clone(), 0)).ok()?;
-            return out.into_sample().ok();
         }
         for index in 0..alike.count {
             if index > 0 {

@@ -9,8 +9,8 @@ use smallvec::{SmallVec, smallvec};
 use super::cast::{Convert, Number, cast};
 use super::kernel::Allocate;
 use super::{
-    Arg, ArgReader, BatchKernel, Entry, FromArg, FromArgs, Kernel, Result, SampleKernel, Space,
-    Work, args,
+    Alike, Arg, ArgReader, BatchKernel, Entry, FromArg, FromArgs, Kernel, Lie, Result,
+    SampleKernel, Space, Work, args,
 };
 use crate::value::{
     Buffer, Cause, DType, Desc, Element, Layout, Sample, Shape, Stores, copy_strided, extent,
@@ -521,6 +521,12 @@ impl SampleKernel for Slice {
         cut_as(sample, &region, border, &fill, &mut out)?;
         Ok(smallvec![out.into_sample()?])
     }
+
+    fn run_stacked(&self, alike: &Alike<'_>) -> Option<Sample> {
+        let args = SliceArgs::from_args(&alike.reader(0)).ok()?;
+        let window = || args.region(&alike.data()[0].desc, alike.data());
+        cut_alike(alike, window, &args.fill_values, args.to)
+    }
 }
 
 impl SliceArgs {
@@ -676,6 +682,29 @@ pub fn cut_as(
     }
 }
 
+/// Copies a window, of which the first sample tells, of all samples that are alike.
+pub fn cut_alike(
+    alike: &Alike<'_>,
+    window: impl FnOnce() -> Result<(Region, Option<Border>)>,
+    fill_values: &[f64],
+    to: Option<DType>,
+) -> Option<Sample> {
+    let stacks = alike.stacked()?;
+    // Other inputs say where the window is.
+    alike.lie[1..].iter().all(|&lie| lie == Lie::Shared).then_some(())?;
+    let desc = &alike.data()[0].desc;
+    let (mut region, border) = window().ok()?;
+    let dtype = to.unwrap_or(desc.dtype);
+    let mut fill = fill_of(fill_values, desc, &region, border, dtype).ok()?;
+    let made = Desc { dtype, shape: region.shape.clone(), layout: desc.layout };
+    region.start.insert(0, 0);
+    region.shape.insert(0, alike.count);
+    fill.channels = fill.channels.map(|axis| axis + 1);
+    let (first, mut out) = alike.room(made)?;
+    cut_as(&stacks[0], &region, border.unwrap_or(Border::Constant), &fill, &mut out).ok()?;
+    Some(first)
+}
+
 pub fn too_large(name: &'static str) -> Cause {
     Cause::Argument { name, problem: "asks for more elements than an array can have".into() }
 }
@@ -807,7 +836,7 @@ fn adapt(src: &Sample, change: impl Fn(f64) -> f64) -> Result<Sample> {
 pub struct Pad;
 
 args! {
-    /// `most` has the largest extents of the batch; a sample on its own needs none.
+    /// `most` has the largest extents of the batch; samples of one shape need none.
     pub struct PadArgs {
         align: Option<Ints>,
         axes: Option<Ints>,
@@ -821,6 +850,8 @@ args! {
 impl Kernel for Pad {
     type Args = PadArgs;
     const EVENS_OUT: bool = true;
+    // The shape of the result is all that is asked for.
+    const STACKS: bool = true;
 
     fn output(args: &PadArgs, inputs: &[&Desc]) -> Result<Desc> {
         let desc = inputs[0];

@@ -4,8 +4,9 @@ use std::marker::PhantomData;
 
 use smallvec::{SmallVec, smallvec};
 
+use super::alike::axes_of_stack;
 use super::kernel::Allocate;
-use super::{ArgReader, Entry, FromArgs, Result, SampleKernel, Work, args};
+use super::{Alike, Arg, ArgReader, Entry, FromArgs, Result, SampleKernel, Work, args};
 use crate::value::{Cause, DType, Desc, Sample, Shape, Strides, copy_strided, extent};
 
 pub const TABLE: &[Entry] = &[
@@ -297,6 +298,13 @@ impl SampleKernel for Transpose {
             copy_strided(sample.as_ptr(), &strides, &shape, size, bytes, stores);
         });
         Ok(smallvec![out.into_sample()?])
+    }
+
+    /// The stack's axis stays the first.
+    fn run_stacked(&self, alike: &Alike<'_>) -> Option<Sample> {
+        let perm = TransposeArgs::from_args(&alike.reader(0)).ok()?.perm;
+        let perm: Vec<i64> = std::iter::once(0).chain(axes_of_stack(&perm)?).collect();
+        alike.run_stacked(self, &[Arg::Ints(perm.into())])
     }
 
     fn is_shaped_by_args(&self) -> bool {

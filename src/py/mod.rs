@@ -9,6 +9,7 @@ mod fault;
 mod import;
 mod lmdb;
 mod nemo;
+mod numbers;
 mod pool;
 mod readers;
 mod records;
@@ -38,6 +39,8 @@ mod _core {
     use super::lmdb::PyLmdb;
     #[pymodule_export]
     use super::nemo::{PyManifest, PySpeech};
+    #[pymodule_export]
+    use super::numbers::{integers, reals};
     #[pymodule_export]
     use super::pool::{PyPool, fork_parent, fork_prepare, shut_down};
     #[pymodule_export]

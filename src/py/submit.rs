@@ -1,10 +1,11 @@
 //! The way in: operators by number, calls as tuples.
 
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
+use super::numbers;
 use super::pool::{PyPool, wait_for};
 use super::rng::PyDraw;
 use super::value::PyValue;
@@ -51,11 +52,7 @@ fn argument(given: &Bound<'_, PyAny>, inputs: usize) -> PyResult<Arg> {
         }
         Ok(Arg::Input(index))
     } else if let Ok(row) = given.cast::<PyTuple>() {
-        match row.extract::<Vec<i64>>() {
-            Ok(ints) => Ok(Arg::Ints(ints.into())),
-            Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => Err(error),
-            Err(_) => Ok(Arg::Floats(row.extract::<Vec<f64>>()?.into())),
-        }
+        numbers::argument(row)
     } else if let Ok(draw) = given.cast::<PyDraw>() {
         Ok(Arg::Draw(draw.get().0))
     } else {

@@ -125,6 +125,12 @@ impl PyValue {
         self.handle.is_finished()
     }
 
+    /// Whether all samples are known to be of one shape by now.
+    #[getter]
+    fn alike(&self) -> bool {
+        self.handle.as_packed().is_some()
+    }
+
     /// Waits until the value is there, and returns what went wrong, if anything.
     fn wait(&self, py: Python<'_>) -> PyResult<Option<PyFault>> {
         self.settle(py)?;

@@ -24,6 +24,76 @@ OPERATORS = {
 }
 
 
+# Calls that are done on the stack of the samples, where that lets axes have other numbers.
+STACKED = {
+    "transpose": lambda x: ndd.transpose(x, perm=[1, 0, 2]),
+    "transpose, nothing moves": lambda x: ndd.transpose(x, perm=[0, 1, 2]),
+    "cat, axis 0": lambda x: ndd.cat(x, x, axis=0),
+    "cat, axis 2": lambda x: ndd.cat(x, x, x, axis=2),
+    "cat, one": lambda x: ndd.cat(x, axis=1),
+    "cat, one for all": lambda x: ndd.cat(x, _first(x), axis=1),
+    "stack, axis 0": lambda x: ndd.stack(x, x),
+    "stack, axis 3": lambda x: ndd.stack(x, x, axis=3),
+    "slice": lambda x: ndd.slice(x, rel_start=[0.1, 0.1], rel_end=[0.9, 0.9]),
+    "slice, to float": lambda x: ndd.slice(x, end=[1], axes=[1], dtype=ndd.float32),
+    "slice, positional": lambda x: ndd.slice(x, [1, 0], [1, 1], axes=[0, 1]),
+    "slice, empty": lambda x: ndd.slice(x, start=[1], end=[1], axes=[0]),
+    "slice, padded": lambda x: ndd.slice(
+        x, start=[-1, -2], end=[5, 4], out_of_bounds_policy="pad", fill_values=[1, 2, 3]
+    ),
+    "slice, mirrored": lambda x: ndd.slice(
+        x, start=[-3], shape=[9], axes=[1], out_of_bounds_policy="reflect_101", dtype=ndd.int16
+    ),
+    "slice, outside": lambda x: ndd.slice(x, start=[-1], end=[2], axes=[0]),
+    "crop": lambda x: ndd.crop(x, crop=[2, 1]),
+    "crop, beyond": lambda x: ndd.crop(
+        x, crop=[6, 7], out_of_bounds_policy="pad", fill_values=[1, 2, 3], dtype=ndd.float32
+    ),
+    "pad": lambda x: ndd.pad(x, axis_names="HW", align=[8, 3], fill_value=7),
+    "pad, channels": lambda x: ndd.pad(x, axes=[2], shape=[5]),
+    "pad, already": lambda x: ndd.pad(x),
+    "pad, nothing": lambda x: ndd.pad(x, axes=[3]),
+    "coord_transform": lambda x: ndd.coord_transform(x, M=[[1, 2, 3], [4, 5, 6]], T=[0.1, 0.7]),
+    "coord_transform, wide": lambda x: ndd.coord_transform(x, MT=2.5, dtype=ndd.float64),
+    "coord_transform, misfit": lambda x: ndd.coord_transform(x, M=[1, 2, 3, 4]),
+    "normalize": lambda x: ndd.normalize(x),
+    "normalize, H and W": lambda x: ndd.normalize(x, axes=[0, 1], ddof=1, epsilon=0.1),
+    "normalize, W": lambda x: ndd.normalize(x, axes=[1], scale=64, shift=128, dtype=ndd.uint8),
+    "normalize, H and C": lambda x: ndd.normalize(x, axes=[0, 2]),
+    "normalize, no axes": lambda x: ndd.normalize(x, axes=[]),
+    "normalize, given": lambda x: ndd.normalize(x, mean=3.5, stddev=2.0),
+    "normalize, given array": lambda x: ndd.normalize(x, mean=[[[1.0, 2.0, 3.0]]], stddev=2.0),
+    "normalize, whole batch": lambda x: ndd.normalize(x, batch=True),
+    **{
+        f"{name}, axes {axes}": lambda x, reduce=reduce, axes=axes: reduce(
+            x, axes=axes, keep_dims=axes == [1]
+        )
+        for name, reduce in {
+            "max": ndd.reductions.max,
+            "min": ndd.reductions.min,
+            "sum": ndd.reductions.sum,
+            "mean": ndd.reductions.mean,
+            "mean_square": ndd.reductions.mean_square,
+            "rms": ndd.reductions.rms,
+        }.items()
+        for axes in ([0], [1], [2], [0, 1], [0, 2], [0, 1, 2], [])
+    },
+    "variance": lambda x: ndd.reductions.variance(x, ndd.reductions.mean(x)),
+    "std_dev": lambda x: ndd.reductions.std_dev(
+        x, ndd.reductions.mean(x, axes=[0], keep_dims=True), axes=[0]
+    ),
+    "lookup_table": lambda x: ndd.lookup_table(
+        ndd.cast(x, dtype=ndd.int32), keys=(3, 2, 1), values=[0.5, 2, 9], default_value=-1
+    ),
+}
+SHAPES = [(2, 2, 3), (4, 4, 3), (1, 5, 3), (5, 1, 3), (17, 9, 3), (1, 1, 1), (0, 2, 3), (2, 0, 3)]
+
+
+def _first(x):
+    """A sample for all, where `x` is a batch."""
+    return x.tensors[0] if isinstance(x, ndd.Batch) else x
+
+
 def packed(arrays):
     """A batch in one block."""
     return ndd.batch(list(arrays), layout="HWC")
@@ -32,6 +102,25 @@ def packed(arrays):
 def apart(arrays):
     """A batch of samples that lie anywhere."""
     return ndd.as_batch([ndd.tensor(array, layout="HWC") for array in arrays])
+
+
+def outcome(operator, batch):
+    """What a call makes, to the last bit, or how it fails."""
+    try:
+        made = operator(batch)
+        return [(row.dtype, row.shape, row.tobytes()) for row in rows(made)], made.layout
+    except Exception as error:
+        return type(error), str(error)
+
+
+@pytest.mark.parametrize("operator", STACKED.values(), ids=STACKED)
+def test_samples_in_one_stack_are_what_they_are_one_by_one(operator):
+    draw = np.random.default_rng(1)
+    for shape in SHAPES:
+        for dtype in (np.uint8, np.float32, np.float64, np.int64, np.bool_):
+            arrays = [(draw.normal(9, 9, shape) % 30).astype(dtype) for _ in range(4)]
+            found, expected = (outcome(operator, make(arrays)) for make in (packed, apart))
+            assert found == expected, (shape, dtype)
 
 
 def rows(batch):

@@ -117,9 +117,9 @@ def pad(
 
 
 def _largest(input: Array) -> Array | None:
-    """The largest extents of a batch; none for a sample on its own."""
+    """The largest extents of a batch; none where they are each sample's own."""
     value = input._value
-    if not value.batch or len(value) < 2:
+    if not value.batch or len(value) < 2 or value.alike:
         return None
     promise = (int64._code, 1, None)
     largest: Array = wrap(invoke(_LARGEST, (value,), 1, (), None, (promise,), value.device)[0])

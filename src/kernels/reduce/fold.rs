@@ -100,6 +100,40 @@ fn fold_short<F: Fold, const N: usize>(
     totals
 }
 
+/// Element by element, for a block that is not worth lanes.
+fn fold_small<F: Fold>(x: &[F::Item], centers: &[F::Center], totals: &mut [F::Total]) {
+    /// Totals stay in registers where the code knows how many there are.
+    fn fixed<F: Fold, const N: usize>(
+        x: &[F::Item],
+        centers: &[F::Center],
+        totals: &mut [F::Total],
+    ) {
+        let mut sums = [F::start(); N];
+        let mut own = [F::Center::default(); N];
+        sums.copy_from_slice(totals);
+        own.copy_from_slice(centers);
+        for row in x.as_chunks::<N>().0 {
+            for ((sum, &x), &center) in sums.iter_mut().zip(row).zip(&own) {
+                F::empty(sum, F::step(F::NONE, x, center));
+            }
+        }
+        totals.copy_from_slice(&sums);
+    }
+    match totals.len() {
+        1 => fixed::<F, 1>(x, centers, totals),
+        2 => fixed::<F, 2>(x, centers, totals),
+        3 => fixed::<F, 3>(x, centers, totals),
+        4 => fixed::<F, 4>(x, centers, totals),
+        columns => {
+            for row in x.chunks_exact(columns) {
+                for ((total, &x), &center) in totals.iter_mut().zip(row).zip(centers) {
+                    F::empty(total, F::step(F::NONE, x, center));
+                }
+            }
+        }
+    }
+}
+
 struct Lanes<F: Fold> {
     lanes: Vec<F::Lane>,
     centers: Vec<F::Center>,
@@ -115,11 +149,7 @@ impl<F: Fold> Lanes<F> {
     fn fold(&mut self, x: &[F::Item], centers: &[F::Center], totals: &mut [F::Total]) {
         let columns = totals.len();
         if self.lanes.is_empty() {
-            for row in x.chunks_exact(columns) {
-                for ((total, &x), &center) in totals.iter_mut().zip(row).zip(centers) {
-                    F::empty(total, F::step(F::NONE, x, center));
-                }
-            }
+            fold_small::<F>(x, centers, totals);
         } else if columns < WIDTH {
             self.fold_narrow(x, centers, totals);
         } else {
@@ -486,6 +516,24 @@ mod tests {
                 let axes: Vec<usize> = (0..3).filter(|axis| set >> axis & 1 == 1).collect();
                 let sums = fold::<Sum<u8>>(&plan(&shape, &axes), &x, &[()]);
                 assert_eq!(sums, slow(shape, &axes, &x), "{shape:?} along {axes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stack_is_folded_as_its_parts_are() {
+        let x: Vec<f32> = (0..3 * 4 * 35 * 6).map(|i| (i as f32 * 0.37).sin()).collect();
+        for shape in [[1, 1, 1], [4, 5, 3], [4, 35, 6], [35, 4, 1], [1, 4, 70], [2, 1, 260]] {
+            for set in 0..8_usize {
+                let axes: Vec<usize> = (0..3).filter(|axis| set >> axis & 1 == 1).collect();
+                let moved: Vec<usize> = axes.iter().map(|axis| axis + 1).collect();
+                let (of_part, size) = (plan(&shape, &axes), shape.iter().product());
+                let of_stack = plan(&[3, shape[0], shape[1], shape[2]], &moved);
+                let parts = x.chunks(size).take(3);
+                let parts: Vec<f64> =
+                    parts.flat_map(|x| fold::<Spread<f32>>(&of_part, x, &[0.1])).collect();
+                let stack = fold::<Spread<f32>>(&of_stack, &x[..3 * size], &[0.1]);
+                assert_eq!(stack, parts, "{shape:?} along {axes:?}");
             }
         }
     }

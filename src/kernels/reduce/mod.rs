@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use self::fold::{Center, Extreme, Fold, Highest, Lowest, Real, Spread, Squares, Sum, fold};
 use self::plan::Plan;
 use self::store::{Total, store};
+use super::alike::axes_of_stack;
 use super::cast::Convert;
 use super::{Entry, Kernel, Result, Space, Work, args};
 use crate::value::{Cause, DType, Desc, Sample, Shape, with_element};
@@ -65,6 +66,14 @@ fn reduced(axes: &[i64], ndim: usize) -> Result<Flags> {
     Ok(reduced)
 }
 
+/// Makes axes of samples those of a stack of them, if they are axes. The stack's own is one more
+/// that is kept, so that elements are added up in the same order.
+fn move_axes(axes: &mut Vec<i64>) -> bool {
+    let Some(moved) = axes_of_stack(axes).map(Iterator::collect) else { return false };
+    *axes = moved;
+    true
+}
+
 fn numeric(desc: &Desc) -> Result<()> {
     if desc.dtype.storage() == desc.dtype {
         return Ok(());
@@ -94,6 +103,7 @@ pub struct Min;
 
 impl Kernel for Max {
     type Args = ExtremeArgs;
+    const STACKS: bool = true;
 
     fn output(args: &ExtremeArgs, inputs: &[&Desc]) -> Result<Desc> {
         output(&args.axes, args.keep_dims, inputs[0].dtype, inputs[0])
@@ -104,10 +114,15 @@ impl Kernel for Max {
         with_element!(inputs[0].desc.dtype, |T| extreme::<Highest<T>>(&plan, &inputs[0], out));
         Ok(())
     }
+
+    fn for_stack(args: &mut ExtremeArgs, _: usize) -> bool {
+        move_axes(&mut args.axes)
+    }
 }
 
 impl Kernel for Min {
     type Args = ExtremeArgs;
+    const STACKS: bool = true;
 
     fn output(args: &ExtremeArgs, inputs: &[&Desc]) -> Result<Desc> {
         output(&args.axes, args.keep_dims, inputs[0].dtype, inputs[0])
@@ -117,6 +132,10 @@ impl Kernel for Min {
         let plan = plan(&args.axes, &inputs[0])?;
         with_element!(inputs[0].desc.dtype, |T| extreme::<Lowest<T>>(&plan, &inputs[0], out));
         Ok(())
+    }
+
+    fn for_stack(args: &mut ExtremeArgs, _: usize) -> bool {
+        move_axes(&mut args.axes)
     }
 }
 
@@ -135,6 +154,7 @@ pub struct SumOf;
 
 impl Kernel for SumOf {
     type Args = SumArgs;
+    const STACKS: bool = true;
 
     fn output(args: &SumArgs, inputs: &[&Desc]) -> Result<Desc> {
         output(&args.axes, args.keep_dims, args.result, inputs[0])
@@ -147,6 +167,10 @@ impl Kernel for SumOf {
         });
         Ok(())
     }
+
+    fn for_stack(args: &mut SumArgs, _: usize) -> bool {
+        move_axes(&mut args.axes)
+    }
 }
 
 pub struct Mean;
@@ -155,6 +179,7 @@ pub struct Rms;
 
 impl Kernel for Mean {
     type Args = SumArgs;
+    const STACKS: bool = true;
 
     fn output(args: &SumArgs, inputs: &[&Desc]) -> Result<Desc> {
         output(&args.axes, args.keep_dims, args.result, inputs[0])
@@ -165,10 +190,15 @@ impl Kernel for Mean {
         store(out, means(&plan, &inputs[0]));
         Ok(())
     }
+
+    fn for_stack(args: &mut SumArgs, _: usize) -> bool {
+        move_axes(&mut args.axes)
+    }
 }
 
 impl Kernel for MeanSquare {
     type Args = SumArgs;
+    const STACKS: bool = true;
 
     fn output(args: &SumArgs, inputs: &[&Desc]) -> Result<Desc> {
         output(&args.axes, args.keep_dims, args.result, inputs[0])
@@ -179,10 +209,15 @@ impl Kernel for MeanSquare {
         store(out, mean_squares(&plan, &inputs[0]));
         Ok(())
     }
+
+    fn for_stack(args: &mut SumArgs, _: usize) -> bool {
+        move_axes(&mut args.axes)
+    }
 }
 
 impl Kernel for Rms {
     type Args = SumArgs;
+    const STACKS: bool = true;
 
     fn output(args: &SumArgs, inputs: &[&Desc]) -> Result<Desc> {
         output(&args.axes, args.keep_dims, args.result, inputs[0])
@@ -193,6 +228,10 @@ impl Kernel for Rms {
         let squares = mean_squares(&plan, &inputs[0]);
         store(out, squares.into_iter().map(f64::sqrt).collect());
         Ok(())
+    }
+
+    fn for_stack(args: &mut SumArgs, _: usize) -> bool {
+        move_axes(&mut args.axes)
     }
 }
 

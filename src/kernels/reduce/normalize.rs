@@ -11,7 +11,7 @@ use super::super::cast::Convert;
 use super::super::{Arg, BatchKernel, FromArg, Kernel, Result, Space, args};
 use super::fold::{Center, Real};
 use super::plan::Plan;
-use super::{Flags, means, numeric, reduced, spreads};
+use super::{Flags, means, move_axes, numeric, reduced, spreads};
 use crate::value::{Cause, DType, Desc, Element, Sample, Shape, with_element};
 
 pub struct Normalize;
@@ -52,6 +52,7 @@ impl FromArg for Given {
 impl Kernel for Normalize {
     type Args = NormalizeArgs;
     const SHAPED_BY_ARGS: bool = false;
+    const STACKS: bool = true;
 
     fn output(args: &NormalizeArgs, inputs: &[&Desc]) -> Result<Desc> {
         numeric(inputs[0])?;
@@ -70,6 +71,21 @@ impl Kernel for Normalize {
             apply::<T, Center<T>>(&plan, input.elements(), &statistics, args.shift, out);
         });
         Ok(())
+    }
+
+    fn for_stack(args: &mut NormalizeArgs, ndim: usize) -> bool {
+        // Statistics that are arrays would have to be repeated.
+        let single = |given: &Option<Given>| given.as_ref().is_none_or(|g| g.shape.is_none());
+        if !single(&args.mean) || !single(&args.stddev) || args.shared.is_some() {
+            return false;
+        }
+        match &mut args.axes {
+            Some(axes) => move_axes(axes),
+            axes => {
+                *axes = Some((1..=ndim as i64).collect());
+                true
+            }
+        }
     }
 }
 
@@ -303,15 +319,19 @@ impl<R: Copy + Default> Repeated<R> {
     /// All of them, several times.
     fn repeat(&mut self, means: &[R], factors: &[R], times: usize) {
         for (all, one) in [(&mut self.means, means), (&mut self.factors, factors)] {
-            all.clear();
-            (0..times).for_each(|_| all.extend_from_slice(one));
+            all.resize(one.len() * times, R::default());
+            match one.len() {
+                2 => repeat::<R, 2>(all, one),
+                3 => repeat::<R, 3>(all, one),
+                4 => repeat::<R, 4>(all, one),
+                n => all.chunks_exact_mut(n).for_each(|part| part.copy_from_slice(one)),
+            }
         }
     }
 
     /// Each of them several times.
     fn stretch(&mut self, means: &[R], factors: &[R], times: usize) {
         for (all, one) in [(&mut self.means, means), (&mut self.factors, factors)] {
-            all.clear();
             all.resize(one.len() * times, R::default());
             match times {
                 2 => stretch::<R, 2>(all, one),
@@ -320,6 +340,12 @@ impl<R: Copy + Default> Repeated<R> {
                 _ => all.chunks_exact_mut(times).zip(one).for_each(|(part, &x)| part.fill(x)),
             }
         }
+    }
+}
+
+fn repeat<R: Copy, const N: usize>(all: &mut [R], one: &[R]) {
+    if let Some(one) = one.first_chunk::<N>() {
+        all.as_chunks_mut::<N>().0.fill(*one);
     }
 }
 

@@ -1,0 +1,56 @@
+//! Rows of Python numbers, which may be long.
+
+use pyo3::exceptions::PyOverflowError;
+use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
+
+use crate::kernels::Arg;
+
+/// Integers that fit 64 bits, in a list or a tuple, as a tuple. `None` for all else: it takes more
+/// than this to say what is wrong with it, or how to read it all the same.
+#[pyfunction]
+pub fn integers<'py>(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyTuple>> {
+    let row = row(given)?;
+    let fits = |item: Borrowed<'_, '_, PyAny>| {
+        item.is_exact_instance_of::<PyInt>() && item.extract::<i64>().is_ok()
+    };
+    row.iter_borrowed().all(fits).then_some(row)
+}
+
+/// As `integers`, but Python's own numbers of both kinds, as floats.
+#[pyfunction]
+pub fn reals<'py>(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyTuple>> {
+    let row = row(given)?;
+    if row.iter_borrowed().all(|item| item.is_exact_instance_of::<PyFloat>()) {
+        return Some(row);
+    }
+    let float = |item: Borrowed<'_, '_, PyAny>| {
+        let number = item.is_exact_instance_of::<PyFloat>() || item.is_exact_instance_of::<PyInt>();
+        number.then(|| item.extract::<f64>().ok())?
+    };
+    let floats: Vec<f64> = row.iter_borrowed().map(float).collect::<Option<_>>()?;
+    PyTuple::new(given.py(), floats).ok()
+}
+
+fn row<'py>(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyTuple>> {
+    match given.cast_exact::<PyList>() {
+        Ok(list) => Some(list.to_tuple()),
+        Err(_) => given.cast_exact::<PyTuple>().ok().cloned(),
+    }
+}
+
+/// A row of numbers as an argument: of integers if it can be, else of floats.
+pub fn argument(row: &Bound<'_, PyTuple>) -> PyResult<Arg> {
+    let mut first = row.iter_borrowed().take(1);
+    // No need to be told that it is no integer.
+    if !first.any(|item| item.is_instance_of::<PyFloat>()) {
+        match row.iter_borrowed().map(|item| item.extract()).collect::<PyResult<Vec<i64>>>() {
+            Ok(ints) => return Ok(Arg::Ints(ints.into())),
+            Err(error) if error.is_instance_of::<PyOverflowError>(row.py()) => return Err(error),
+            Err(_) => {}
+        }
+    }
+    let floats: Vec<f64> =
+        row.iter_borrowed().map(|item| item.extract()).collect::<PyResult<_>>()?;
+    Ok(Arg::Floats(floats.into()))
+}
