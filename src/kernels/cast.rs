@@ -48,7 +48,12 @@ macro_rules! numbers {
             impl Number for $type {
                 fn convert_row(src: &Sample, start: usize, dst: &mut [$type]) {
                     with_element!(src.desc.dtype, |S| {
-                        convert_all(&src.elements::<S>()[start..start + dst.len()], dst);
+                        let src = &src.elements::<S>()[start..start + dst.len()];
+                        Isa::run_on_best(|| {
+                            for (d, &s) in dst.iter_mut().zip(src) {
+                                *d = s.convert();
+                            }
+                        });
                     });
                 }
             }
@@ -56,27 +61,6 @@ macro_rules! numbers {
     };
 }
 numbers!(Bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64);
-
-/// Converts as many elements as both have, with the best instructions there are.
-fn convert_all<S: Element + Convert<D>, D: Element>(src: &[S], dst: &mut [D]) {
-    #[inline(always)]
-    fn plainly<S: Element + Convert<D>, D: Element>(src: &[S], dst: &mut [D]) {
-        for (d, &s) in dst.iter_mut().zip(src) {
-            *d = s.convert();
-        }
-    }
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2")]
-    fn with_avx2<S: Element + Convert<D>, D: Element>(src: &[S], dst: &mut [D]) {
-        plainly(src, dst);
-    }
-    match Isa::best() {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa::Avx2` is only made where it was detected.
-        Isa::Avx2 => unsafe { with_avx2(src, dst) },
-        _ => plainly(src, dst),
-    }
-}
 
 /// The conversion of one element.
 pub trait Convert<To> {

@@ -246,7 +246,7 @@ impl<T: Element + Convert<f32>> Source for Rows<'_, T> {
         let (step, mirror) = (self.plan.width.step, self.plan.mirror);
         let src = &self.src[at + channel * self.plan.channels.step..];
         let normalise = self.steps[channel];
-        run_on_best_isa(
+        Isa::run_on_best(
             #[inline(always)]
             || {
                 if step == 1 {
@@ -273,7 +273,7 @@ impl<T: Element + Convert<f32>> Source for Rows<'_, T> {
     fn pixels(&self, at: usize, padded: usize, out: &mut [f32]) {
         let (steps, mirror) = (self.steps, self.plan.mirror);
         let src = &self.src[at..at + out.len() / padded * steps.len()];
-        run_on_best_isa(
+        Isa::run_on_best(
             #[inline(always)]
             || match (steps, padded) {
                 (&[a], 1) => interleaved([a], src, mirror, out),
@@ -308,23 +308,6 @@ impl<T: Element + Convert<f32>> Source for Rows<'_, T> {
         let src = unsafe { std::slice::from_raw_parts(src.as_ptr().cast::<u8>(), src.len()) };
         deinterleave(Isa::best(), src, [a, b, c], self.plan.mirror, out);
         true
-    }
-}
-
-/// Runs code compiled for the best instructions there are.
-#[inline(always)]
-fn run_on_best_isa(work: impl FnOnce()) {
-    match Isa::best() {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => {
-            #[target_feature(enable = "avx2")]
-            unsafe fn run(work: impl FnOnce()) {
-                work();
-            }
-            // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
-            unsafe { run(work) }
-        }
-        _ => work(),
     }
 }
 
@@ -455,7 +438,7 @@ fn plainly<U>(out: &mut [U], wide: &[f32])
 where
     f32: Convert<U>,
 {
-    run_on_best_isa(
+    Isa::run_on_best(
         #[inline(always)]
         || {
             for (o, &x) in out.iter_mut().zip(wide) {

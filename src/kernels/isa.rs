@@ -22,6 +22,24 @@ impl Isa {
         })
     }
 
+    /// Runs code compiled for the best instructions there are. What `work` calls must be inlined,
+    /// or it is not.
+    #[inline(always)]
+    pub fn run_on_best<R>(work: impl FnOnce() -> R) -> R {
+        match Isa::best() {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => {
+                #[target_feature(enable = "avx2")]
+                unsafe fn run<R>(work: impl FnOnce() -> R) -> R {
+                    work()
+                }
+                // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+                unsafe { run(work) }
+            }
+            _ => work(),
+        }
+    }
+
     /// All that the processor has, the best last.
     pub fn available() -> Vec<Isa> {
         let mut found = vec![Isa::Scalar];

@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use half::{bf16, f16};
 
 use super::super::cast::Convert;
+use super::super::isa::Isa;
 use super::plan::Plan;
 use super::store::Total;
 use crate::value::{Bool, Element};
@@ -151,13 +152,14 @@ impl<F: Fold> Lanes<F> {
         if self.lanes.is_empty() {
             fold_small::<F>(x, centers, totals);
         } else if columns < WIDTH {
-            self.fold_narrow(x, centers, totals);
+            Isa::run_on_best(|| self.fold_narrow(x, centers, totals));
         } else {
-            self.fold_wide(x, centers, totals);
+            Isa::run_on_best(|| self.fold_wide(x, centers, totals));
         }
     }
 
     /// Several rows side by side.
+    #[inline(always)]
     fn fold_narrow(&mut self, x: &[F::Item], centers: &[F::Center], totals: &mut [F::Total]) {
         let columns = totals.len();
         let width = self.lanes.len().min(x.len());
@@ -173,6 +175,7 @@ impl<F: Fold> Lanes<F> {
     }
 
     /// Rows that are long by themselves, a tile at a time.
+    #[inline(always)]
     fn fold_wide(&mut self, x: &[F::Item], centers: &[F::Center], totals: &mut [F::Total]) {
         let columns = totals.len();
         for (tile, totals) in totals.chunks_mut(TILE).enumerate() {
@@ -190,14 +193,14 @@ impl<F: Fold> Lanes<F> {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn add<F: Fold>(lanes: &mut [F::Lane], x: &[F::Item], centers: &[F::Center]) {
     for ((lane, &x), &center) in lanes.iter_mut().zip(x).zip(centers) {
         *lane = F::step(*lane, x, center);
     }
 }
 
-#[inline]
+#[inline(always)]
 fn empty<F: Fold>(totals: &mut [F::Total], lanes: &[F::Lane]) {
     for (total, &lane) in totals.iter_mut().zip(lanes) {
         F::empty(total, lane);

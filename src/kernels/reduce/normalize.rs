@@ -8,6 +8,7 @@ use std::ops::{Add, Mul, Sub};
 use smallvec::{SmallVec, smallvec};
 
 use super::super::cast::Convert;
+use super::super::isa::Isa;
 use super::super::{Arg, BatchKernel, FromArg, Kernel, Result, Space, args};
 use super::fold::{Center, Real};
 use super::plan::Plan;
@@ -207,9 +208,10 @@ impl<R: Computed> Sink<'_, R> {
     #[inline]
     fn write(&mut self, start: usize, count: usize, compute: impl FnOnce(&mut [R])) {
         if self.out.desc.dtype == R::DTYPE {
-            return compute(&mut self.out.elements::<R>()[start..start + count]);
+            let results = &mut self.out.elements::<R>()[start..start + count];
+            return Isa::run_on_best(|| compute(results));
         }
-        compute(&mut self.buffer[..count]);
+        Isa::run_on_best(|| compute(&mut self.buffer[..count]));
         R::convert_into(&self.buffer[..count], start, self.out);
     }
 }
