@@ -1,5 +1,6 @@
 //! Where pixels go: flip.
 
+#[cfg(target_arch = "x86_64")]
 use super::isa::Isa;
 use super::{Entry, Kernel, Result, Space, args};
 use crate::value::{Desc, Sample};
@@ -69,10 +70,14 @@ fn flip<const PIXEL: usize>(src: &[u8], out: &mut Space, volumes: &Volumes, args
     let Volumes { depth, height, width, pixel } = *volumes;
     let row = width * pixel;
     out.write_rows(row, |index, dst| {
-        let (volume, z, y) = (index / height / depth, index / height % depth, index % height);
-        let z = if args.depthwise { depth - 1 - z } else { z };
-        let y = if args.vertical { height - 1 - y } else { y };
-        let src = &src[((volume * depth + z) * height + y) * row..][..row];
+        let mut from = index;
+        if args.vertical || args.depthwise {
+            let (volume, z, y) = (index / height / depth, index / height % depth, index % height);
+            let z = if args.depthwise { depth - 1 - z } else { z };
+            let y = if args.vertical { height - 1 - y } else { y };
+            from = (volume * depth + z) * height + y;
+        }
+        let src = &src[from * row..][..row];
         if args.horizontal {
             reverse_pixels::<PIXEL>(src, dst, pixel);
         } else {
@@ -88,54 +93,102 @@ fn reverse_pixels<const PIXEL: usize>(src: &[u8], dst: &mut [u8], pixel: usize) 
         }
         return;
     }
-    let done = match Isa::best() {
-        #[cfg(target_arch = "x86_64")]
+    #[allow(unused_mut)] // by other processors
+    let mut done = 0;
+    #[cfg(target_arch = "x86_64")]
+    if src.len() >= LONG_ROW && Isa::best() == Isa::Avx2 {
         // SAFETY: an `Isa::Avx2` is only made where it was detected.
-        Isa::Avx2 if PIXEL <= VECTOR => unsafe { reverse_vectors::<PIXEL>(src, dst) },
-        _ => 0,
-    };
+        done = unsafe {
+            match PIXEL.is_multiple_of(4) {
+                true => vectors::reverse_words::<PIXEL>(src, dst),
+                false => vectors::reverse_bytes::<PIXEL>(src, dst),
+            }
+        };
+    }
     let src = src[..src.len() - done].as_chunks::<PIXEL>().0;
     for (s, d) in src.iter().rev().zip(dst[done..].as_chunks_mut::<PIXEL>().0) {
         *d = *s;
     }
 }
 
-/// Bytes that are moved at a time.
+/// Rows of fewer bytes are not worth vectors.
 #[cfg(target_arch = "x86_64")]
-const VECTOR: usize = 16;
+const LONG_ROW: usize = 64;
 
-/// Reverses as many pixels as it can by the vector, and returns how many bytes it has written.
+/// Several pixels at a time, from the end of a row. All functions return how many bytes they have
+/// written; the rest, less than two vectors, is left.
+///
+/// A vector may be longer than its whole pixels. What it reads beyond them has been moved before,
+/// for which the last pixel goes first; what it writes beyond them is overwritten by the next.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn reverse_vectors<const PIXEL: usize>(src: &[u8], dst: &mut [u8]) -> usize {
-    use std::arch::x86_64::{_mm_loadu_si128, _mm_shuffle_epi8, _mm_storeu_si128};
+mod vectors {
+    use std::arch::x86_64::*;
 
-    let whole = VECTOR / PIXEL * PIXEL;
-    let order: [u8; VECTOR] = std::array::from_fn(|to| match to < whole {
-        true => (whole - PIXEL - to / PIXEL * PIXEL + to % PIXEL) as u8,
-        false => 0,
-    });
-    let len = src.len().min(dst.len());
-    // A vector may be longer than its whole pixels. What it reads beyond them has been moved, so
-    // the last pixel goes first; what it writes beyond them is overwritten by the next.
-    let mut done = if whole < VECTOR && len >= PIXEL {
-        dst[..PIXEL].copy_from_slice(&src[len - PIXEL..len]);
-        PIXEL
-    } else {
-        0
-    };
-    // SAFETY: all loads and stores are of `VECTOR` bytes, of which there are as many left in
-    // `dst`; in `src`, those beyond the whole pixels were written at first.
-    unsafe {
-        let order = _mm_loadu_si128(order.as_ptr().cast());
-        while done + VECTOR <= len {
-            let pixels = _mm_loadu_si128(src.as_ptr().add(len - done - whole).cast());
-            let reversed = _mm_shuffle_epi8(pixels, order);
-            _mm_storeu_si128(dst.as_mut_ptr().add(done).cast(), reversed);
-            done += whole;
+    /// Pixels of at most 16 bytes.
+    #[target_feature(enable = "avx2")]
+    pub fn reverse_bytes<const PIXEL: usize>(src: &[u8], dst: &mut [u8]) -> usize {
+        let order: [u8; 16] = std::array::from_fn(|to| reversed::<16>(PIXEL, to) as u8);
+        // SAFETY: `for_each` passes places with 16 bytes.
+        unsafe {
+            let order = _mm_loadu_si128(order.as_ptr().cast());
+            for_each::<16>(PIXEL, src, dst, |from, to| {
+                let pixels = _mm_loadu_si128(from.cast());
+                _mm_storeu_si128(to.cast(), _mm_shuffle_epi8(pixels, order));
+            })
         }
     }
-    done
+
+    /// Pixels of at most eight 32-bit words.
+    #[target_feature(enable = "avx2")]
+    pub fn reverse_words<const PIXEL: usize>(src: &[u8], dst: &mut [u8]) -> usize {
+        let order: [i32; 8] = std::array::from_fn(|to| reversed::<8>(PIXEL / 4, to) as i32);
+        // SAFETY: `for_each` passes places with 32 bytes.
+        unsafe {
+            let order = _mm256_loadu_si256(order.as_ptr().cast());
+            for_each::<32>(PIXEL, src, dst, |from, to| {
+                let pixels = _mm256_loadu_si256(from.cast());
+                _mm256_storeu_si256(to.cast(), _mm256_permutevar8x32_epi32(pixels, order));
+            })
+        }
+    }
+
+    /// Where part `to` of a vector of `N` comes from, in which pixels have `pixel` parts.
+    fn reversed<const N: usize>(pixel: usize, to: usize) -> usize {
+        let whole = N / pixel * pixel;
+        if to < whole { whole - pixel - to / pixel * pixel + to % pixel } else { 0 }
+    }
+
+    /// Calls `reverse` with places in `src`, from its end on, and in `dst`, both of which have
+    /// `VECTOR` bytes.
+    #[inline(always)]
+    fn for_each<const VECTOR: usize>(
+        pixel: usize,
+        src: &[u8],
+        dst: &mut [u8],
+        reverse: impl Fn(*const u8, *mut u8),
+    ) -> usize {
+        let whole = VECTOR / pixel * pixel;
+        let len = src.len().min(dst.len());
+        let mut done = 0;
+        if whole < VECTOR && len >= pixel {
+            dst[..pixel].copy_from_slice(&src[len - pixel..len]);
+            done = pixel;
+        }
+        while done + VECTOR <= len {
+            let at = len - done - whole;
+            // In bounds: `dst` has a vector left, and so has `src`, together with the pixel that
+            // went first where the vector is longer than its pixels.
+            let (from, to) = (&src[at..at + VECTOR], &mut dst[done..done + VECTOR]);
+            reverse(from.as_ptr(), to.as_mut_ptr());
+            // The next row, which lies behind this one: rows that are walked backwards are not
+            // foreseen by the processor.
+            let ahead = from.as_ptr().wrapping_add(len);
+            // SAFETY: this reads nothing that the program could notice, at any address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(ahead.cast()) };
+            done += whole;
+        }
+        done
+    }
 }
 
 #[cfg(test)]

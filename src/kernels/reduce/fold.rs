@@ -27,6 +27,7 @@ pub trait Fold {
     fn step(lane: Self::Lane, x: Self::Item, center: Self::Center) -> Self::Lane;
     fn start() -> Self::Total;
     fn empty(total: &mut Self::Total, lane: Self::Lane);
+    fn join(total: &mut Self::Total, other: Self::Total);
 }
 
 /// Most lanes that the columns of a narrow block are repeated to.
@@ -135,6 +136,29 @@ fn fold_small<F: Fold>(x: &[F::Item], centers: &[F::Center], totals: &mut [F::To
     }
 }
 
+/// Several rows side by side in `N` lanes, a multiple of the columns, which the compiler keeps in
+/// registers.
+#[inline(always)]
+fn fold_in_registers<F: Fold, const N: usize>(
+    x: &[F::Item],
+    centers: &[F::Center],
+    totals: &mut [F::Total],
+) {
+    let columns = totals.len();
+    let own: [F::Center; N] = std::array::from_fn(|lane| centers[lane % columns]);
+    let mut sums = [F::start(); N];
+    for x in x.chunks(F::DEPTH.saturating_mul(N)) {
+        let mut lanes = [F::NONE; N];
+        let (rows, rest) = x.as_chunks::<N>();
+        rows.iter().for_each(|row| add::<F>(&mut lanes, row, &own));
+        add::<F>(&mut lanes, rest, &own);
+        empty::<F>(&mut sums, &lanes);
+    }
+    for part in sums.chunks_exact(columns) {
+        totals.iter_mut().zip(part).for_each(|(total, &sum)| F::join(total, sum));
+    }
+}
+
 struct Lanes<F: Fold> {
     lanes: Vec<F::Lane>,
     centers: Vec<F::Center>,
@@ -150,12 +174,17 @@ impl<F: Fold> Lanes<F> {
     fn fold(&mut self, x: &[F::Item], centers: &[F::Center], totals: &mut [F::Total]) {
         let columns = totals.len();
         if self.lanes.is_empty() {
-            fold_small::<F>(x, centers, totals);
-        } else if columns < WIDTH {
-            Isa::run_on_best(|| self.fold_narrow(x, centers, totals));
-        } else {
-            Isa::run_on_best(|| self.fold_wide(x, centers, totals));
+            return fold_small::<F>(x, centers, totals);
         }
+        let is_wide = size_of::<F::Lane>() > 4;
+        Isa::run_on_best(|| match columns {
+            1 | 2 | 4 if is_wide => fold_in_registers::<F, 32>(x, centers, totals),
+            1 | 2 | 4 => fold_in_registers::<F, 64>(x, centers, totals),
+            3 if is_wide => fold_in_registers::<F, 48>(x, centers, totals),
+            3 => fold_in_registers::<F, 96>(x, centers, totals),
+            _ if columns < WIDTH => self.fold_narrow(x, centers, totals),
+            _ => self.fold_wide(x, centers, totals),
+        });
     }
 
     /// Several rows side by side.
@@ -259,7 +288,12 @@ macro_rules! sums {
 
                 #[inline]
                 fn empty(total: &mut $total, lane: $lane) {
-                    *total = add_totals(*total, lane as $total);
+                    Self::join(total, lane as $total);
+                }
+
+                #[inline]
+                fn join(total: &mut $total, other: $total) {
+                    *total = add_totals(*total, other);
                 }
             }
         )*
@@ -338,6 +372,11 @@ macro_rules! squares {
                 fn empty(total: &mut f64, lane: $lane) {
                     *total += lane as f64;
                 }
+
+                #[inline]
+                fn join(total: &mut f64, other: f64) {
+                    *total += other;
+                }
             }
         )*
     };
@@ -384,6 +423,11 @@ macro_rules! spreads {
                 #[inline]
                 fn empty(total: &mut f64, lane: $real) {
                     *total += f64::from(lane);
+                }
+
+                #[inline]
+                fn join(total: &mut f64, other: f64) {
+                    *total += other;
                 }
             }
         )*
@@ -475,6 +519,11 @@ macro_rules! extreme_folds {
                     if lane $beats *total {
                         *total = lane;
                     }
+                }
+
+                #[inline]
+                fn join(total: &mut T::Key, other: T::Key) {
+                    Self::empty(total, other);
                 }
             }
         )*
