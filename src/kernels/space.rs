@@ -69,36 +69,33 @@ impl Space {
         Stores::with(self.bytes(), around, write)
     }
 
+    /// All elements, to be written in order.
+    pub fn write_in_order<T: Element, R>(
+        &mut self,
+        write: impl for<'a, 's> FnOnce(Writer<'a, 's, T>) -> R,
+    ) -> R {
+        assert!(T::DTYPE == self.desc.dtype.storage());
+        // SAFETY: any bits are a valid element, and `new` checked the alignment.
+        self.store(|bytes, stores| write(Writer::new(unsafe { cast(bytes) }, stores)))
+    }
+
     /// Has `make` write all elements in order, some at a time: it gets the index of the first.
     pub fn write<T: Element>(
         &mut self,
         mut make: impl FnMut(usize, &mut [T]) -> Result<()>,
     ) -> Result<()> {
-        if !self.around {
-            let mut pieces = self.elements::<T>().chunks_mut(PIECE).enumerate();
-            return pieces.try_for_each(|(index, piece)| make(index * PIECE, piece));
-        }
-        self.elements::<T>();
-        self.store(|bytes, stores| {
-            let size = size_of::<T>();
+        self.write_in_order(|mut writer: Writer<'_, '_, T>| {
             // A short piece first, for all others to begin with a line.
-            let head = bytes.as_ptr().align_offset(LINE).min(bytes.len());
-            let (head, rest) = bytes.split_at_mut(head);
-            let mut start = 0;
-            let mut piece = Piece([0; PIECE]);
-            for bytes in std::iter::once(head).chain(rest.chunks_mut(PIECE * size)) {
-                let count = bytes.len() / size;
-                // SAFETY: a piece has room for as many elements as there are in `bytes`, of at
-                // most eight bytes each; any bits are a valid element.
-                let elements =
-                    unsafe { std::slice::from_raw_parts_mut(piece.0.as_mut_ptr().cast(), count) };
-                make(start, elements)?;
-                // SAFETY: these are the bytes of the same elements, which have no padding.
-                let made = unsafe {
-                    std::slice::from_raw_parts(piece.0.as_ptr().cast::<u8>(), bytes.len())
-                };
-                stores.copy(bytes, made);
+            let mut count = match writer.is_around() {
+                true => writer.rest.as_ptr().align_offset(LINE),
+                false => PIECE,
+            };
+            let (mut start, all) = (0, writer.rest.len());
+            while start < all {
+                count = count.min(all - start);
+                writer.next(count, |piece| make(start, piece))?;
                 start += count;
+                count = PIECE;
             }
             Ok(())
         })
@@ -106,19 +103,10 @@ impl Space {
 
     /// Has `make` write all bytes, in rows of equal length: it gets the index of the row.
     pub fn write_rows(&mut self, row: usize, mut make: impl FnMut(usize, &mut [u8])) {
-        if row == 0 {
-            return;
-        }
-        if !self.around {
-            let rows = self.bytes().chunks_exact_mut(row).enumerate();
-            return rows.for_each(|(index, row)| make(index, row));
-        }
-        let mut made = vec![0; row];
+        let rows = self.desc.bytes().checked_div(row).unwrap_or(0);
         self.store(|bytes, stores| {
-            for (index, bytes) in bytes.chunks_exact_mut(row).enumerate() {
-                make(index, &mut made);
-                stores.copy(bytes, &made);
-            }
+            let mut writer = Writer::new(bytes, stores);
+            (0..rows).for_each(|index| writer.next(row, |row| make(index, row)));
         });
     }
 
@@ -136,9 +124,54 @@ impl Space {
     }
 }
 
-/// Room for [`PIECE`] elements of any type.
-#[repr(align(64))]
-struct Piece([u64; PIECE]);
+/// Elements that are written in order, some at a time.
+pub struct Writer<'a, 's, T> {
+    rest: &'a mut [T],
+    stores: &'s Stores<'a>,
+    /// Where they are made before they go around the caches. Words, as any element may lie there.
+    made: Vec<u64>,
+}
+
+impl<'a, 's, T: Element> Writer<'a, 's, T> {
+    fn new(rest: &'a mut [T], stores: &'s Stores<'a>) -> Writer<'a, 's, T> {
+        Writer { rest, stores, made: Vec::new() }
+    }
+
+    fn is_around(&self) -> bool {
+        self.stores.is_around()
+    }
+
+    /// Has `make` write the next `count` elements.
+    #[inline]
+    pub fn next<R>(&mut self, count: usize, make: impl FnOnce(&mut [T]) -> R) -> R {
+        let (next, rest) = std::mem::take(&mut self.rest).split_at_mut(count);
+        self.rest = rest;
+        if !self.is_around() {
+            return make(next);
+        }
+        let words = size_of_val(next).div_ceil(size_of::<u64>());
+        if self.made.len() < words {
+            self.made.resize(words, 0);
+        }
+        // SAFETY: there are as many bytes, at a place for any element, and any bits are one.
+        let made =
+            unsafe { std::slice::from_raw_parts_mut(self.made.as_mut_ptr().cast::<T>(), count) };
+        let outcome = make(made);
+        // SAFETY: elements have no padding, so that they are initialised bytes.
+        unsafe { self.stores.copy(cast(next), cast(made)) };
+        outcome
+    }
+}
+
+/// The same memory as elements of another type.
+///
+/// # Safety
+/// Its bits must be valid ones, and all of it must be whole elements at a place for them.
+unsafe fn cast<A, B>(from: &mut [A]) -> &mut [B] {
+    let count = size_of_val(from) / size_of::<B>();
+    // SAFETY: the caller vouches for it.
+    unsafe { std::slice::from_raw_parts_mut(from.as_mut_ptr().cast(), count) }
+}
 
 #[cfg(test)]
 mod tests {

@@ -42,6 +42,10 @@ impl<'a> Stores<'a> {
         Stores { around: false, bytes: PhantomData }
     }
 
+    pub fn is_around(&self) -> bool {
+        self.around
+    }
+
     /// Copies `src` into `dst`, which is as long.
     pub fn copy(&self, dst: &'a mut [u8], src: &[u8]) {
         if self.around && dst.len() >= SHORTEST {

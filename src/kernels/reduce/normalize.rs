@@ -9,6 +9,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::super::cast::Convert;
 use super::super::isa::Isa;
+use super::super::space::Writer;
 use super::super::{Arg, BatchKernel, FromArg, Kernel, Result, Space, args};
 use super::fold::{Center, Real};
 use super::plan::Plan;
@@ -197,22 +198,31 @@ const TILE: usize = 1024;
 /// Rows of fewer elements are put together to tiles.
 const SHORT: usize = 64;
 
-/// Where results of type `R` go: right to the output, or there by way of a conversion.
-struct Sink<'a, R> {
-    out: &'a mut Space,
-    buffer: [R; TILE],
+/// Where results of type `R` go, in order.
+enum Sink<'a, 's, R> {
+    Direct(Writer<'a, 's, R>),
+    /// There by way of a conversion; `start` is the index of the next.
+    Converted {
+        out: &'a mut Space,
+        start: usize,
+        buffer: [R; TILE],
+    },
 }
 
-impl<R: Computed> Sink<'_, R> {
-    /// Writes at most a tile of results, from `start` on.
+impl<R: Computed> Sink<'_, '_, R> {
+    /// Writes the next results, at most a tile of them.
     #[inline]
-    fn write(&mut self, start: usize, count: usize, compute: impl FnOnce(&mut [R])) {
-        if self.out.desc.dtype == R::DTYPE {
-            let results = &mut self.out.elements::<R>()[start..start + count];
-            return Isa::run_on_best(|| compute(results));
+    fn write(&mut self, count: usize, compute: impl FnOnce(&mut [R])) {
+        match self {
+            Sink::Direct(writer) => {
+                writer.next(count, |results| Isa::run_on_best(|| compute(results)));
+            }
+            Sink::Converted { out, start, buffer } => {
+                Isa::run_on_best(|| compute(&mut buffer[..count]));
+                R::convert_into(&buffer[..count], *start, out);
+                *start += count;
+            }
         }
-        Isa::run_on_best(|| compute(&mut self.buffer[..count]));
-        R::convert_into(&self.buffer[..count], start, self.out);
     }
 }
 
@@ -245,22 +255,43 @@ where
     T: Element + Convert<R>,
     R: Computed,
 {
+    if out.desc.dtype == R::DTYPE {
+        out.write_in_order(|writer| {
+            apply_to(plan, x, statistics, shift, &mut Sink::Direct(writer));
+        });
+    } else {
+        let buffer = [R::default(); TILE];
+        let mut sink = Sink::Converted { out, start: 0, buffer };
+        apply_to(plan, x, statistics, shift, &mut sink);
+    }
+}
+
+/// All of `x` in order: the plan walks through it that way.
+fn apply_to<T, R>(
+    plan: &Plan,
+    x: &[T],
+    statistics: &Statistics,
+    shift: f64,
+    sink: &mut Sink<'_, '_, R>,
+) where
+    T: Element + Convert<R>,
+    R: Computed,
+{
     let narrowed = |all: &[f64]| all.iter().map(|&x| R::from_f64(x)).collect::<Vec<R>>();
     let (means, factors) = (narrowed(&statistics.means), narrowed(&statistics.factors));
     let shift = R::from_f64(shift);
-    let mut sink = Sink { out, buffer: [R::default(); TILE] };
     let (rows, columns) = (plan.rows, plan.columns);
     let normalized = move |x: T, mean: R, factor: R| (x.convert() - mean) * factor + shift;
-    let single = |sink: &mut Sink<'_, R>, start: usize, count: usize, mean: R, factor: R| {
-        sink.write(start, count, |results| {
+    let single = |sink: &mut Sink<'_, '_, R>, start: usize, count: usize, mean: R, factor: R| {
+        sink.write(count, |results| {
             for (result, &x) in results.iter_mut().zip(&x[start..start + count]) {
                 *result = normalized(x, mean, factor);
             }
         });
     };
-    let each = |sink: &mut Sink<'_, R>, start: usize, means: &[R], factors: &[R]| {
+    let each = |sink: &mut Sink<'_, '_, R>, start: usize, means: &[R], factors: &[R]| {
         let count = means.len();
-        sink.write(start, count, |results| {
+        sink.write(count, |results| {
             let x = &x[start..start + count];
             for (((result, &x), &mean), &factor) in
                 results.iter_mut().zip(x).zip(means).zip(factors)
@@ -276,13 +307,13 @@ where
             means.chunks(blocks).zip(factors.chunks(blocks)).enumerate()
         {
             tile.stretch(means, factors, rows);
-            each(&mut sink, index * blocks * rows, &tile.means, &tile.factors);
+            each(sink, index * blocks * rows, &tile.means, &tile.factors);
         }
     } else if columns == 1 {
         plan.for_each(|start, at| {
             for from in (0..rows).step_by(TILE) {
                 let count = TILE.min(rows - from);
-                single(&mut sink, start + from, count, means[at], factors[at]);
+                single(sink, start + from, count, means[at], factors[at]);
             }
         });
     } else {
@@ -300,7 +331,7 @@ where
                 for column in (0..wide).step_by(TILE) {
                     let end = wide.min(column + TILE);
                     let (means, factors) = (&means[column..end], &factors[column..end]);
-                    each(&mut sink, start + from * columns + column, means, factors);
+                    each(sink, start + from * columns + column, means, factors);
                 }
             }
         });
