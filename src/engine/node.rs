@@ -388,12 +388,14 @@ impl Node {
                 None => Block::Separate,
             };
         }
-        let space = match &*block {
-            Block::Shared(first) if first.desc == desc => {
-                Space::new(desc, first.buffer().clone(), sample * bytes)
-            }
-            _ => {
-                drop(block);
+        let shared = match &*block {
+            Block::Shared(first) if first.desc == desc => Some(first.buffer().clone()),
+            _ => None,
+        };
+        drop(block);
+        let space = match shared {
+            Some(buffer) => Space::new(desc, buffer, sample * bytes),
+            None => {
                 self.count_bytes(bytes);
                 Space::new(desc, device.allocate(bytes)?, 0)
             }

@@ -86,10 +86,8 @@ impl Space {
     ) -> Result<()> {
         self.write_in_order(|mut writer: Writer<'_, '_, T>| {
             // A short piece first, for all others to begin with a line.
-            let mut count = match writer.is_around() {
-                true => writer.rest.as_ptr().align_offset(LINE),
-                false => PIECE,
-            };
+            let head = writer.rest.as_ptr().align_offset(LINE);
+            let mut count = if writer.is_around() && head > 0 { head } else { PIECE };
             let (mut start, all) = (0, writer.rest.len());
             while start < all {
                 count = count.min(all - start);
