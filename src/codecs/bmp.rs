@@ -1,8 +1,9 @@
 //! BMP, of Windows and OS/2: palettes, run lengths, and colors in 16, 24 or 32 bits.
 
+use super::Problem::{self, Broken};
 use super::bounds;
-use super::{Broken, Color, Data, Format, Header, Pixels};
-use crate::value::DType;
+use super::{Color, Data, Format, Header, Pixels};
+use crate::value::{DType, with_room, zeroed};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Coding {
@@ -36,8 +37,14 @@ impl Head {
     }
 }
 
-pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
+pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
     let head = head(bytes)?;
+    let pixels = head.height.saturating_mul(head.width);
+    let (copies, packed) = match head.coding {
+        // Pixels can be left out, but whole images of nothing are not believed.
+        Coding::RunLengths => (1 + head.color().channels(), pixels >> 12),
+        _ => (head.color().channels(), pixels.saturating_mul(head.bits) / 8 / bounds::CUT),
+    };
     Ok(Header {
         format: Format::Bmp,
         height: head.height,
@@ -45,10 +52,12 @@ pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
         channels: head.color().channels(),
         dtype: DType::U8,
         orientation: 1,
+        scratch: pixels.saturating_mul(copies),
+        smallest: packed,
     })
 }
 
-pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
+pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
     let head = head(bytes)?;
     let &Head { height, width, bits, .. } = &head;
     let area = bounds::area(height, width)?;
@@ -56,13 +65,12 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
     let color = head.color();
 
     if head.coding == Coding::RunLengths {
-        // Pixels can be left out, but whole images of nothing are not believed.
-        bounds::believable(area, bytes.len(), 1 << 12)?;
         let indices = run_lengths(body, height, width, bits)?;
-        let data = match color {
-            Color::Gray => indices.iter().map(|&n| head.palette[usize::from(n)][0]).collect(),
-            _ => indices.iter().flat_map(|&n| head.palette[usize::from(n)]).collect(),
-        };
+        let mut data = with_room(area * color.channels())?;
+        match color {
+            Color::Gray => data.extend(indices.iter().map(|&n| head.palette[usize::from(n)][0])),
+            _ => data.extend(indices.iter().flat_map(|&n| head.palette[usize::from(n)])),
+        }
         return Ok(Pixels { height, width, color, data: Data::U8(data) });
     }
 
@@ -72,7 +80,7 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
     if body.len() < stride * (height - 1) + used {
         return Err(Broken(format!("ends at row {} of {height}", body.len() / stride)));
     }
-    let mut data = Vec::with_capacity(area * color.channels());
+    let mut data = with_room(area * color.channels())?;
     for y in 0..height {
         let line = if head.top_down { y } else { height - 1 - y };
         let row = &body[line * stride..line * stride + used];
@@ -119,8 +127,8 @@ fn colors(row: &[u8], bits: usize, masks: [u32; 4], out: &mut Vec<u8>) {
 }
 
 /// Indices, row by row from the top; what no code speaks of is 0.
-fn run_lengths(body: &[u8], height: usize, width: usize, bits: usize) -> Result<Vec<u8>, Broken> {
-    let mut out = vec![0; height * width];
+fn run_lengths(body: &[u8], height: usize, width: usize, bits: usize) -> Result<Vec<u8>, Problem> {
+    let mut out = zeroed(height * width)?;
     let (mut x, mut y) = (0usize, 0usize); // y from the bottom
     let mut at = 0;
     let cut = |y: usize| Broken(format!("ends at row {y} of {height}, counted from the bottom"));
@@ -160,7 +168,7 @@ fn run_lengths(body: &[u8], height: usize, width: usize, bits: usize) -> Result<
     Ok(out)
 }
 
-fn head(bytes: &[u8]) -> Result<Head, Broken> {
+fn head(bytes: &[u8]) -> Result<Head, Problem> {
     if !bytes.starts_with(b"BM") {
         return Err(Broken("doesn't begin with BM".into()));
     }
@@ -168,7 +176,7 @@ fn head(bytes: &[u8]) -> Result<Head, Broken> {
 }
 
 /// None where the bytes don't suffice.
-fn parse(bytes: &[u8]) -> Option<Result<Head, Broken>> {
+fn parse(bytes: &[u8]) -> Option<Result<Head, Problem>> {
     let short = |at: usize| Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     let long = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     let start = long(10)? as usize;

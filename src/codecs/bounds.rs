@@ -1,10 +1,31 @@
 //! How large an image may be before its claims are not believed.
+//!
+//! Three bounds hold for any file. It has at most [`max_pixels`]. All that is allocated to decode
+//! it, the result included, takes at most [`max_bytes`]. And the file is long enough to hold what
+//! it claims, as far as its format tells (`Header::smallest`).
 
-use super::Broken;
+use super::Format;
+use super::Problem::{self, Broken};
 use super::image::max_pixels;
+use crate::value::{Cause, Damage};
+
+/// Pixels that are believed of any file where the format has no bound: a few bytes may stand for a
+/// blank image of any size.
+pub const BLANK: usize = 1 << 24;
+/// Pixels beyond those that one byte may stand for.
+const PIXELS_PER_BYTE: usize = 1 << 14;
+/// Of what is stored plainly, a file that is cut off has more than this part; what has less lies.
+pub const CUT: usize = 64;
+/// From here on it is worth asking whether memory can be had.
+const PROBED: usize = 1 << 20;
+
+/// Bytes that decoding one image may take: four channels of 32-bit floats at the most pixels.
+pub fn max_bytes() -> usize {
+    max_pixels().saturating_mul(16)
+}
 
 /// The number of pixels, if there are any and not too many.
-pub fn area(height: usize, width: usize) -> Result<usize, Broken> {
+pub fn area(height: usize, width: usize) -> Result<usize, Problem> {
     match height.checked_mul(width) {
         Some(0) => Err(Broken(format!("has no pixels: it is {width}x{height}"))),
         Some(area) if area <= max_pixels() => Ok(area),
@@ -15,12 +36,36 @@ pub fn area(height: usize, width: usize) -> Result<usize, Broken> {
     }
 }
 
-/// Refuses a size that so few bytes can't hold, before memory is taken for it.
-///
-/// `most` is how many pixels (or bytes of pixels) one byte of the file can stand for.
-pub fn believable(size: usize, file: usize, most: usize) -> Result<(), Broken> {
-    if size / most > file {
-        return Err(Broken(format!("is too short for its size: it has {file} bytes")));
+/// The length that a file of a format without bounds has at least, for so many samples.
+pub fn blank(samples: usize) -> usize {
+    if samples <= BLANK { 0 } else { samples / PIXELS_PER_BYTE }
+}
+
+/// The fault of an image that takes too many bytes to decode.
+pub fn large(format: Format, height: usize, width: usize, bytes: usize) -> Cause {
+    let problem = format!(
+        "this {} of {height} x {width} pixels takes {bytes} bytes to decode; the limit is {}",
+        format.name(),
+        max_bytes()
+    );
+    Cause::Undecodable { kind: Damage::Large, problem }
+}
+
+/// Asks for memory and gives it back. What follows is code of others that ends the process when
+/// there is none.
+pub fn probe(bytes: usize) -> Result<(), Cause> {
+    if bytes < PROBED {
+        return Ok(());
+    }
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping touches nothing that exists, and nobody else knows it.
+    unsafe {
+        let start = libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0);
+        if start == libc::MAP_FAILED {
+            return Err(Cause::Memory { bytes });
+        }
+        libc::munmap(start, bytes);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use half::{bf16, f16};
 
 use super::image::{Output, Request, Window, flips};
 use super::{Color, Data};
-use crate::value::{DType, Element};
+use crate::value::{Cause, DType, Element, with_room};
 
 /// Stored numbers, row by row.
 #[derive(Clone, Copy)]
@@ -154,7 +154,7 @@ pub fn write(
     orientation: u8,
     request: &Request,
     dst: &mut [u8],
-) {
+) -> Result<(), Cause> {
     match stored.rows {
         Rows::U8(rows) => write_from(stored, rows, window, orientation, request, dst),
         Rows::U16(rows) => write_from(stored, rows, window, orientation, request, dst),
@@ -170,7 +170,7 @@ fn write_from<S: Number>(
     orientation: u8,
     request: &Request,
     dst: &mut [u8],
-) {
+) -> Result<(), Cause> {
     let channels = stored.color.channels();
     let turned = orientation >= 5;
     let (height, width) =
@@ -183,8 +183,9 @@ fn write_from<S: Number>(
     };
     let pitch = stored.width * channels;
     let start = window.y * pitch + window.x * channels;
-    let mut line: Vec<S> = Vec::with_capacity(width * channels);
-    let mut colored: Vec<S> = Vec::with_capacity(width * made);
+    let mut line: Vec<S> = with_room(if orientation == 1 { 0 } else { width * channels })?;
+    let mut colored: Vec<S> = with_room(width * made)?;
+    let mut mixed = with_room(if request.output == Output::YCbCr { 3 * width } else { 0 })?;
     for (y, dst) in dst.chunks_exact_mut(width * made * request.dtype.size()).enumerate() {
         let line: &[S] = if orientation == 1 {
             &rows[start + y * pitch..][..width * channels]
@@ -203,7 +204,7 @@ fn write_from<S: Number>(
             &line
         };
         if request.output == Output::YCbCr {
-            ycbcr(line, channels, request.dtype, dst);
+            ycbcr(line, channels, request.dtype, &mut mixed, dst);
             continue;
         }
         let line = match recolor(line, channels, request.output, &mut colored) {
@@ -213,6 +214,7 @@ fn write_from<S: Number>(
         store(line, request.dtype, dst);
     }
     debug_assert!(height * width * made * request.dtype.size() == dst.len());
+    Ok(())
 }
 
 /// The first three channels of a pixel; gray ones are red, green and blue alike.
@@ -270,7 +272,13 @@ fn store<S: Number>(line: &[S], dtype: DType, dst: &mut [u8]) {
 }
 
 /// Luma and chroma of ITU-R BT.601, of limited range.
-fn ycbcr<S: Number>(line: &[S], channels: usize, dtype: DType, dst: &mut [u8]) {
+fn ycbcr<S: Number>(
+    line: &[S],
+    channels: usize,
+    dtype: DType,
+    made: &mut Vec<f32>,
+    dst: &mut [u8],
+) {
     const WEIGHTS: [[f32; 3]; 3] = [
         [0.256_788_24, 0.504_129_4, 0.097_905_88],
         [-0.148_222_9, -0.290_992_8, 0.439_215_7],
@@ -281,7 +289,7 @@ fn ycbcr<S: Number>(line: &[S], channels: usize, dtype: DType, dst: &mut [u8]) {
         DType::U8 => (255.0 * S::UNIT, [16.0, 128.0, 128.0]),
         _ => (S::UNIT, [0.0625, 0.5, 0.5]),
     };
-    let mut made = Vec::with_capacity(line.len() / channels * 3);
+    made.clear();
     for pixel in line.chunks_exact(channels) {
         let rgb = light(pixel).map(|value| value.raw() * scale);
         for (weights, zero) in WEIGHTS.iter().zip(zero) {
@@ -289,11 +297,11 @@ fn ycbcr<S: Number>(line: &[S], channels: usize, dtype: DType, dst: &mut [u8]) {
         }
     }
     if dtype == DType::U8 {
-        for (dst, value) in dst.iter_mut().zip(made) {
+        for (dst, value) in dst.iter_mut().zip(made.iter()) {
             *dst = value.round() as u8;
         }
     } else {
-        store(&made, dtype, dst);
+        store(made, dtype, dst);
     }
 }
 
@@ -323,7 +331,7 @@ mod tests {
         let stored = Stored { height: 1, width, color, rows };
         let mut dst = vec![0; bytes];
         let window = Window { y: 0, x: 0, height: 1, width };
-        write(&stored, window, 1, &request(output, dtype), &mut dst);
+        write(&stored, window, 1, &request(output, dtype), &mut dst).unwrap();
         dst
     }
 
@@ -366,7 +374,8 @@ mod tests {
             let stored = Stored { height, width, color: Color::Gray, rows: Rows::U8(rows) };
             let window = Window { y: 0, x: 0, height, width };
             let mut dst = [9; 6];
-            write(&stored, window, orientation, &request(Output::Gray, DType::U8), &mut dst);
+            write(&stored, window, orientation, &request(Output::Gray, DType::U8), &mut dst)
+                .unwrap();
             assert_eq!(dst, [0, 1, 2, 3, 4, 5], "orientation {orientation}");
         }
     }

@@ -2,31 +2,44 @@
 
 use gif::{ColorOutput, DecodeOptions, Decoder, DecodingError, Frame, MemoryLimit};
 
+use super::Problem::{self, Broken};
 use super::bounds;
 use super::image::max_pixels;
-use super::{Broken, Color, Data, Format, Header, Pixels};
-use crate::value::DType;
+use super::{Color, Data, Format, Header, Pixels};
+use crate::value::{Cause, DType, zeroed};
 
-pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
+/// The longest string of a table of 4096 for a code of 12 bits, generously.
+const MOST_PIXELS_PER_BYTE: usize = 1 << 12;
+
+pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
     let mut decoder = open(bytes)?;
     let (height, width) = (usize::from(decoder.height()), usize::from(decoder.width()));
     let frame = first(decoder.next_frame_info())?;
+    let indices = usize::from(frame.height) * usize::from(frame.width);
+    let channels = if alpha(frame, height, width) { 4 } else { 3 };
     Ok(Header {
         format: Format::Gif,
         height,
         width,
-        channels: if alpha(frame, height, width) { 4 } else { 3 },
+        channels,
         dtype: DType::U8,
         orientation: 1,
+        scratch: indices + height * width * channels,
+        smallest: (indices / MOST_PIXELS_PER_BYTE).max(bounds::blank(height * width)),
     })
 }
 
-pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
+pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
     let mut decoder = open(bytes)?;
     let (height, width) = (usize::from(decoder.height()), usize::from(decoder.width()));
     let area = bounds::area(height, width)?;
     let global = decoder.global_palette().map(<[u8]>::to_vec);
-    let frame = first(decoder.read_next_frame())?;
+    let frame = first(decoder.next_frame_info())?.clone();
+    if frame.height == 0 || frame.width == 0 {
+        return Err(Broken("has a frame without pixels".into()));
+    }
+    let mut indices = zeroed(usize::from(frame.height) * usize::from(frame.width))?;
+    decoder.read_into_buffer(&mut indices).map_err(broken)?;
     let palette = frame.palette.as_ref().or(global.as_ref());
     let palette = palette.ok_or_else(|| Broken("has no palette".into()))?;
     let mut colors = [[0, 0, 0, 255]; 256];
@@ -37,12 +50,12 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
         colors[usize::from(index)][3] = 0;
     }
 
-    let alpha = alpha(frame, height, width);
+    let alpha = alpha(&frame, height, width);
     let channels = if alpha { 4 } else { 3 };
-    let mut data = vec![0; area * channels];
+    let mut data = zeroed(area * channels)?;
     let (left, top) = (usize::from(frame.left).min(width), usize::from(frame.top));
     let rows = data.chunks_exact_mut(width * channels).skip(top);
-    for (row, indices) in rows.zip(frame.buffer.chunks_exact(usize::from(frame.width))) {
+    for (row, indices) in rows.zip(indices.chunks_exact(usize::from(frame.width))) {
         let pixels = row[left * channels..].chunks_exact_mut(channels);
         for (pixel, &index) in pixels.zip(indices) {
             pixel.copy_from_slice(&colors[usize::from(index)][..channels]);
@@ -52,7 +65,7 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
     Ok(Pixels { height, width, color, data: Data::U8(data) })
 }
 
-fn open(bytes: &[u8]) -> Result<Decoder<&[u8]>, Broken> {
+fn open(bytes: &[u8]) -> Result<Decoder<&[u8]>, Problem> {
     let mut options = DecodeOptions::new();
     options.set_color_output(ColorOutput::Indexed);
     options.set_memory_limit(MemoryLimit::Bytes(
@@ -63,7 +76,7 @@ fn open(bytes: &[u8]) -> Result<Decoder<&[u8]>, Broken> {
 
 fn first<'a>(
     frame: Result<Option<&'a Frame<'static>>, DecodingError>,
-) -> Result<&'a Frame<'static>, Broken> {
+) -> Result<&'a Frame<'static>, Problem> {
     frame.map_err(broken)?.ok_or_else(|| Broken("has no image".into()))
 }
 
@@ -75,9 +88,10 @@ fn alpha(frame: &Frame<'_>, height: usize, width: usize) -> bool {
     frame.transparent.is_some() || !covers
 }
 
-fn broken(error: DecodingError) -> Broken {
+fn broken(error: DecodingError) -> Problem {
     Broken(match error {
         DecodingError::Io(_) => "ends too early".into(),
+        DecodingError::OutOfMemory => return Cause::Memory { bytes: 1 << 16 }.into(),
         error => format!("is damaged: {error}"),
     })
 }

@@ -2,11 +2,12 @@
 
 use std::sync::OnceLock;
 
+use super::Problem::{self, Broken};
 use super::convert::{Rows, Stored, write};
 use super::jpeg::{self, Jpeg};
-use super::{Broken, Color, Format, Header, Pixels, sniff};
-use super::{bmp, gif, jpeg2000, png, pnm, tiff, webp};
-use crate::value::{Cause, DType, Damage};
+use super::{Color, Format, Header, Pixels, sniff};
+use super::{bmp, bounds, budget, gif, jpeg2000, png, pnm, tiff, webp};
+use crate::value::{Cause, DType, Damage, zeroed};
 
 /// A part of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,10 +94,13 @@ pub fn max_pixels() -> usize {
     })
 }
 
-fn broken(format: Format) -> impl FnOnce(Broken) -> Cause {
-    move |Broken(problem)| Cause::Undecodable {
-        kind: Damage::Broken,
-        problem: format!("this {} {problem}", format.name()),
+fn fault(format: Format) -> impl FnOnce(Problem) -> Cause {
+    move |problem| match problem {
+        Broken(problem) => Cause::Undecodable {
+            kind: Damage::Broken,
+            problem: format!("this {} {problem}", format.name()),
+        },
+        Problem::Other(cause) => cause,
     }
 }
 
@@ -111,12 +115,22 @@ impl<'a> Image<'a> {
                 jpeg::Stored::Cmyk { .. } => 4,
             };
             let jpeg::Header { height, width, orientation, .. } = jpeg.header;
-            let dtype = DType::U8;
-            (Header { format, height, width, channels, dtype, orientation }, Way::Jpeg(jpeg))
+            let scratch = jpeg.header.coefficients();
+            let header = Header {
+                format,
+                height,
+                width,
+                channels,
+                dtype: DType::U8,
+                orientation,
+                scratch,
+                smallest: 0, // `Jpeg::open` has its own bound
+            };
+            (header, Way::Jpeg(jpeg))
         } else {
             let missing = || Broken("is of a format that can't be decoded here".into());
-            let codec = codec(format).ok_or_else(missing).map_err(broken(format))?;
-            let mut header = codec.0(bytes).map_err(broken(format))?;
+            let codec = codec(format).ok_or_else(missing).map_err(fault(format))?;
+            let mut header = codec.0(bytes).map_err(fault(format))?;
             if !(1..=8).contains(&header.orientation) {
                 header.orientation = 1;
             }
@@ -124,7 +138,7 @@ impl<'a> Image<'a> {
         };
         let Header { height, width, .. } = header;
         if height == 0 || width == 0 {
-            return Err(broken(format)(Broken(format!("has no pixels: it is {height} x {width}"))));
+            return Err(fault(format)(Broken(format!("has no pixels: it is {height} x {width}"))));
         }
         if height.checked_mul(width).is_none_or(|pixels| pixels > max_pixels()) {
             return Err(Cause::Undecodable {
@@ -153,6 +167,38 @@ impl<'a> Image<'a> {
         }
     }
 
+    /// Refuses an image that the file is too short for, or that takes too much memory, before any
+    /// is taken for it.
+    pub fn admit(&self, request: &Request, window: Window) -> Result<(), Cause> {
+        let Header { format, height, width, scratch, smallest, .. } = self.header;
+        let length = self.bytes.len();
+        if length < smallest {
+            let problem = format!("is too short for its size: it has {length} bytes");
+            return Err(fault(format)(Broken(problem)));
+        }
+        let result = [window.width, self.channels(request.output), request.dtype.size()]
+            .into_iter()
+            .fold(window.height, usize::saturating_mul);
+        let bytes = result.saturating_add(scratch).saturating_add(self.converted(request, window));
+        match bytes <= bounds::max_bytes() {
+            true => Ok(()),
+            false => Err(bounds::large(format, height, width, bytes)),
+        }
+    }
+
+    /// Bytes of the pixels that a JPEG is decoded to before they are converted.
+    fn converted(&self, request: &Request, window: Window) -> usize {
+        let Way::Jpeg(jpeg) = &self.way else { return 0 };
+        match jpeg_target(jpeg, request, self.orientation(request)) {
+            (_, true) => 0,
+            (target, false) => window.height * window.width * target.channels(),
+        }
+    }
+
+    fn orientation(&self, request: &Request) -> u8 {
+        if request.upright { self.header.orientation } else { 1 }
+    }
+
     /// Decodes a window of the result of `size` to `dst`, which has exactly its size.
     pub fn decode(
         &mut self,
@@ -167,14 +213,16 @@ impl<'a> Image<'a> {
         if dst.is_empty() {
             return Ok(());
         }
-        let orientation = if request.upright { self.header.orientation } else { 1 };
+        let orientation = self.orientation(request);
+        let scratch = self.header.scratch.saturating_add(self.converted(request, window));
+        let _share = budget::share(scratch);
         let window = window.stored(orientation, self.header.height, self.header.width);
         let (_, decode) = match &mut self.way {
             Way::Jpeg(jpeg) => return decode_jpeg(jpeg, request, orientation, window, dst),
             Way::Other(codec) => codec,
         };
         let format = self.header.format;
-        let decoded = decode(self.bytes).map_err(broken(format))?;
+        let decoded = decode(self.bytes).map_err(fault(format))?;
         let rows = Rows::of(&decoded.data);
         let Pixels { height, width, color, .. } = decoded;
         let as_claimed = (height, width) == (self.header.height, self.header.width)
@@ -182,12 +230,32 @@ impl<'a> Image<'a> {
             && height * width * color.channels() == rows.len();
         if !as_claimed {
             let problem = "has other pixels than its header says".into();
-            return Err(broken(format)(Broken(problem)));
+            return Err(fault(format)(Broken(problem)));
         }
         let stored = Stored { height, width, color, rows };
-        write(&stored, window, orientation, request, dst);
-        Ok(())
+        write(&stored, window, orientation, request, dst)
     }
+}
+
+/// What libjpeg is to decode to, and whether that is the result.
+fn jpeg_target(jpeg: &Jpeg<'_>, request: &Request, orientation: u8) -> (jpeg::Target, bool) {
+    use jpeg::{Stored as Kept, Target};
+    let target = match (jpeg.header.stored, request.output) {
+        (Kept::Cmyk { .. }, _) => Target::Cmyk,
+        (Kept::Gray, Output::Gray | Output::Any) => Target::Gray,
+        // Lossless ones are not stored as luma and chroma.
+        (_, Output::Gray) if !jpeg.header.lossless => Target::Gray,
+        (_, Output::Bgr) => Target::Bgr,
+        _ => Target::Rgb,
+    };
+    let same = match request.output {
+        Output::Gray => target == Target::Gray,
+        Output::YCbCr => false,
+        _ => target != Target::Cmyk,
+    };
+    let direct = same && orientation == 1 && request.dtype == DType::U8;
+    // What is left to do otherwise begins with RGB, not BGR.
+    (if target == Target::Bgr && !direct { Target::Rgb } else { target }, direct)
 }
 
 /// Decodes a window of what is stored, in libjpeg where it can do all that is asked.
@@ -200,25 +268,11 @@ fn decode_jpeg(
 ) -> Result<(), Cause> {
     use jpeg::{Stored as Kept, Target};
     let stored = jpeg.header.stored;
-    let target = match (stored, request.output) {
-        (Kept::Cmyk { .. }, _) => Target::Cmyk,
-        (Kept::Gray, Output::Gray | Output::Any) => Target::Gray,
-        // Lossless ones are not stored as luma and chroma.
-        (_, Output::Gray) if !jpeg.header.lossless => Target::Gray,
-        (_, Output::Bgr) => Target::Bgr,
-        _ => Target::Rgb,
-    };
-    let direct = match request.output {
-        Output::Gray => target == Target::Gray,
-        Output::YCbCr => false,
-        _ => target != Target::Cmyk,
-    };
-    if direct && orientation == 1 && request.dtype == DType::U8 {
+    let (target, direct) = jpeg_target(jpeg, request, orientation);
+    if direct {
         return jpeg.decode(window, target, request.fast_dct, dst);
     }
-    // What is left to do begins with RGB, not BGR.
-    let target = if target == Target::Bgr { Target::Rgb } else { target };
-    let mut scratch = zeros(window.height * window.width * target.channels())?;
+    let mut scratch = zeroed(window.height * window.width * target.channels())?;
     jpeg.decode(window, target, request.fast_dct, &mut scratch)?;
     let color = match (target, stored) {
         (Target::Gray, _) => Color::Gray,
@@ -239,22 +293,14 @@ fn decode_jpeg(
     let rows = Rows::U8(&scratch);
     let stored = Stored { height: window.height, width: window.width, color, rows };
     let all = Window { y: 0, x: 0, ..window };
-    write(&stored, all, orientation, request, dst);
-    Ok(())
-}
-
-fn zeros(length: usize) -> Result<Vec<u8>, Cause> {
-    let mut made = Vec::new();
-    made.try_reserve_exact(length).map_err(|_| Cause::Memory { bytes: length })?;
-    made.resize(length, 0);
-    Ok(made)
+    write(&stored, all, orientation, request, dst)
 }
 
 fn unknown(bytes: &[u8]) -> Cause {
     let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
     let names = names.join(", ");
     let problem = if bytes.is_empty() {
-        "there are no bytes to decode".into()
+        "the file is empty (0 bytes)".into()
     } else {
         let start: Vec<String> = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         format!("this is none of {names}: it starts with {}", start.join(" "))
@@ -263,7 +309,7 @@ fn unknown(bytes: &[u8]) -> Cause {
 }
 
 /// How a format is read: its header, and all of its pixels.
-type Codec = (fn(&[u8]) -> Result<Header, Broken>, fn(&[u8]) -> Result<Pixels, Broken>);
+type Codec = (fn(&[u8]) -> Result<Header, Problem>, fn(&[u8]) -> Result<Pixels, Problem>);
 
 /// All formats but JPEG, which has a way of its own.
 fn codec(format: Format) -> Option<Codec> {

@@ -6,9 +6,9 @@ use std::ptr::NonNull;
 
 use turbojpeg_sys as tj;
 
-use super::exif;
 use super::image::{Window, max_pixels};
-use crate::value::{Cause, Damage};
+use super::{Format, bounds, exif};
+use crate::value::{Cause, Damage, zeroed};
 
 /// Scans that a progressive image may have; usual ones have about ten. Each may touch the whole
 /// image, so a file of a few kilobytes could take minutes.
@@ -29,9 +29,24 @@ pub struct Header {
     /// Columns that are decoded together; `None` when windows can't be decoded on their own.
     columns: Option<usize>,
     progressive: bool,
+    /// Its data is in more than one scan, so that all coefficients are kept until the last one.
+    several_scans: bool,
     pub lossless: bool,
     /// Where the image data begins.
     data: usize,
+}
+
+impl Header {
+    /// Bytes of the coefficients that are kept while the image is decoded.
+    pub fn coefficients(&self) -> usize {
+        let channels = match self.stored {
+            Stored::Gray => 1,
+            Stored::Color => 3,
+            Stored::Cmyk { .. } => 4,
+        };
+        let blocks = self.height.next_multiple_of(32) * self.width.next_multiple_of(32);
+        if self.several_scans { 2 * channels * blocks } else { 0 }
+    }
 }
 
 /// The bytes of a JPEG of which the header has been read.
@@ -93,13 +108,16 @@ struct Markers {
     orientation: u8,
     adobe: bool,
     arithmetic: bool,
+    /// Components of the image, and of the first scan.
+    components: [u8; 2],
     /// Where the image data begins.
     data: usize,
 }
 
 /// Walks over the segments up to the image data. `Err` says where the file ends.
 fn markers(bytes: &[u8]) -> Result<Markers, Cause> {
-    let mut found = Markers { orientation: 1, adobe: false, arithmetic: false, data: 0 };
+    let mut found =
+        Markers { orientation: 1, adobe: false, arithmetic: false, components: [0; 2], data: 0 };
     let ends = || truncated(format!("ends after {} bytes, inside of its header", bytes.len()));
     let mut at = 2;
     loop {
@@ -125,6 +143,9 @@ fn markers(bytes: &[u8]) -> Result<Markers, Cause> {
         }
         let segment = bytes.get(at + 2..at + length).ok_or_else(ends)?;
         at += length;
+        if matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc) {
+            found.components[0] = segment.get(5).copied().unwrap_or(0);
+        }
         match marker {
             0xc9..=0xcb | 0xcd..=0xcf => found.arithmetic = true,
             0xe1 if found.orientation == 1 => {
@@ -134,6 +155,7 @@ fn markers(bytes: &[u8]) -> Result<Markers, Cause> {
             }
             0xee => found.adobe |= segment.len() >= 12 && segment.starts_with(b"Adobe"),
             0xda => {
+                found.components[1] = segment.first().copied().unwrap_or(0);
                 found.data = at;
                 return Ok(found);
             }
@@ -176,9 +198,40 @@ impl Drop for Decompressor {
 
 /// How a call of libjpeg-turbo went, where it did not go well.
 enum Complaint {
-    /// It went on, with something that may be wrong.
+    /// It came to its end, with something that may be wrong.
     Warning(String),
+    /// It gave up. Rows that were not written by then hold whatever was there before.
     Fatal(String),
+    /// It gave up because there was no memory.
+    Memory,
+    /// It would take more memory than it may.
+    Limit,
+}
+
+/// How warnings begin. After a warning, the handle reports every error as one as well, so only
+/// the text of the last complaint tells whether a call came to its end.
+const WARNINGS: [&str; 6] = [
+    "Corrupt JPEG data: ",
+    "Inconsistent progression sequence ",
+    "Invalid SOS parameters for sequential JPEG",
+    "Premature end of JPEG file",
+    "Unknown Adobe color transform code ",
+    "Warning: unknown JFIF revision number ",
+];
+
+impl Complaint {
+    fn new(text: String) -> Complaint {
+        let no_memory = ["Insufficient memory", "Memory allocation failure"];
+        if WARNINGS.iter().any(|start| text.starts_with(start)) {
+            Complaint::Warning(text)
+        } else if no_memory.iter().any(|what| text.contains(what)) {
+            Complaint::Memory
+        } else if text.contains("Memory limit exceeded") {
+            Complaint::Limit
+        } else {
+            Complaint::Fatal(text)
+        }
+    }
 }
 
 impl Decompressor {
@@ -210,13 +263,8 @@ impl Decompressor {
         }
         // SAFETY: the handle is valid; the text is its own, ends with a zero, and lives until the
         // next call.
-        let (warning, text) = unsafe {
-            let handle = self.handle.as_ptr();
-            let code = tj::tj3GetErrorCode(handle);
-            (code == tj::TJERR_TJERR_WARNING as c_int, CStr::from_ptr(tj::tj3GetErrorStr(handle)))
-        };
-        let text = text.to_string_lossy().replace('\n', " ");
-        Err(if warning { Complaint::Warning(text) } else { Complaint::Fatal(text) })
+        let text = unsafe { CStr::from_ptr(tj::tj3GetErrorStr(self.handle.as_ptr())) };
+        Err(Complaint::new(text.to_string_lossy().replace('\n', " ")))
     }
 
     fn read_header(&mut self, bytes: &[u8]) -> Result<(), Cause> {
@@ -228,6 +276,7 @@ impl Decompressor {
         match self.check(code) {
             Ok(()) | Err(Complaint::Warning(_)) => Ok(()),
             Err(Complaint::Fatal(text)) => Err(damaged(format!("has a bad header: {text}"))),
+            Err(Complaint::Memory | Complaint::Limit) => Err(Cause::Memory { bytes: bytes.len() }),
         }
     }
 }
@@ -265,14 +314,20 @@ impl<'a> Jpeg<'a> {
         };
         let lossless = decompressor.get(tj::TJPARAM_TJPARAM_LOSSLESS) == 1;
         let pixels = height * width;
-        // A few bytes must not claim gigabytes. (Arithmetic coding has no such bound.)
-        if !found.arithmetic && pixels / MOST_PIXELS_PER_BYTE > bytes.len() {
+        // A few bytes must not claim gigabytes. (Arithmetic coding has no bound of its own.)
+        let least = match found.arithmetic {
+            true => bounds::blank(pixels),
+            false => pixels / MOST_PIXELS_PER_BYTE,
+        };
+        if least > bytes.len() {
             let problem = format!(
                 "ends after {} bytes, far too few for the {height} x {width} pixels of its header",
                 bytes.len()
             );
             return Err(truncated(problem));
         }
+        let progressive = decompressor.get(tj::TJPARAM_TJPARAM_PROGRESSIVE) == 1;
+        let [components, scanned] = found.components;
         let header = Header {
             height,
             width,
@@ -280,7 +335,8 @@ impl<'a> Jpeg<'a> {
             stored,
             columns: columns.filter(|_| !lossless),
             lossless,
-            progressive: decompressor.get(tj::TJPARAM_TJPARAM_PROGRESSIVE) == 1,
+            progressive,
+            several_scans: progressive || scanned < components,
             data: found.data,
         };
         Ok(Jpeg { bytes, header, decompressor })
@@ -309,6 +365,13 @@ impl<'a> Jpeg<'a> {
             // pixels all the same, the same as with other programs.
             Err(Complaint::Warning(_)) => Ok(()),
             Err(Complaint::Fatal(text)) => Err(damaged(format!("has bad data: {text}"))),
+            Err(Complaint::Memory) => Err(Cause::Memory { bytes: self.header.coefficients() }),
+            Err(Complaint::Limit) => Err(bounds::large(
+                Format::Jpeg,
+                self.header.height,
+                self.header.width,
+                self.header.coefficients(),
+            )),
         }
     }
 
@@ -339,7 +402,7 @@ impl<'a> Jpeg<'a> {
         let channels = target.channels();
         with_scratch(region.height * region.width * channels, |scratch| {
             let outcome = self.decompress(asked, target, scratch);
-            if !matches!(outcome, Err(Complaint::Fatal(_))) {
+            if matches!(outcome, Ok(()) | Err(Complaint::Warning(_))) {
                 let rows = scratch.chunks_exact(region.width * channels).skip(window.y - region.y);
                 let first = (window.x - region.x) * channels;
                 for (row, dst) in rows.zip(dst.chunks_exact_mut(window.width * channels)) {
@@ -370,7 +433,8 @@ impl<'a> Jpeg<'a> {
         });
         let handle = self.decompressor.handle.as_ptr();
         // SAFETY: the handle is valid. The call writes rows of `pitch` bytes: as many as the
-        // region has, or the image, whose size was read from these very bytes.
+        // region has, or the image. It reads the header again, and finds the size that was read
+        // from these very bytes before: nobody changes what is borrowed here.
         let code = unsafe {
             self.decompressor.check(tj::tj3SetCroppingRegion(handle, region))?;
             tj::tj3Decompress8(
@@ -382,7 +446,13 @@ impl<'a> Jpeg<'a> {
                 target.code(),
             )
         };
-        self.decompressor.check(code)
+        let found = [tj::TJPARAM_TJPARAM_JPEGHEIGHT, tj::TJPARAM_TJPARAM_JPEGWIDTH]
+            .map(|extent| self.decompressor.get(extent) as usize);
+        let outcome = self.decompressor.check(code);
+        if outcome.is_ok() && found != [self.header.height, self.header.width] {
+            return Err(Complaint::Fatal("the size in its header has changed".into()));
+        }
+        outcome
     }
 
     /// The fault of an image that is not all there, with the row that it ends at where that can be
@@ -393,17 +463,18 @@ impl<'a> Jpeg<'a> {
             && self.header.columns.is_some()
             && !matches!(self.header.stored, Stored::Cmyk { .. })
             && height * width <= SEARCHED_PIXELS;
-        let rows = searched.then(|| {
+        let mut find = || {
             let (mut there, mut missing) = (0, height);
-            let mut dst = vec![0; height * width];
+            let mut dst = zeroed(height * width).ok()?;
             while there + 1 < missing {
                 let rows = there.midpoint(missing);
                 let region = Window { y: 0, x: 0, height: rows, width };
                 let outcome = self.decompress(Some(region), Target::Gray, &mut dst[..rows * width]);
                 *(if outcome.is_ok() { &mut there } else { &mut missing }) = rows;
             }
-            there
-        });
+            Some(there)
+        };
+        let rows = if searched { find() } else { None };
         let length = self.bytes.len();
         truncated(match rows {
             Some(row) => format!("ends after {length} bytes, at row {row} of {height}"),

@@ -1,18 +1,19 @@
 //! JPEG 2000, as a file (jp2) or a bare codestream (j2k), through `hayro-jpeg2000`.
 
+mod cost;
+
 use hayro_jpeg2000::{ColorSpace, DecodeError, DecodeSettings, DecoderContext, Image};
 
+use super::Problem::{self, Broken};
 use super::bounds;
-use super::{Broken, Color, Data, Format, Header, Pixels};
-use crate::value::DType;
+use super::{Color, Data, Format, Header, Pixels};
+use crate::value::{DType, zeroed};
 
-/// Pixels that are believed of any file, and those that a byte may stand for beyond. The format has
-/// no bound: a blank image of 16 megapixels takes 300 bytes, and seconds to decode.
-const BLANK: usize = 1 << 24;
-const MOST_PIXELS_PER_BYTE: usize = 1 << 14;
-
-pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
+pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
     let image = open(bytes)?;
+    let area = (image.height() as usize).saturating_mul(image.width() as usize);
+    let samples = area.saturating_mul(color(&image).channels());
+    let cost = cost::cost(bytes).unwrap_or_default();
     Ok(Header {
         format: Format::Jpeg2000,
         height: image.height() as usize,
@@ -20,18 +21,20 @@ pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
         channels: color(&image).channels(),
         dtype: if image.original_bit_depth() > 8 { DType::U16 } else { DType::U8 },
         orientation: 1,
+        scratch: scratch(&image, area, samples).saturating_add(cost.bytes),
+        smallest: bounds::blank(samples).max(cost.smallest),
     })
 }
 
-pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
+pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
     let image = open(bytes)?;
     let (height, width) = (image.height() as usize, image.width() as usize);
     let area = bounds::area(height, width)?;
-    if area > BLANK {
-        bounds::believable(area, bytes.len(), MOST_PIXELS_PER_BYTE)?;
-    }
     let color = color(&image);
     let wide = image.original_bit_depth() > 8;
+    let samples = area * color.channels();
+    let cost = cost::cost(bytes).unwrap_or_default();
+    bounds::probe(scratch(&image, area, samples).saturating_add(cost.bytes))?;
     let mut context = DecoderContext::default();
     let decoded = image.decode(&mut context).map_err(broken)?;
     let planes = decoded.components();
@@ -39,10 +42,12 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
         return Err(Broken("has channels of different sizes, which is not supported".into()));
     }
     let depth = |plane: usize| planes[plane].bit_depth();
-    let mut data = if wide { Data::U16(Vec::new()) } else { Data::U8(Vec::new()) };
+    let mut data = match wide {
+        true => Data::U16(zeroed(samples)?),
+        false => Data::U8(zeroed(samples)?),
+    };
     match &mut data {
         Data::U16(out) => {
-            out.resize(area * planes.len(), 0);
             for (n, plane) in planes.iter().enumerate() {
                 let scale = full_scale(depth(n), 65535.0);
                 let samples = plane.samples().iter();
@@ -52,7 +57,6 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
             }
         }
         Data::U8(out) => {
-            out.resize(area * planes.len(), 0);
             for (n, plane) in planes.iter().enumerate() {
                 let scale = full_scale(depth(n), 255.0);
                 let samples = plane.samples().iter();
@@ -66,12 +70,20 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
     Ok(Pixels { height, width, color, data })
 }
 
+/// Bytes of samples and coefficients, all floats, and of the result.
+fn scratch(image: &Image<'_>, area: usize, samples: usize) -> usize {
+    let wide = image.original_bit_depth() > 8;
+    // Channels that are put in another order, or looked up in a palette, are there twice.
+    let planes = samples.saturating_mul(if wide { 8 + 2 } else { 8 + 1 });
+    planes.saturating_add(area.saturating_mul(16))
+}
+
 /// What brings samples of so many bits to the range of the type.
 fn full_scale(bits: u8, most: f32) -> f32 {
     most / ((1u64 << bits.min(63)) - 1) as f32
 }
 
-fn open(bytes: &[u8]) -> Result<Image<'_>, Broken> {
+fn open(bytes: &[u8]) -> Result<Image<'_>, Problem> {
     let settings = DecodeSettings { strict: true, ..DecodeSettings::default() };
     Image::new(bytes, &settings).map_err(broken)
 }
@@ -91,6 +103,6 @@ fn color(image: &Image<'_>) -> Color {
     }
 }
 
-fn broken(error: DecodeError) -> Broken {
+fn broken(error: DecodeError) -> Problem {
     Broken(format!("is damaged: {error}"))
 }

@@ -46,7 +46,14 @@ impl Compressor {
         }
         // SAFETY: the handle is valid; the text is its own, and ends with a zero.
         let text = unsafe { CStr::from_ptr(tj::tj3GetErrorStr(self.0.as_ptr())) };
-        Err(Cause::Internal(format!("libjpeg-turbo: {}", text.to_string_lossy())))
+        let text = text.to_string_lossy();
+        if ["Insufficient memory", "Memory allocation failure"]
+            .iter()
+            .any(|what| text.contains(what))
+        {
+            return Err(Cause::Memory { bytes: 1 << 16 });
+        }
+        Err(Cause::Internal(format!("libjpeg-turbo: {text}")))
     }
 }
 
@@ -69,6 +76,8 @@ pub fn encode(
         let (w, h) = (width as c_int, height as c_int);
         // SAFETY: a plain call.
         let most = unsafe { tj::tj3JPEGBufSize(w, h, tj::TJSAMP_TJSAMP_420 as c_int) } as usize;
+        file.clear();
+        file.try_reserve_exact(most).map_err(|_| Cause::Memory { bytes: most })?;
         file.resize(most, 0);
         let (mut start, mut size) = (file.as_mut_ptr(), most as tj::size_t);
         // SAFETY: the handle is valid, the pixels are as many as the extents say, and the file has

@@ -5,6 +5,7 @@ mod audio_packets;
 mod audio_wav;
 pub mod bmp;
 pub mod bounds;
+mod budget;
 pub mod convert;
 pub mod exif;
 pub mod gif;
@@ -21,7 +22,7 @@ pub mod tiff;
 pub mod webp;
 
 pub use image::{Image, Output, Request, Window};
-pub use pixels::{Broken, Color, Data, Format, Header, Pixels};
+pub use pixels::{Broken, Color, Data, Format, Header, Pixels, Problem};
 
 /// The format that these bytes are in, by how they begin.
 pub fn sniff(bytes: &[u8]) -> Option<Format> {

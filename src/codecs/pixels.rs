@@ -1,7 +1,7 @@
 //! What all image codecs speak of: headers, pixels as they were stored, and what is wrong with a
 //! file.
 
-use crate::value::DType;
+use crate::value::{Cause, DType};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -27,6 +27,10 @@ pub struct Header {
     pub dtype: DType,
     /// As in EXIF: 1 is upright, 6 wants a quarter turn to the right, ...
     pub orientation: u8,
+    /// Bytes that decoding takes at one time, beside the result.
+    pub scratch: usize,
+    /// Bytes that a file of this image has at least.
+    pub smallest: usize,
 }
 
 /// What the channels of a pixel are.
@@ -55,6 +59,21 @@ pub enum Data {
     F32(Vec<f32>),
 }
 
-/// Why a file can't be decoded, in words that complete "this PNG ...".
+/// Why an image can't be decoded.
+#[derive(Debug)]
+pub enum Problem {
+    /// What is wrong with it, in words that complete "this PNG ...".
+    Broken(String),
+    /// What has its own words, above all that there is no memory.
+    Other(Cause),
+}
+
+impl From<Cause> for Problem {
+    fn from(cause: Cause) -> Problem {
+        Problem::Other(cause)
+    }
+}
+
+/// Why a sound can't be decoded, in words that complete "this WAV ...".
 #[derive(Clone, Debug, PartialEq)]
 pub struct Broken(pub String);

@@ -4,15 +4,16 @@ use std::io::Cursor;
 
 use png::{BitDepth, ColorType, Decoder, DecodingError, Reader, Transformations};
 
+use super::Problem::{self, Broken};
 use super::bounds;
 use super::exif;
-use super::{Broken, Color, Data, Format, Header, Pixels};
-use crate::value::DType;
+use super::{Color, Data, Format, Header, Pixels};
+use crate::value::{DType, collected, zeroed};
 
 /// Deflate gives at most 1032 bytes for one.
 const DEFLATE: usize = 1032;
 
-pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
+pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
     let reader = match open(bytes) {
         Err(DecodingError::LimitsExceeded) => {
             // Where it has too many pixels, they are to be told.
@@ -25,6 +26,8 @@ pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
                     channels: 3,
                     dtype: DType::U8,
                     orientation: 1,
+                    scratch: 0,
+                    smallest: 0,
                 }),
                 Ok(_) => Err(broken(LIMITS)),
             };
@@ -33,6 +36,9 @@ pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
     };
     let info = reader.info();
     let (color, depth) = stored(&reader);
+    let packed = info.raw_row_length().saturating_mul(info.height as usize);
+    let size = reader.output_buffer_size().unwrap_or(usize::MAX);
+    let copies = if depth == BitDepth::Sixteen { 2 } else { 1 };
     Ok(Header {
         format: Format::Png,
         height: info.height as usize,
@@ -40,22 +46,23 @@ pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
         channels: color.samples(),
         dtype: if depth == BitDepth::Sixteen { DType::U16 } else { DType::U8 },
         orientation: info.exif_metadata.as_deref().map_or(1, exif::orientation),
+        scratch: size.saturating_mul(copies).saturating_add(rows_of(&reader)),
+        smallest: packed / DEFLATE,
     })
 }
 
-pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
+pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
     let mut reader = open(bytes).map_err(broken)?;
     let info = reader.info();
     let (height, width) = (info.height as usize, info.width as usize);
     bounds::area(height, width)?;
-    let packed = info.raw_row_length().saturating_mul(height);
-    bounds::believable(packed, bytes.len(), DEFLATE)?;
+    bounds::probe(rows_of(&reader))?;
     let size = reader.output_buffer_size().ok_or_else(|| Broken("is too large".into()))?;
     let (read, depth) = reader.output_color_type();
     let (color, _) = stored(&reader);
 
     let row = size / height;
-    let mut data = vec![0; size];
+    let mut data = zeroed(size)?;
     if reader.info().interlaced {
         reader.next_frame(&mut data).map_err(broken)?;
     } else {
@@ -81,7 +88,8 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
             ColorType::Rgb | ColorType::Indexed => Color::Rgb,
         },
         data: if depth == BitDepth::Sixteen {
-            Data::U16(data.as_chunks().0.iter().map(|&pair| u16::from_be_bytes(pair)).collect())
+            let pairs = data.as_chunks().0.iter();
+            Data::U16(collected(pairs.map(|&pair| u16::from_be_bytes(pair)))?)
         } else {
             Data::U8(data)
         },
@@ -94,6 +102,13 @@ const LIMITS: DecodingError = DecodingError::LimitsExceeded;
 fn claimed(bytes: &[u8]) -> Option<(usize, usize)> {
     let number = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?) as usize);
     Some((number(20)?, number(16)?))
+}
+
+/// Bytes that the crate takes for rows.
+fn rows_of(reader: &Reader<Cursor<&[u8]>>) -> usize {
+    let info = reader.info();
+    let expanded = reader.output_line_size(info.width).unwrap_or(usize::MAX);
+    info.raw_row_length().saturating_mul(3).saturating_add(expanded).saturating_add(1 << 18)
 }
 
 fn open(bytes: &[u8]) -> Result<Reader<Cursor<&[u8]>>, DecodingError> {
@@ -126,7 +141,7 @@ fn drop_last(data: &mut Vec<u8>, pixel: usize, sample: usize) {
     data.truncate(pixels * kept);
 }
 
-fn broken(error: DecodingError) -> Broken {
+fn broken(error: DecodingError) -> Problem {
     Broken(match error {
         DecodingError::IoError(_) => "ends too early".into(),
         DecodingError::LimitsExceeded => "wants too much memory".into(),

@@ -3,9 +3,10 @@
 //! Numbers are given as they are stored: like the reference, nothing is scaled by the largest
 //! value that the header tells.
 
+use super::Problem::{self, Broken};
 use super::bounds;
-use super::{Broken, Color, Data, Format, Header, Pixels};
-use crate::value::DType;
+use super::{Color, Data, Format, Header, Pixels};
+use crate::value::{DType, collected, with_room};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Samples {
@@ -30,8 +31,25 @@ struct Head {
     start: usize,
 }
 
-pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
+impl Head {
+    /// Bytes of a row; words are at least a digit each.
+    fn row(&self) -> usize {
+        match self.samples {
+            Samples::Words | Samples::PlainBits | Samples::Bytes => {
+                self.width.saturating_mul(self.channels)
+            }
+            Samples::Bits => self.width.div_ceil(8),
+            Samples::Pairs => self.width.saturating_mul(2 * self.channels),
+        }
+    }
+}
+
+pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
     let head = head(bytes)?;
+    let size = if head.wide { 2 } else { 1 };
+    // Words are read as two bytes each first.
+    let copies = if head.samples == Samples::Words { size + 2 } else { size };
+    let samples = head.height.saturating_mul(head.width).saturating_mul(head.channels);
     Ok(Header {
         format: Format::Pnm,
         height: head.height,
@@ -39,37 +57,37 @@ pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
         channels: head.channels,
         dtype: if head.wide { DType::U16 } else { DType::U8 },
         orientation: 1,
+        scratch: samples.saturating_mul(copies),
+        smallest: head.row().saturating_mul(head.height) / bounds::CUT,
     })
 }
 
-pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
+pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
     let head = head(bytes)?;
     let Head { height, width, channels, .. } = head;
     let count = bounds::area(height, width)? * channels;
     let body = bytes.get(head.start..).unwrap_or(&[]);
-    let row = match head.samples {
-        Samples::Words | Samples::PlainBits | Samples::Bytes => width * channels,
-        Samples::Bits => width.div_ceil(8),
-        Samples::Pairs => 2 * width * channels,
-    };
-    // Words are at least a digit each.
+    let row = head.row();
     if body.len() < row * height {
         return Err(Broken(format!("ends at row {} of {height}", body.len() / row)));
     }
     let rows = body[..row * height].chunks_exact(row);
     let data = match head.samples {
-        Samples::Bytes => Data::U8(body[..count].to_vec()),
+        Samples::Bytes => Data::U8(collected(body[..count].iter().copied())?),
         Samples::Pairs => {
             let pairs = body[..2 * count].as_chunks().0;
-            Data::U16(pairs.iter().map(|&pair| u16::from_be_bytes(pair)).collect())
+            Data::U16(collected(pairs.iter().map(|&pair| u16::from_be_bytes(pair)))?)
         }
         Samples::Bits => {
             let black = |row: &'_ [u8], x: usize| row[x / 8] >> (7 - x % 8) & 1;
-            let white = rows.flat_map(|row| (0..width).map(move |x| black(row, x).wrapping_sub(1)));
-            Data::U8(white.collect())
+            let mut white = with_room(count)?;
+            for row in rows {
+                white.extend((0..width).map(|x| black(row, x).wrapping_sub(1)));
+            }
+            Data::U8(white)
         }
         Samples::PlainBits => {
-            let mut data = Vec::with_capacity(count);
+            let mut data = with_room(count)?;
             let mut at = 0;
             while data.len() < count {
                 at = skip_space(body, at);
@@ -83,7 +101,7 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
             Data::U8(data)
         }
         Samples::Words => {
-            let mut data = Vec::with_capacity(count);
+            let mut data = with_room(count)?;
             let mut at = 0;
             while data.len() < count {
                 at = skip_space(body, at);
@@ -96,7 +114,7 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
             if head.wide {
                 Data::U16(data)
             } else {
-                Data::U8(data.into_iter().map(|value| value.min(255) as u8).collect())
+                Data::U8(collected(data.into_iter().map(|value: u16| value.min(255) as u8))?)
             }
         }
     };
@@ -110,7 +128,7 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
     Ok(Pixels { height, width, color, data })
 }
 
-fn no_number(found: Option<u8>, row: usize, height: usize) -> Broken {
+fn no_number(found: Option<u8>, row: usize, height: usize) -> Problem {
     Broken(match found {
         None => format!("ends at row {row} of {height}"),
         Some(byte) => {
@@ -120,7 +138,7 @@ fn no_number(found: Option<u8>, row: usize, height: usize) -> Broken {
     })
 }
 
-fn head(bytes: &[u8]) -> Result<Head, Broken> {
+fn head(bytes: &[u8]) -> Result<Head, Problem> {
     let cut = || Broken("has no complete header".into());
     let kind = match bytes {
         [b'P', kind @ b'1'..=b'7', ..] => kind - b'0',
@@ -130,7 +148,7 @@ fn head(bytes: &[u8]) -> Result<Head, Broken> {
         return pam_head(bytes);
     }
     let mut at = 2;
-    let mut next = || {
+    let mut next = || -> Result<usize, Problem> {
         at = skip_space(bytes, at);
         let (value, after) = number(bytes, at).ok_or_else(cut)?;
         at = after;
@@ -155,7 +173,7 @@ fn head(bytes: &[u8]) -> Result<Head, Broken> {
     })
 }
 
-fn pam_head(bytes: &[u8]) -> Result<Head, Broken> {
+fn pam_head(bytes: &[u8]) -> Result<Head, Problem> {
     let (mut height, mut width, mut channels, mut most) = (None, None, None, None);
     let mut at = 0;
     loop {
@@ -189,7 +207,7 @@ fn pam_head(bytes: &[u8]) -> Result<Head, Broken> {
 }
 
 /// Whether samples up to `most` take two bytes.
-fn wide(most: usize) -> Result<bool, Broken> {
+fn wide(most: usize) -> Result<bool, Problem> {
     match most {
         1..=255 => Ok(false),
         256..=65535 => Ok(true),

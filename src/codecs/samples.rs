@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::value::DType;
 
-type Codec = (fn(&[u8]) -> Result<Header, Broken>, fn(&[u8]) -> Result<Pixels, Broken>);
+type Codec = (fn(&[u8]) -> Result<Header, Problem>, fn(&[u8]) -> Result<Pixels, Problem>);
 
 fn folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/images")
@@ -72,7 +72,7 @@ fn every_file_has_the_pixels_that_were_put_in() {
                 let turn = header.orientation;
                 format!("{name} {height} {width} {channels} {dtype} {turn} {sum}")
             }
-            Err(Broken(why)) => format!("{name} {why}"),
+            Err(why) => format!("{name} {why:?}"),
         };
         if found != line {
             wrong.push(format!("  wanted {line}\n  found  {found}"));

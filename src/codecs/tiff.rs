@@ -10,9 +10,10 @@ mod jpeg;
 use half::f16;
 
 use self::compression::Compression;
+use super::Problem::{self, Broken};
 use super::bounds;
-use super::{Broken, Color, Data, Format, Header, Pixels};
-use crate::value::DType;
+use super::{Color, Data, Format, Header, Pixels};
+use crate::value::{Cause, DType, Element, append, collected, with_room, zeroed};
 
 const MAX_SAMPLES: usize = 64;
 
@@ -65,7 +66,7 @@ struct Image<'a> {
     colors: Vec<u16>,
 }
 
-pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
+pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
     let image = Image::open(bytes)?;
     Ok(Header {
         format: Format::Tiff,
@@ -82,14 +83,16 @@ pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
             (_, Kind::Float, _) => DType::F32,
         },
         orientation: image.orientation,
+        scratch: image.scratch(),
+        smallest: image.packed(image.height, image.width) / image.compression.most(),
     })
 }
 
-pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
+pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
     let image = Image::open(bytes)?;
     let data = match (image.kind, image.bits) {
-        (Kind::Unsigned, 16) => image.colored_pairs(image.read::<u16>()?),
-        (Kind::Unsigned, _) => image.colored_bytes(image.read::<u8>()?),
+        (Kind::Unsigned, 16) => image.colored_pairs(image.read::<u16>()?)?,
+        (Kind::Unsigned, _) => image.colored_bytes(image.read::<u8>()?)?,
         (Kind::Signed, _) => Data::I16(image.read::<i16>()?),
         (Kind::Float, _) => Data::F32(image.read::<f32>()?),
     };
@@ -104,7 +107,7 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
 }
 
 impl<'a> Image<'a> {
-    fn open(bytes: &'a [u8]) -> Result<Self, Broken> {
+    fn open(bytes: &'a [u8]) -> Result<Self, Problem> {
         use directory::*;
         let tags = Directory::read(bytes)?;
         let need = |tag: u16, name: &str| {
@@ -115,9 +118,10 @@ impl<'a> Image<'a> {
         if !(1..=MAX_SAMPLES).contains(&samples) {
             return Err(Broken(format!("has {samples} samples in a pixel")));
         }
-        let bits = tags.numbers(BITS).unwrap_or_else(|| vec![1]);
+        let bits = tags.numbers(BITS)?.unwrap_or_else(|| vec![1]);
         if bits.iter().any(|&other| other != bits[0]) {
-            return Err(Broken(format!("has samples of different sizes: {bits:?} bits")));
+            let first = &bits[..bits.len().min(MAX_SAMPLES)];
+            return Err(Broken(format!("has samples of different sizes: {first:?} bits")));
         }
         let bits = bits.first().copied().unwrap_or(1);
         let kind = match (tags.one(SAMPLE_FORMAT).unwrap_or(1), bits) {
@@ -158,15 +162,18 @@ impl<'a> Image<'a> {
             (rows, width, STRIP_OFFSETS, STRIP_SIZES)
         };
         let list = |tag: u16, name: &str| {
-            tags.numbers(tag).ok_or_else(|| Broken(format!("doesn't say {name} its pixels are")))
+            let missing = || Broken(format!("doesn't say {name} its pixels are"));
+            tags.numbers(tag)?.ok_or_else(missing)
         };
         let offsets = list(offsets, "where")?;
         let sizes = match list(sizes, "how long") {
-            Err(_) if offsets.len() == 1 => vec![bytes.len()],
+            Err(Broken(_)) if offsets.len() == 1 => vec![bytes.len()],
             sizes => sizes?,
         };
         let colors: Vec<u16> = match meaning {
-            Meaning::Palette => list(COLORS, "which colors")?.iter().map(|&c| c as u16).collect(),
+            Meaning::Palette => {
+                collected(list(COLORS, "which colors")?.iter().map(|&color| color as u16))?
+            }
             _ => Vec::new(),
         };
         if meaning == Meaning::Palette && colors.len() < 3 << bits {
@@ -198,8 +205,47 @@ impl<'a> Image<'a> {
         })
     }
 
+    /// Bytes that so many pixels take before they are compressed.
+    fn packed(&self, height: usize, width: usize) -> usize {
+        let row = width.saturating_mul(self.samples).saturating_mul(self.bits).div_ceil(8);
+        row.saturating_mul(height)
+    }
+
+    /// Bytes that are taken to decode: all samples, a strip or tile, and colors from a palette.
+    fn scratch(&self) -> usize {
+        let area = self.height.saturating_mul(self.width);
+        let size = match (self.kind, self.bits) {
+            (Kind::Unsigned, ..=8) => 1,
+            (Kind::Float, _) => 4,
+            _ => 2,
+        };
+        let samples = area.saturating_mul(self.samples).saturating_mul(size);
+        let colors = if self.meaning == Meaning::Palette { area.saturating_mul(6) } else { 0 };
+        let part = self.packed(self.part_height, self.part_width);
+        // A progressive JPEG has two bytes for each sample.
+        let copies = if self.compression == Compression::Jpeg { 4 } else { 2 };
+        samples.saturating_add(colors).saturating_add(part.saturating_mul(copies))
+    }
+
+    /// Refuses strips or tiles that share their bytes so that reading them takes far longer than
+    /// the file or the image is long.
+    fn bounded(&self, count: usize) -> Result<(), Problem> {
+        let length = self.bytes.len();
+        let parts = self.offsets.iter().zip(&self.sizes).take(count);
+        let read = parts
+            .map(|(&start, &size)| size.min(length.saturating_sub(start)))
+            .fold(0, usize::saturating_add);
+        let most = self.packed(self.height, self.width).saturating_mul(2);
+        if read > length.saturating_mul(16).saturating_add(most) {
+            return Err(Broken(format!(
+                "has strips or tiles of {read} bytes in all, in a file of {length} bytes"
+            )));
+        }
+        Ok(())
+    }
+
     /// All samples as they are stored, interleaved.
-    fn read<T: Sample>(&self) -> Result<Vec<T>, Broken> {
+    fn read<T: Sample>(&self) -> Result<Vec<T>, Problem> {
         let &Image { height, width, samples, part_height, part_width, .. } = self;
         let area = bounds::area(height, width)?;
         bounds::area(part_height, part_width)?;
@@ -220,10 +266,13 @@ impl<'a> Image<'a> {
             return Err(Broken("has fax codes for more than black and white".into()));
         }
 
+        self.bounded(count)?;
+
         let row = (part_width * part_samples * self.bits).div_ceil(8);
-        let mut out = vec![T::default(); area * samples];
-        let mut expanded = vec![0; row * part_height];
-        let mut line = vec![T::default(); part_width * part_samples];
+        let mut out = zeroed::<T>(area * samples)?;
+        let mut expanded = zeroed::<u8>(row * part_height)?;
+        let mut line = zeroed::<T>(part_width * part_samples)?;
+        let mut joined = zeroed::<u8>(if self.predictor == 3 { row } else { 0 })?;
         let mut turned = Vec::new();
         for index in 0..count {
             let (plane, part) = (index / parts, index % parts);
@@ -237,25 +286,31 @@ impl<'a> Image<'a> {
             let mut bytes = self.bytes.get(start..end).ok_or_else(|| cut(0))?;
             if self.reversed {
                 turned.clear();
-                turned.extend(bytes.iter().map(|byte| byte.reverse_bits()));
+                append(&mut turned, bytes)?;
+                turned.iter_mut().for_each(|byte: &mut u8| *byte = byte.reverse_bits());
                 bytes = &turned;
             }
             let part_rows = if self.tiled { part_height } else { rows };
             let wanted = &mut expanded[..row * part_rows];
+            let damaged = || Broken(format!("is damaged at row {top} of {height}"));
             let filled = if self.compression == Compression::Jpeg {
                 let size = [part_rows, part_width, part_samples];
-                jpeg::expand(self.tables, bytes, size, self.mixed, wanted).map(|()| row * rows)
+                jpeg::expand(self.tables, bytes, size, part_height, self.mixed, wanted).map_err(
+                    |cause| match cause {
+                        Cause::Undecodable { .. } => damaged(),
+                        cause => cause.into(),
+                    },
+                )?;
+                row * rows
             } else {
-                self.compression.expand(bytes, wanted, part_width)
+                self.compression.expand(bytes, wanted, part_width).map_err(|()| damaged())?
             };
-            let damaged = |()| Broken(format!("is damaged at row {top} of {height}"));
-            let filled = filled.map_err(damaged)?;
             if filled < row * rows {
                 return Err(cut(filled / row));
             }
 
             for (y, stored) in expanded.chunks_exact_mut(row).take(rows).enumerate() {
-                self.samples_of(stored, &mut line, part_samples)?;
+                self.samples_of(stored, &mut line, &mut joined, part_samples)?;
                 let from = ((top + y) * width + left) * samples;
                 let target = &mut out[from..from + columns * samples];
                 if self.planar {
@@ -275,8 +330,9 @@ impl<'a> Image<'a> {
         &self,
         stored: &mut [u8],
         line: &mut [T],
+        joined: &mut [u8],
         step: usize,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Problem> {
         match self.predictor {
             1 => T::unpack(stored, self.bits, self.big_endian, line),
             2 if self.bits >= 8 && self.kind != Kind::Float => {
@@ -292,9 +348,10 @@ impl<'a> Image<'a> {
                 // All high bytes come first, then the lower ones, for either byte order.
                 let size = self.bits / 8;
                 let count = stored.len() / size;
-                let joined: Vec<u8> =
-                    (0..stored.len()).map(|n| stored[n % size * count + n / size]).collect();
-                T::unpack(&joined, self.bits, true, line);
+                for (n, byte) in joined.iter_mut().enumerate() {
+                    *byte = stored[n % size * count + n / size];
+                }
+                T::unpack(joined, self.bits, true, line);
             }
             predictor => {
                 return Err(Broken(format!(
@@ -306,7 +363,7 @@ impl<'a> Image<'a> {
         Ok(())
     }
 
-    fn colored_bytes(&self, mut data: Vec<u8>) -> Data {
+    fn colored_bytes(&self, mut data: Vec<u8>) -> Result<Data, Cause> {
         let most = ((1u16 << self.bits) - 1) as u8;
         match self.meaning {
             Meaning::Palette => return self.look_up(data.into_iter().map(usize::from)),
@@ -324,30 +381,30 @@ impl<'a> Image<'a> {
         if most < 255 {
             data.iter_mut().for_each(|sample| *sample *= 255 / most);
         }
-        Data::U8(data)
+        Ok(Data::U8(data))
     }
 
-    fn colored_pairs(&self, mut data: Vec<u16>) -> Data {
+    fn colored_pairs(&self, mut data: Vec<u16>) -> Result<Data, Cause> {
         match self.meaning {
             Meaning::Palette => return self.look_up(data.into_iter().map(usize::from)),
             Meaning::WhiteIsZero => data.iter_mut().for_each(|sample| *sample = !*sample),
             _ => {}
         }
-        Data::U16(data)
+        Ok(Data::U16(data))
     }
 
     /// Palettes have 16 bits, whatever the indices have.
-    fn look_up(&self, indices: impl ExactSizeIterator<Item = usize>) -> Data {
+    fn look_up(&self, indices: impl ExactSizeIterator<Item = usize>) -> Result<Data, Cause> {
         let size = self.colors.len() / 3;
-        let mut rgb = Vec::with_capacity(3 * indices.len());
+        let mut rgb = with_room(3 * indices.len())?;
         for index in indices {
             rgb.extend([0, 1, 2].map(|channel| self.colors[channel * size + index]));
         }
-        Data::U16(rgb)
+        Ok(Data::U16(rgb))
     }
 }
 
-trait Sample: Copy + Default {
+trait Sample: Element {
     /// Samples of `bits` bits each from bytes.
     fn unpack(bytes: &[u8], bits: usize, big_endian: bool, out: &mut [Self]);
     /// The sum, wrapping around.

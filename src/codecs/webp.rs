@@ -7,10 +7,11 @@ use libwebp_sys::{
     WebPDecoderConfig, WebPGetFeaturesInternal,
 };
 
+use super::Problem::{self, Broken};
 use super::bounds;
 use super::exif;
-use super::{Broken, Color, Data, Format, Header, Pixels};
-use crate::value::DType;
+use super::{Color, Data, Format, Header, Pixels};
+use crate::value::{Cause, DType, zeroed};
 
 const ANIMATION: u8 = 2;
 const ALPHA: u8 = 16;
@@ -24,6 +25,14 @@ struct File<'a> {
     frame: Frame<'a>,
 }
 
+impl File<'_> {
+    /// What libwebp takes is five bytes a pixel at most: colors of four, and an alpha of its own.
+    fn scratch(&self) -> usize {
+        let canvas = self.height.saturating_mul(self.width).saturating_mul(4);
+        canvas.saturating_add(self.frame.height.saturating_mul(self.frame.width).saturating_mul(5))
+    }
+}
+
 /// The compressed pixels, and where on the canvas they belong.
 struct Frame<'a> {
     left: usize,
@@ -33,7 +42,7 @@ struct Frame<'a> {
     bytes: &'a [u8],
 }
 
-pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
+pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
     let file = open(bytes)?;
     Ok(Header {
         format: Format::WebP,
@@ -42,10 +51,12 @@ pub fn header(bytes: &[u8]) -> Result<Header, Broken> {
         channels: if file.alpha { 4 } else { 3 },
         dtype: DType::U8,
         orientation: file.orientation,
+        scratch: file.scratch(),
+        smallest: bounds::blank(file.height.saturating_mul(file.width)),
     })
 }
 
-pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
+pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
     let file = open(bytes)?;
     let area = bounds::area(file.height, file.width)?;
     let channels = if file.alpha { 4 } else { 3 };
@@ -54,11 +65,17 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Broken> {
     if !fits {
         return Err(Broken("has a frame that is larger than the image".into()));
     }
-    let mut data = vec![0; area * channels];
+    let mut data = zeroed(area * channels)?;
     let stride = file.width * channels;
     let start = top * stride + left * channels;
-    read(frame, &mut data[start..], [height, width], stride, file.alpha)
-        .map_err(|status| broken(status, bytes))?;
+    read(frame, &mut data[start..], [height, width], stride, file.alpha).map_err(|status| {
+        match status {
+            VP8StatusCode::VP8_STATUS_OUT_OF_MEMORY => {
+                Cause::Memory { bytes: file.scratch() }.into()
+            }
+            status => broken(status, bytes),
+        }
+    })?;
     let color = if file.alpha { Color::Rgba } else { Color::Rgb };
     Ok(Pixels { height: file.height, width: file.width, color, data: Data::U8(data) })
 }
@@ -108,7 +125,7 @@ fn features(bytes: &[u8]) -> Result<WebPBitstreamFeatures, VP8StatusCode> {
 }
 
 /// Walks the chunks; a still image is one frame that covers all.
-fn open(bytes: &[u8]) -> Result<File<'_>, Broken> {
+fn open(bytes: &[u8]) -> Result<File<'_>, Problem> {
     let found = features(bytes).map_err(|status| broken(status, bytes))?;
     let mut file = File {
         height: found.height as usize,
@@ -166,7 +183,7 @@ fn chunks(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-fn broken(status: VP8StatusCode, bytes: &[u8]) -> Broken {
+fn broken(status: VP8StatusCode, bytes: &[u8]) -> Problem {
     use VP8StatusCode::*;
     let size = bytes.get(4..8).map(|size| u32::from_le_bytes([size[0], size[1], size[2], size[3]]));
     let size = size.map_or(0, |size| size as usize + 8);
@@ -175,7 +192,7 @@ fn broken(status: VP8StatusCode, bytes: &[u8]) -> Broken {
             format!("ends after {} of {size} bytes", bytes.len())
         }
         VP8_STATUS_NOT_ENOUGH_DATA | VP8_STATUS_SUSPENDED => "ends too early".into(),
-        VP8_STATUS_OUT_OF_MEMORY => "wants too much memory".into(),
+        VP8_STATUS_OUT_OF_MEMORY => return Cause::Memory { bytes: bytes.len() }.into(),
         VP8_STATUS_UNSUPPORTED_FEATURE => "uses a feature that libwebp doesn't know".into(),
         _ => "is damaged".into(),
     })

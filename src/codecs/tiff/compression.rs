@@ -1,5 +1,6 @@
 //! What the bytes of a strip or tile stand for.
 
+use crate::codecs::bounds;
 use fax::decoder::{DecodeStatus, Group3Decoder, Group4Decoder, pels};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +34,18 @@ impl Compression {
             _ => return Err(format!("is compressed with method {tag}, which is not known")),
         };
         Err(format!("is compressed with {name}, which is not supported"))
+    }
+
+    /// Bytes of samples that one byte can stand for, generously.
+    pub fn most(self) -> usize {
+        match self {
+            Self::None => bounds::CUT,
+            Self::Deflate => 1032,
+            Self::Lzw | Self::PackBits => 1 << 12,
+            Self::Jpeg => 1 << 13,
+            // A bit for a row like the one before, of up to 65535 pixels.
+            Self::Group3 | Self::Group4 => 1 << 16,
+        }
     }
 
     /// Fills `out`, and says how many bytes of it there were, or that the data is damaged.

@@ -1,6 +1,7 @@
 //! The tags of a file's first image.
 
-use crate::codecs::Broken;
+use crate::codecs::Problem::{self, Broken};
+use crate::value::{Cause, with_room};
 
 pub const WIDTH: u16 = 256;
 pub const HEIGHT: u16 = 257;
@@ -40,7 +41,7 @@ struct Entry {
 }
 
 impl<'a> Directory<'a> {
-    pub fn read(bytes: &'a [u8]) -> Result<Self, Broken> {
+    pub fn read(bytes: &'a [u8]) -> Result<Self, Problem> {
         let (big_endian, wide) = match bytes.get(..4) {
             Some(b"II*\0") => (false, false),
             Some(b"MM\0*") => (true, false),
@@ -50,11 +51,17 @@ impl<'a> Directory<'a> {
         };
         let mut directory = Directory { bytes, big_endian, entries: Vec::new() };
         let cut = || Broken("ends before its list of tags does".into());
-        directory.entries = directory.entries(wide).ok_or_else(cut)?;
+        let (start, count, offset) = directory.list(wide).ok_or_else(cut)?;
+        directory.entries = with_room(count)?;
+        for n in 0..count {
+            let entry = directory.entry(start + n * (4 + 2 * offset), offset).ok_or_else(cut)?;
+            directory.entries.push(entry);
+        }
         Ok(directory)
     }
 
-    fn entries(&self, wide: bool) -> Option<Vec<Entry>> {
+    /// Where the list of tags begins, how many there are, and the size of offsets.
+    fn list(&self, wide: bool) -> Option<(usize, usize, usize)> {
         let size = if wide { 8 } else { 4 }; // of offsets
         let first = self.number(size, size)?;
         let count_size = if wide { 8 } else { 2 };
@@ -63,28 +70,36 @@ impl<'a> Directory<'a> {
         let start = first.checked_add(count_size)?;
         let list = count.checked_mul(entry_size)?;
         self.bytes.get(start..start.checked_add(list)?)?;
-        let entry = |n: usize| {
-            let at = start + n * entry_size;
-            let kind = self.number(at + 2, 2)? as u16;
-            let count = self.number(at + 4, size)?;
-            let fits = count.checked_mul(width(kind)).is_some_and(|bytes| bytes <= size);
-            let place = at + 4 + size;
-            let at_values = if fits { place } else { self.number(place, size)? };
-            Some(Entry { tag: self.number(at, 2)? as u16, kind, count, at: at_values })
-        };
-        (0..count).map(entry).collect()
+        Some((start, count, size))
+    }
+
+    fn entry(&self, at: usize, size: usize) -> Option<Entry> {
+        let kind = self.number(at + 2, 2)? as u16;
+        let count = self.number(at + 4, size)?;
+        let fits = count.checked_mul(width(kind)).is_some_and(|bytes| bytes <= size);
+        let place = at + 4 + size;
+        let at_values = if fits { place } else { self.number(place, size)? };
+        Some(Entry { tag: self.number(at, 2)? as u16, kind, count, at: at_values })
     }
 
     /// The unsigned numbers of a tag; none where the tag is missing or something else.
-    pub fn numbers(&self, tag: u16) -> Option<Vec<usize>> {
+    pub fn numbers(&self, tag: u16) -> Result<Option<Vec<usize>>, Cause> {
+        // Values that are not in the file take no memory.
+        let Some((values, size)) = self.values(tag) else { return Ok(None) };
+        let mut numbers = with_room(values.len() / size)?;
+        numbers.extend(values.chunks_exact(size).map(|value| self.unsigned(value)));
+        Ok(Some(numbers))
+    }
+
+    /// The bytes of unsigned numbers, and how many each has.
+    fn values(&self, tag: u16) -> Option<(&'a [u8], usize)> {
         let entry = self.entries.iter().find(|entry| entry.tag == tag)?;
         let size = width(entry.kind);
         if !matches!(entry.kind, 1 | 3 | 4 | 13 | 16) {
             return None;
         }
-        // Values that are not in the file take no memory.
-        self.bytes.get(entry.at..entry.at.checked_add(entry.count.checked_mul(size)?)?)?;
-        (0..entry.count).map(|n| self.number(entry.at + n * size, size)).collect()
+        let end = entry.at.checked_add(entry.count.checked_mul(size)?)?;
+        Some((self.bytes.get(entry.at..end)?, size))
     }
 
     pub fn one(&self, tag: u16) -> Option<usize> {
@@ -105,13 +120,12 @@ impl<'a> Directory<'a> {
 
     /// An unsigned number of `size` bytes.
     fn number(&self, at: usize, size: usize) -> Option<usize> {
-        let bytes = self.bytes.get(at..at.checked_add(size)?)?;
+        Some(self.unsigned(self.bytes.get(at..at.checked_add(size)?)?))
+    }
+
+    fn unsigned(&self, bytes: &[u8]) -> usize {
         let add = |number, &byte| number << 8 | usize::from(byte);
-        Some(if self.big_endian {
-            bytes.iter().fold(0, add)
-        } else {
-            bytes.iter().rev().fold(0, add)
-        })
+        if self.big_endian { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) }
     }
 }
 

@@ -42,7 +42,7 @@ impl FromArg for Output {
     }
 }
 
-/// The bytes of an encoded image.
+/// The bytes of an encoded image, which nobody changes.
 fn encoded(sample: &Sample) -> Result<Sample> {
     if sample.desc.ndim() != 1 || sample.desc.dtype.size() != 1 {
         let problem = format!(
@@ -52,7 +52,9 @@ fn encoded(sample: &Sample) -> Result<Sample> {
         );
         return Err(Cause::Input { index: 0, problem });
     }
-    sample.compact()
+    // Codecs read headers and data more than once, and rely on finding the same. Bytes that somebody
+    // else may write to meanwhile are decoded from a copy.
+    if sample.buffer().mutable_outside() { sample.duplicate() } else { sample.compact() }
 }
 
 struct Decode<W>(PhantomData<W>);
@@ -70,6 +72,7 @@ impl<W: WindowArgs> SampleKernel for Decode<W> {
         let mut image = Image::open(bytes.elements_as_bytes())?;
         let (height, width) = image.size(request.upright);
         let window = args.window(inputs, height, width)?;
+        image.admit(&request, window)?;
         let shape = [window.height, window.width, image.channels(request.output)];
         let mut out = allocate(0, Desc::new(request.dtype, &shape))?;
         image.decode(&request, window, out.bytes())?;
