@@ -53,9 +53,9 @@ def by_pillow(file: np.ndarray, mode: str | None = None) -> np.ndarray:
     return np.asarray(image if mode is None else image.convert(mode))
 
 
-def corpus() -> dict[str, bytes]:
+def corpus(height: int = 24, width: int = 37) -> dict[str, bytes]:
     """Small files of every format and kind that there is, by name."""
-    picture = photograph(24, 37)
+    picture = photograph(height, width)
     gray, alpha = picture[..., :1], np.dstack([picture, picture[..., :1]])
     made = {
         "baseline": encoded(picture, quality=80),

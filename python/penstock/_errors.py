@@ -297,7 +297,10 @@ _DAMAGE = {
 
 
 def _undecodable(fault: _core.Fault, kind: str, problem: str) -> Exception:
-    return DecodeError(_located(fault, problem, hint=_DAMAGE[kind]))
+    hint = _DAMAGE[kind]
+    if fault.operator.startswith("decoders.image") and kind != "large":
+        hint += ' `on_error="skip"` leaves samples like this one out of a batch.'
+    return DecodeError(_located(fault, problem, hint=hint))
 
 
 def _index(fault: _core.Fault, axis: int, index: int, extent: int) -> Exception:
@@ -324,7 +327,7 @@ def _file(fault: _core.Fault, problem: str, *, tolerated: bool = False) -> Excep
 
 
 def _memory(fault: _core.Fault, size: int) -> Exception:
-    return MemoryError(_located(fault, f"no memory for a result of {size} bytes"))
+    return MemoryError(_located(fault, f"no memory for {size} bytes"))
 
 
 def _forked(fault: _core.Fault) -> Exception:

@@ -35,7 +35,7 @@ def test_what_is_no_image_is_told_by_its_first_bytes():
     text = text_of(np.frombuffer(b"garbage in", np.uint8))
     assert "none of JPEG, PNG" in text
     assert "starts with 67 61 72 62 61 67 65 20" in text
-    assert "no bytes" in text_of(np.zeros(0, np.uint8))
+    assert "the file is empty (0 bytes)" in text_of(np.zeros(0, np.uint8))
 
 
 @pytest.mark.parametrize("file", [b"P6 0 5 255 ", b"P5 3 0 255 "])
@@ -52,6 +52,8 @@ def test_truncated_files_tell_the_row_where_they_end():
     assert "of 93" in text
     assert "at " + __file__ in text
     assert "truncated" in text
+    assert "hint: the file is truncated" in text
+    assert '`on_error="skip"` leaves samples like this one out' in text
 
 
 @pytest.mark.parametrize("options", [{"progressive": True}, {"mode": "CMYK"}], ids=str)

@@ -2,7 +2,10 @@
 
 A file that can't be decoded is an error of its own sample: the others of the batch can be read.
 Images that say that they have more than 2^28 pixels are refused before memory is taken for them;
-the environment variable PENSTOCK_MAX_PIXELS moves that limit.
+the environment variable PENSTOCK_MAX_PIXELS moves that limit. So are those that take more than 16
+bytes for each of that many pixels, all copies and the result counted, and files that are too short
+for what they claim. Large images wait for each other where decoding them takes more than a quarter
+of those bytes together. Running out of memory is a MemoryError of that sample, never skipped.
 
 What becomes of files of a batch that can't be decoded (or read) is up to `on_error`. "raise", the
 default: an error when the batch is used. "skip": they are left out, so that the batch is smaller.

@@ -1,0 +1,69 @@
+"""What decoders make of files while memory that is used again is full of other things.
+
+    python -m tests.poison 0xee 0 30 png    # the value, a seed, files of each kind, kinds by name
+
+Results are written to memory that other results had before. Whatever a codec does not write would
+be seen, so results must not depend on what was there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+
+import numpy as np
+
+from tests.images import corpus, encoded
+from tests.mutations import mutate
+
+HEIGHT, WIDTH = 48, 70
+"""Results of this size come from memory that is kept; those below 4096 bytes don't."""
+
+
+def damaged(only: str, seed: int, count: int) -> list[tuple[str, bytes]]:
+    """Damaged files of each kind, the same whenever they are asked for."""
+    return [
+        (f"{kind} {number}", mutate(file, np.random.default_rng([seed, at, number])))
+        for at, (kind, file) in enumerate(corpus(HEIGHT, WIDTH).items())
+        if only in kind
+        for number in range(count)
+    ]
+
+
+def outcomes(files: list[tuple[str, bytes]], value: int) -> list[str]:
+    """How each file is decoded in each of the ways: a digest of the pixels, or the error."""
+    import penstock as ndd
+
+    ndd.set_num_threads(1)
+    sizes = [(4 + quarter) << power for power in range(10, 15) for quarter in range(4)]
+    poison = [np.full(size, value, np.uint8) for size in sizes for _ in range(4)]
+    flat = encoded(np.full((HEIGHT, WIDTH, 3), value, np.uint8))
+    crop = {"crop": [HEIGHT - 5, WIDTH - 9], "crop_pos_x": 0.7}
+    anchor, extent = np.int32([11, 3]), np.int32([WIDTH - 11, HEIGHT - 6])
+    ways = {
+        "image": ndd.decoders.image,
+        "floats": lambda file: ndd.decoders.image(
+            file, output_type=ndd.types.ANY_DATA, dtype=ndd.float32
+        ),
+        "crop": lambda file: ndd.decoders.image_crop(file, **crop),
+        "slice": lambda file: ndd.decoders.image_slice(file, anchor, extent),
+    }
+    found = []
+    for name, file in files:
+        held = [ndd.tensor(array) for array in poison]
+        ndd.decoders.image_crop(flat, **crop).evaluate()
+        del held
+        for way, decode in ways.items():
+            try:
+                image = np.asarray(decode(np.frombuffer(file, np.uint8)))
+                outcome = f"{image.shape} {hashlib.sha256(image.tobytes()).hexdigest()[:16]}"
+            except RuntimeError as error:
+                outcome = type(error).__name__
+            found.append(f"{name} {way}: {outcome}")
+    return found
+
+
+if __name__ == "__main__":
+    value, seed, count, *only = sys.argv[1:]
+    files = damaged(only[0] if only else "", int(seed), int(count))
+    print("\n".join(outcomes(files, int(value, 0))))
