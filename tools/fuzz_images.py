@@ -5,7 +5,8 @@ python tools/fuzz_images.py --count 2000 --only png --seed 7
 
 Files are decoded in processes of their own, with limits of time and memory. One that crashes,
 hangs or breaks something inside is written to `--keep`, with how it ended; a file name tells the
-kind, the seed and the number.
+kind, the seed and the number. So is one whose pixels depend on what was in memory before
+(`tests/poison.py`), and one that a process with hardly any memory does not survive.
 """
 
 from __future__ import annotations
@@ -25,15 +26,19 @@ sys.path.insert(0, str(ROOT))
 
 from tests.images import corpus  # noqa: E402
 from tests.mutations import mutate  # noqa: E402
+from tests.poison import HEIGHT, WIDTH, outcomes  # noqa: E402
 
 MEMORY = 6 << 30
+LITTLE = 24 << 20
+"""What a process with hardly any memory may take beside what it has at its start."""
 SECONDS = 60
-"""For a chunk of files, which usually takes about one."""
+"""For a chunk of files, which usually takes a few."""
+POISON = (0x11, 0xEE)
 
 
 def files_of(kind: str, seed: int, first: int, count: int) -> list[bytes]:
     """Damaged files, each the same whenever it is asked for."""
-    original = corpus()[kind]
+    original = corpus(HEIGHT, WIDTH)[kind]
     return [
         mutate(original, np.random.default_rng([seed, number]))
         for number in range(first, first + count)
@@ -58,30 +63,57 @@ def decode(files: list[bytes]) -> None:
         for image in images:
             try:
                 image.evaluate()
-            except DecodeError:
+            except (DecodeError, MemoryError):
                 pass
 
 
-def worker(kind: str, seed: int, first: int, count: int) -> None:
+def worker(way: str, kind: str, seed: int, first: int, count: int) -> None:
     """What runs in a process of its own."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    decode(files_of(kind, seed, first, count))
+    files = files_of(kind, seed, first, count)
+    if way.isdigit():
+        named = [(f"file {first + at}", file) for at, file in enumerate(files)]
+        print("\n".join(outcomes(named, int(way))))
+        return
+    if way == "little":
+        decode([corpus()["baseline"]])  # so that all is loaded, and threads run
+        with open("/proc/self/statm") as numbers:
+            pages = int(numbers.read().split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + LITTLE, MEMORY))
+    decode(files)
 
 
-def survives(kind: str, seed: int, first: int, count: int) -> str | None:
-    """None when a process decodes the files and lives, else how it ended."""
-    command = [sys.executable, __file__, "--worker", kind, str(seed), str(first), str(count)]
+def run(way: str, kind: str, seed: int, first: int, count: int) -> tuple[str, str | None]:
+    """What a process says that decodes the files, and how it ended; None when it lives."""
+    command = [sys.executable, __file__, "--worker", way, kind, str(seed), str(first), str(count)]
     # A header that claims a large image is refused, so that memory can be told from defects.
     environment = {**os.environ, "PENSTOCK_MAX_PIXELS": str(1 << 22)}
+    if way.isdigit():
+        environment["MALLOC_PERTURB_"] = way
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=SECONDS, env=environment
         )
     except subprocess.TimeoutExpired:
-        return f"took more than {SECONDS} s"
+        return "", f"took more than {SECONDS} s"
     if done.returncode == 0:
-        return None
-    return f"ended with {done.returncode}:\n{done.stderr[-2000:]}"
+        return done.stdout, None
+    return done.stdout, f"{way}: ended with {done.returncode}:\n{done.stderr[-2000:]}"
+
+
+def survives(kind: str, seed: int, first: int, count: int) -> str | None:
+    """None when the files do no harm in any way, else which."""
+    for way in ("plenty", "little"):
+        _, end = run(way, kind, seed, first, count)
+        if end is not None:
+            return end
+    ends = [run(str(value), kind, seed, first, count) for value in POISON]
+    for _, end in ends:
+        if end is not None:
+            return end
+    one, other = (said.splitlines() for said, _ in ends)
+    shown = [f"{left} / {right}" for left, right in zip(one, other, strict=True) if left != right]
+    return "shows what was in memory before:\n" + "\n".join(shown[:20]) if shown else None
 
 
 def narrow(kind: str, seed: int, first: int, count: int, keep: Path) -> int:
@@ -109,11 +141,11 @@ def main() -> int:
     parser.add_argument("--chunk", type=int, default=1000, help="files per process")
     parser.add_argument("--only", default="", help="kinds of files whose name has this")
     parser.add_argument("--keep", type=Path, default=ROOT / "target" / "fuzz")
-    parser.add_argument("--worker", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--worker", nargs=5, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:
-        kind, *numbers = given.worker
-        worker(kind, *map(int, numbers))
+        way, kind, *numbers = given.worker
+        worker(way, kind, *map(int, numbers))
         return 0
     kinds = [kind for kind in corpus() if given.only in kind]
     each = -(-given.count // len(kinds))

@@ -34,6 +34,7 @@ pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
         }
         opened => opened.map_err(broken)?,
     };
+    check_palette(&reader)?;
     let info = reader.info();
     let (color, depth) = stored(&reader);
     let packed = info.raw_row_length().saturating_mul(info.height as usize);
@@ -53,6 +54,7 @@ pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
 
 pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
     let mut reader = open(bytes).map_err(broken)?;
+    check_palette(&reader)?;
     let info = reader.info();
     let (height, width) = (info.height as usize, info.width as usize);
     bounds::area(height, width)?;
@@ -102,6 +104,16 @@ const LIMITS: DecodingError = DecodingError::LimitsExceeded;
 fn claimed(bytes: &[u8]) -> Option<(usize, usize)> {
     let number = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?) as usize);
     Some((number(20)?, number(16)?))
+}
+
+/// The crate relies on palettes of whole colors.
+fn check_palette(reader: &Reader<Cursor<&[u8]>>) -> Result<(), Problem> {
+    match reader.info().palette.as_deref() {
+        Some(palette) if !palette.len().is_multiple_of(3) => {
+            Err(Broken(format!("has a palette of {} bytes, not of whole colors", palette.len())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Bytes that the crate takes for rows.
