@@ -115,7 +115,6 @@ impl<'a> Image<'a> {
                 jpeg::Stored::Cmyk { .. } => 4,
             };
             let jpeg::Header { height, width, orientation, .. } = jpeg.header;
-            let scratch = jpeg.header.coefficients();
             let header = Header {
                 format,
                 height,
@@ -123,8 +122,9 @@ impl<'a> Image<'a> {
                 channels,
                 dtype: DType::U8,
                 orientation,
-                scratch,
-                smallest: 0, // `Jpeg::open` has its own bound
+                // `Jpeg` has its own bounds.
+                scratch: 0,
+                smallest: 0,
             };
             (header, Way::Jpeg(jpeg))
         } else {
@@ -170,7 +170,7 @@ impl<'a> Image<'a> {
     /// Refuses an image that the file is too short for, or that takes too much memory, before any
     /// is taken for it.
     pub fn admit(&self, request: &Request, window: Window) -> Result<(), Cause> {
-        let Header { format, height, width, scratch, smallest, .. } = self.header;
+        let Header { format, height, width, smallest, .. } = self.header;
         let length = self.bytes.len();
         if length < smallest {
             let problem = format!("is too short for its size: it has {length} bytes");
@@ -179,20 +179,21 @@ impl<'a> Image<'a> {
         let result = [window.width, self.channels(request.output), request.dtype.size()]
             .into_iter()
             .fold(window.height, usize::saturating_mul);
-        let bytes = result.saturating_add(scratch).saturating_add(self.converted(request, window));
+        let bytes = result.saturating_add(self.scratch(request, window));
         match bytes <= bounds::max_bytes() {
             true => Ok(()),
             false => Err(bounds::large(format, height, width, bytes)),
         }
     }
 
-    /// Bytes of the pixels that a JPEG is decoded to before they are converted.
-    fn converted(&self, request: &Request, window: Window) -> usize {
-        let Way::Jpeg(jpeg) = &self.way else { return 0 };
-        match jpeg_target(jpeg, request, self.orientation(request)) {
-            (_, true) => 0,
-            (target, false) => window.height * window.width * target.channels(),
-        }
+    /// Bytes that decoding this window of the result takes beside it.
+    fn scratch(&self, request: &Request, window: Window) -> usize {
+        let Way::Jpeg(jpeg) = &self.way else { return self.header.scratch };
+        let orientation = self.orientation(request);
+        let (target, direct) = jpeg_target(jpeg, request, orientation);
+        let stored = window.stored(orientation, self.header.height, self.header.width);
+        let pixels = if direct { 0 } else { window.height * window.width };
+        jpeg.scratch(stored, target) + pixels * target.channels()
     }
 
     fn orientation(&self, request: &Request) -> u8 {
@@ -214,8 +215,7 @@ impl<'a> Image<'a> {
             return Ok(());
         }
         let orientation = self.orientation(request);
-        let scratch = self.header.scratch.saturating_add(self.converted(request, window));
-        let _share = budget::share(scratch);
+        let _share = budget::share(self.scratch(request, window));
         let window = window.stored(orientation, self.header.height, self.header.width);
         let (_, decode) = match &mut self.way {
             Way::Jpeg(jpeg) => return decode_jpeg(jpeg, request, orientation, window, dst),

@@ -375,6 +375,28 @@ impl<'a> Jpeg<'a> {
         }
     }
 
+    /// Bytes that decoding a window takes beside it.
+    pub fn scratch(&self, window: Window, target: Target) -> usize {
+        let region = self.region(window);
+        let pixels = if region == window { 0 } else { region.height * region.width };
+        self.header.coefficients() + pixels * target.channels()
+    }
+
+    /// What has to be decoded to have the window.
+    fn region(&self, window: Window) -> Window {
+        let whole = Window { y: 0, x: 0, height: self.header.height, width: self.header.width };
+        match self.header.columns {
+            _ if window == whole => whole,
+            Some(columns) => {
+                // Chroma is smoothed over its neighbours, which the window's edge must not cut off.
+                let first = (window.x / columns).saturating_sub(1) * columns;
+                let end = (window.x + window.width + columns).min(self.header.width);
+                Window { x: first, width: end - first, ..window }
+            }
+            None => whole,
+        }
+    }
+
     /// Decodes as little as it takes to have the window.
     fn decode_window(
         &mut self,
@@ -386,15 +408,7 @@ impl<'a> Jpeg<'a> {
         if window == whole {
             return Ok(self.decompress(None, target, dst));
         }
-        let region = match self.header.columns {
-            Some(columns) => {
-                // Chroma is smoothed over its neighbours, which the window's edge must not cut off.
-                let first = (window.x / columns).saturating_sub(1) * columns;
-                let end = (window.x + window.width + columns).min(self.header.width);
-                Window { x: first, width: end - first, ..window }
-            }
-            None => whole,
-        };
+        let region = self.region(window);
         let asked = self.header.columns.map(|_| region);
         if region == window {
             return Ok(self.decompress(asked, target, dst));

@@ -2,6 +2,8 @@
 
 mod cost;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use hayro_jpeg2000::{ColorSpace, DecodeError, DecodeSettings, DecoderContext, Image};
 
 use super::Problem::{self, Broken};
@@ -10,6 +12,20 @@ use super::{Color, Data, Format, Header, Pixels};
 use crate::value::{DType, zeroed};
 
 pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
+    guarded(|| read_header(bytes))
+}
+
+pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
+    guarded(|| read_pixels(bytes))
+}
+
+/// Runs the crate, which panics on some damaged files.
+fn guarded<R>(read: impl FnOnce() -> Result<R, Problem>) -> Result<R, Problem> {
+    let damaged = |_| Err(Broken("is damaged in a way that its decoder does not expect".into()));
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(damaged)
+}
+
+fn read_header(bytes: &[u8]) -> Result<Header, Problem> {
     let image = open(bytes)?;
     let area = (image.height() as usize).saturating_mul(image.width() as usize);
     let samples = area.saturating_mul(color(&image).channels());
@@ -26,7 +42,7 @@ pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
     })
 }
 
-pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
+fn read_pixels(bytes: &[u8]) -> Result<Pixels, Problem> {
     let image = open(bytes)?;
     let (height, width) = (image.height() as usize, image.width() as usize);
     let area = bounds::area(height, width)?;

@@ -37,10 +37,9 @@ struct Grid {
 pub fn cost(file: &[u8]) -> Option<Cost> {
     let stream = Codestream(codestream(file)?);
     let grid = stream.grid()?;
-    let mut layers = 1;
-    let mut largest = 0;
+    let (mut layers, mut largest) = (1, 0);
+    stream.each_coding(grid.components, |coding| layers = layers.max(coding.layers));
     stream.each_coding(grid.components, |coding| {
-        layers = layers.max(coding.layers);
         largest = largest.max(coding.blocks(&grid, layers));
     });
     let headers = grid.components.saturating_mul(TILE_COMPONENT).saturating_add(TILE);
@@ -99,20 +98,20 @@ impl<'a> Codestream<'a> {
     /// How samples are coded, wherever the main header or that of a tile says so.
     fn each_coding(&self, components: usize, mut found: impl FnMut(Coding<'a>)) -> Option<()> {
         let mut at = 2;
-        let mut tile_end = None;
+        let mut tile_end: Option<usize> = None;
         loop {
             let marker = self.short(at)?;
             if marker == START_OF_DATA {
-                at = tile_end?;
+                at = tile_end.take()?.max(at + 2);
                 continue;
             }
             let segment = self.0.get(at + 4..at + 2 + usize::from(self.short(at + 2)?))?;
             match marker {
                 START_OF_TILE => {
                     let length = u32::from_be_bytes(*segment.get(2..)?.first_chunk()?) as usize;
-                    // Without a length it is the last one. At least its header is read.
+                    // Without a length it is the last one.
                     let end = if length == 0 { self.0.len() } else { at.checked_add(length)? };
-                    tile_end = Some(end.max(at + 12));
+                    tile_end = Some(end);
                 }
                 CODING => found(Coding::new(segment, 1, 5)?),
                 CODING_OF_COMPONENT => {
