@@ -11,7 +11,7 @@ use super::pool::Pool;
 use super::run::guarded;
 use super::value::{Handle, Meta, Outcome, Value, lock};
 use crate::kernels::{Arg, ArgReader, Operator, Space};
-use crate::value::{Cause, Desc, Device, Fault, Layout, Origin, Sample};
+use crate::value::{Buffer, Cause, Desc, Device, Fault, Layout, Origin, Sample};
 
 /// Which sample of an input belongs to a sample of the node.
 #[derive(Clone)]
@@ -87,8 +87,8 @@ pub(super) struct Target {
 /// Where the samples of an output go. The first to be made decides.
 enum Block {
     Undecided,
-    /// All into one block; the space is that of its first sample.
-    Shared(Space),
+    /// All into one block, in which samples have to be described so.
+    Shared(Desc, Arc<Buffer>),
     /// Each into memory of its own, which can be let go on its own.
     Separate,
 }
@@ -383,21 +383,23 @@ impl Node {
             *block = match whole {
                 Some(whole) => {
                     self.count_bytes(whole);
-                    Block::Shared(Space::new(desc.clone(), device.allocate(whole)?, 0))
+                    Block::Shared(desc.clone(), device.allocate(whole)?)
                 }
                 None => Block::Separate,
             };
         }
         let shared = match &*block {
-            Block::Shared(first) if first.desc == desc => Some(first.buffer().clone()),
+            Block::Shared(alike, buffer) if *alike == desc => Some(buffer.clone()),
             _ => None,
         };
         drop(block);
         let space = match shared {
-            Some(buffer) => Space::new(desc, buffer, sample * bytes),
+            // SAFETY: a sample is made by one task, in bytes of its own. What an attempt to make
+            // all samples at once has left there is gone before they are made one by one.
+            Some(buffer) => unsafe { Space::at(desc, buffer, sample * bytes) },
             None => {
                 self.count_bytes(bytes);
-                Space::new(desc, device.allocate(bytes)?, 0)
+                Space::new(desc, device.allocate(bytes)?)
             }
         };
         let large = bytes.saturating_mul(target.samples) >= AROUND_CACHES_BYTES;

@@ -96,7 +96,7 @@ impl Node {
             Work::Batch(kernel) => kernel.run(&call.args, &self.rows(inputs), &|desc| {
                 let bytes = desc.bytes();
                 self.count_bytes(bytes);
-                Ok(Space::new(desc, call.device.accelerator().allocate(bytes)?, 0))
+                Ok(Space::new(desc, call.device.accelerator().allocate(bytes)?))
             }),
         }
     }

@@ -132,7 +132,7 @@ fn uniform_results_share_one_block() {
     numbers(&copy);
     let samples: Vec<_> = (0..3).map(|i| copy.peek(i).unwrap().unwrap()).collect();
     for (index, sample) in samples.iter().enumerate() {
-        assert!(Arc::ptr_eq(sample.buffer(), samples[0].buffer()));
+        assert!(sample.shares_buffer(&samples[0]));
         assert_eq!(sample.offset(), 16 * index);
     }
 }

@@ -59,7 +59,10 @@ pub struct Packed {
 impl Packed {
     /// Samples that are contiguous, came from nowhere in particular, and are all in `first`'s
     /// buffer.
-    pub fn new(first: Sample, count: usize) -> Packed {
+    ///
+    /// # Safety
+    /// Nobody writes to those that follow the first any more.
+    pub unsafe fn new(first: Sample, count: usize) -> Packed {
         assert!(first.is_contiguous() && first.source.is_none());
         let packed = Packed { first, count };
         if count > 0 {
@@ -75,12 +78,13 @@ impl Packed {
         let follow = |(index, sample): (usize, &Sample)| {
             sample.is_contiguous()
                 && sample.source.is_none()
-                && Arc::ptr_eq(sample.buffer(), first.buffer())
+                && sample.shares_buffer(first)
                 && sample.offset() == first.offset() + index * bytes
                 && sample.desc == first.desc
         };
         let all = samples.iter().enumerate().all(follow);
-        all.then(|| Packed::new(first.clone(), samples.len()))
+        // SAFETY: all of them are there.
+        all.then(|| unsafe { Packed::new(first.clone(), samples.len()) })
     }
 
     pub fn get(&self, index: usize) -> Sample {
@@ -91,7 +95,9 @@ impl Packed {
 
     /// Makes `sample`, which is one of these, the one at `index`.
     pub fn load(&self, index: usize, sample: &mut Sample) {
-        sample.move_to(self.first.offset() + index * self.first.desc.bytes());
+        assert!(index < self.count && sample.shares_buffer(&self.first));
+        // SAFETY: all of them are written, as the caller of `new` says.
+        unsafe { sample.move_to(self.first.offset() + index * self.first.desc.bytes()) };
     }
 }
 

@@ -66,7 +66,8 @@ impl<'a> Alike<'a> {
             Lie::Shared => (sample.desc.ndim() <= ndim).then(|| sample.clone()),
             Lie::Packed => {
                 let desc = sample.desc.stack(self.count).filter(|_| sample.desc.ndim() == ndim)?;
-                Sample::new(desc, sample.buffer().clone(), sample.offset()).ok()
+                // SAFETY: samples that lie packed are all there.
+                unsafe { sample.extended(desc) }.ok()
             }
             Lie::Apart => None,
         };
@@ -76,11 +77,13 @@ impl<'a> Alike<'a> {
     /// Room for all results, of which each is a `desc`: the first of them, and their stack, to be
     /// written. `None` when they don't get one block.
     pub fn room(&self, desc: Desc) -> Option<(Sample, Space)> {
-        let first = (self.allocate)(0, desc).ok()?.into_sample().ok()?;
+        let first = (self.allocate)(0, desc).ok()?;
         let desc = first.desc.stack(self.count)?;
-        let whole = first.offset() == 0 && desc.bytes() <= first.buffer().len();
-        let buffer = first.buffer().clone();
-        whole.then(|| (first, Space::new(desc, buffer, 0)))
+        (first.offset() == 0 && desc.bytes() <= first.block_bytes()).then_some(())?;
+        // SAFETY: the block is for the samples of this call, which are made nowhere else. The
+        // first is read when the stack has been written.
+        let stack = unsafe { first.extended(desc) };
+        Some((first.into_sample().ok()?, stack))
     }
 
     /// Runs a kernel once, on the stacks of the inputs. `args` are those with which it makes the
@@ -94,7 +97,7 @@ impl<'a> Alike<'a> {
         };
         let made = kernel.run(&ArgReader::new(args, &inputs, 0), &inputs, &allocate).ok()?;
         let stack = made.first().filter(|made| made.is_contiguous())?;
-        Sample::new(of_each(&stack.desc), stack.buffer().clone(), stack.offset()).ok()
+        stack.part(of_each(&stack.desc), 0).ok()
     }
 
     /// The inputs of the sample that is loaded.

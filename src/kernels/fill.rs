@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 use super::cast::{Convert, Number};
 use super::{Entry, Frames, Kernel, Result, Space, args};
 use crate::value::{
-    Buffer, Cause, DType, Desc, Element, Sample, Shape, Strides, contiguous_strides, copy_strided,
-    extent, with_element,
+    Cause, DType, Desc, Element, Sample, Shape, Strides, contiguous_strides, copy_strided, extent,
+    with_element,
 };
 
 pub const TABLE: &[Entry] = &[
@@ -121,8 +121,7 @@ impl Kernel for FullLike {
     fn run(_: &(), inputs: &[Sample], out: &mut Space) -> Result<()> {
         let fill = &inputs[1];
         let desc = Desc { dtype: out.desc.dtype, ..fill.desc.clone() };
-        let buffer = Buffer::new(desc.bytes())?;
-        let mut converted = Space::new(desc, buffer, 0);
+        let mut converted = Space::alone(desc)?;
         with_element!(out.desc.dtype, |T| T::convert_row(fill, 0, converted.elements()));
         repeat(&converted.into_sample()?, 1, out)
     }

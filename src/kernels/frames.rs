@@ -145,7 +145,9 @@ impl<'a> Sequence<'a> {
         let spaces = outputs.into_iter().enumerate().map(|(index, desc)| allocate(index, desc));
         let mut wholes: SmallVec<[Space; 2]> = spaces.collect::<Result<_>>()?;
         for frame in 0..self.frames {
-            let part = |whole: &mut Space| whole.part(frame, inner(whole.desc.layout));
+            // SAFETY: the parts are gone before the next ones are made, and before anything is
+            // done with the wholes.
+            let part = |whole: &mut Space| unsafe { whole.part(frame, inner(whole.desc.layout)) };
             let mut parts: SmallVec<[Space; 2]> = wholes.iter_mut().map(part).collect();
             run(&self.args_of(frame)?, &self.inputs_of(frame)?, &mut parts)?;
         }

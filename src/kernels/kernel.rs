@@ -79,13 +79,13 @@ pub trait SampleKernel: Send + Sync {
         let bytes = first.desc.bytes();
         let follow = |sample: &Sample, index: usize| {
             sample.is_contiguous()
-                && Arc::ptr_eq(sample.buffer(), first.buffer())
+                && sample.shares_buffer(first)
                 && sample.offset() == first.offset() + index * bytes
                 && sample.desc == first.desc
         };
         if self.is_view() && alike.lie[0] == Lie::Packed && !alike.args_vary() {
             let input = &alike.data()[0];
-            let same = Arc::ptr_eq(input.buffer(), first.buffer())
+            let same = input.shares_buffer(first)
                 && input.offset() == first.offset()
                 && input.desc.bytes() == bytes;
             return same.then(|| first.clone());
@@ -266,13 +266,14 @@ impl<K: Kernel> SampleKernel for One<K> {
         }
         let mut out = (alike.allocate)(0, desc.clone()).ok()?;
         let bytes = desc.bytes();
-        if out.offset() != 0 || out.buffer().len() < bytes * alike.count {
+        if out.offset() != 0 || out.block_bytes() < bytes * alike.count {
             return None;
         }
         for index in 0..alike.count {
             if index > 0 {
                 alike.load(index)?;
-                out.move_to(index * bytes);
+                // SAFETY: the block is for the samples of this call, which are made nowhere else.
+                unsafe { out.move_to(index * bytes) };
                 if alike.args_vary() {
                     args = K::Args::from_args(&alike.reader(index)).ok()?;
                     let again = K::output(&args, &descs(alike.data())).ok()?;
@@ -281,7 +282,8 @@ impl<K: Kernel> SampleKernel for One<K> {
             }
             K::run(&args, alike.data(), &mut out).ok()?;
         }
-        out.move_to(0);
+        // SAFETY: as above.
+        unsafe { out.move_to(0) };
         out.into_sample().ok()
     }
 

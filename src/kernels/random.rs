@@ -484,8 +484,8 @@ impl BatchKernel for BatchPermutation {
                 places.swap(index, draw(index, index + 1 - fixed));
             }
         }
-        let buffer = out.buffer();
-        (0..count).map(|i| Sample::new(Desc::new(DType::I32, &[]), buffer.clone(), 4 * i)).collect()
+        let all = out.into_sample()?;
+        (0..count).map(|i| all.part(Desc::new(DType::I32, &[]), 4 * i)).collect()
     }
 }
 

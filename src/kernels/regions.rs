@@ -13,8 +13,7 @@ use super::{
     SampleKernel, Space, Work, args,
 };
 use crate::value::{
-    Buffer, Cause, DType, Desc, Element, Layout, Sample, Shape, Stores, copy_strided, extent,
-    with_element,
+    Cause, DType, Desc, Element, Layout, Sample, Shape, Stores, copy_strided, extent, with_element,
 };
 
 pub const TABLE: &[Entry] = &[
@@ -671,11 +670,11 @@ pub fn cut_as(
         out.store(|dst, stores| cut(sample, region, border, fill, dst, stores))
     } else if region.is_inside(&sample.desc.shape) {
         let shape = region.shape.clone();
-        let mut part = scratch(Desc { shape, ..sample.desc.clone() })?;
+        let mut part = Space::alone(Desc { shape, ..sample.desc.clone() })?;
         cut(sample, region, border, fill, part.bytes(), &Stores::plain())?;
         convert(&part.into_sample()?, out)
     } else {
-        let mut whole = scratch(Desc { dtype, ..sample.desc.clone() })?;
+        let mut whole = Space::alone(Desc { dtype, ..sample.desc.clone() })?;
         convert(&sample.compact()?, &mut whole)?;
         let whole = whole.into_sample()?;
         out.store(|dst, stores| cut(&whole, region, border, fill, dst, stores))
@@ -802,11 +801,6 @@ fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
 }
 
-fn scratch(desc: Desc) -> Result<Space> {
-    let buffer = Buffer::new(desc.bytes())?;
-    Ok(Space::new(desc, buffer, 0))
-}
-
 /// Converts a contiguous sample as `slice` does: fractions are cut off and what does not fit
 /// becomes the nearest value that does, for 16-bit floats too.
 fn convert(src: &Sample, out: &mut Space) -> Result<()> {
@@ -814,7 +808,7 @@ fn convert(src: &Sample, out: &mut Space) -> Result<()> {
     let adapted = match (is_float(src.desc.dtype), to) {
         (true, DType::F16) => adapt(src, |x| x.clamp(-65504.0, 65504.0))?,
         (false, DType::F16) => {
-            let mut wide = scratch(Desc { dtype: DType::F32, ..src.desc.clone() })?;
+            let mut wide = Space::alone(Desc { dtype: DType::F32, ..src.desc.clone() })?;
             f32::convert_row(src, 0, wide.elements());
             adapt(&wide.into_sample()?, |x| x.clamp(-65504.0, 65504.0))?
         }
@@ -826,7 +820,7 @@ fn convert(src: &Sample, out: &mut Space) -> Result<()> {
 
 /// The floats of a sample, each changed.
 fn adapt(src: &Sample, change: impl Fn(f64) -> f64) -> Result<Sample> {
-    let mut out = scratch(Desc { dtype: DType::F64, ..src.desc.clone() })?;
+    let mut out = Space::alone(Desc { dtype: DType::F64, ..src.desc.clone() })?;
     let values = out.elements::<f64>();
     f64::convert_row(src, 0, values);
     values.iter_mut().for_each(|x| *x = change(*x));
@@ -928,7 +922,7 @@ mod tests {
     use super::*;
 
     fn row(values: &[u8]) -> Sample {
-        let mut space = scratch(Desc::new(DType::U8, &[values.len()])).unwrap();
+        let mut space = Space::alone(Desc::new(DType::U8, &[values.len()])).unwrap();
         space.bytes().copy_from_slice(values);
         space.into_sample().unwrap()
     }
@@ -955,7 +949,7 @@ mod tests {
 
     #[test]
     fn channels_have_fills_of_their_own_wherever_their_axis_is() {
-        let mut space = scratch(Desc::new(DType::U8, &[2, 1, 2])).unwrap();
+        let mut space = Space::alone(Desc::new(DType::U8, &[2, 1, 2])).unwrap();
         space.bytes().copy_from_slice(&[1, 2, 3, 4]);
         let src = space.into_sample().unwrap();
         let region = Region { start: smallvec![0, 0, 0], shape: smallvec![2, 2, 2] };

@@ -101,8 +101,7 @@ impl SampleKernel for SequenceRearrange {
         let bytes = sample.desc.bytes() / count;
         if order.iter().enumerate().all(|(i, &frame)| frame == first + i) {
             // They lie side by side as it is.
-            let start = sample.offset() + first * bytes;
-            return Ok(smallvec![Sample::new(desc, sample.buffer().clone(), start)?]);
+            return Ok(smallvec![sample.part(desc, first * bytes)?]);
         }
         if crate::value::extent(&desc.shape).is_none() {
             return Err(Cause::Memory { bytes: bytes.saturating_mul(order.len()) });

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use super::Result;
 use crate::value::{Buffer, Desc, Element, LINE, Layout, Sample, Stores, fits};
 
-/// A place for a result that only its writer knows.
+/// A place for a result that only its writer knows. It is not cloned, and does not hand out its
+/// buffer, so that nobody else can read or write its bytes before it has become a sample.
 pub struct Space {
     pub desc: Desc,
     buffer: Arc<Buffer>,
     offset: usize,
+    /// Bytes from there on that are this space's, whatever becomes of `desc`.
+    len: usize,
     around: bool,
 }
 
@@ -18,10 +21,28 @@ pub struct Space {
 pub const PIECE: usize = 1024;
 
 impl Space {
-    /// The caller hands out each byte of `buffer` to one space at most.
-    pub fn new(desc: Desc, buffer: Arc<Buffer>, offset: usize) -> Space {
+    /// A place at the beginning of new memory, which nobody else knows.
+    pub fn new(desc: Desc, mut buffer: Arc<Buffer>) -> Space {
+        assert!(Arc::get_mut(&mut buffer).is_some() && !buffer.is_foreign());
+        // SAFETY: the buffer is new and ours.
+        unsafe { Space::at(desc, buffer, 0) }
+    }
+
+    /// A place in host memory of its own.
+    pub fn alone(desc: Desc) -> Result<Space> {
+        let buffer = Buffer::new(desc.bytes())?;
+        Ok(Space::new(desc, buffer))
+    }
+
+    /// A place in a buffer that has room for others beside it.
+    ///
+    /// # Safety
+    /// The buffer is ours, and no other space or sample whose bytes are used has one of these
+    /// bytes, until this space is dropped or becomes a sample.
+    pub unsafe fn at(desc: Desc, buffer: Arc<Buffer>, offset: usize) -> Space {
         assert!(fits(&desc, &buffer, offset));
-        Space { desc, buffer, offset, around: false }
+        let len = desc.bytes();
+        Space { desc, buffer, offset, len, around: false }
     }
 
     /// Says whether the result had better go around the caches (see [`Stores`]). Kernels that
@@ -30,15 +51,27 @@ impl Space {
         Space { around, ..self }
     }
 
-    /// Makes this the place, described alike, at another byte of the same buffer. The caller has
-    /// the whole buffer to itself.
-    pub(super) fn move_to(&mut self, offset: usize) {
-        assert!(fits(&self.desc, &self.buffer, offset));
+    /// Makes this the place, described alike, at another byte of the same buffer.
+    ///
+    /// # Safety
+    /// As for [`Space::at`].
+    pub(super) unsafe fn move_to(&mut self, offset: usize) {
+        assert!(self.desc.bytes() == self.len && fits(&self.desc, &self.buffer, offset));
         self.offset = offset;
     }
 
-    pub fn buffer(&self) -> &Arc<Buffer> {
-        &self.buffer
+    /// A place that begins at the same byte, and may end after this one.
+    ///
+    /// # Safety
+    /// As for [`Space::at`]; this space is not used any more.
+    pub(super) unsafe fn extended(&self, desc: Desc) -> Space {
+        // SAFETY: as the caller says.
+        unsafe { Space::at(desc, self.buffer.clone(), self.offset) }
+    }
+
+    /// Bytes of the buffer that this place is in.
+    pub fn block_bytes(&self) -> usize {
+        self.buffer.len()
     }
 
     pub fn offset(&self) -> usize {
@@ -46,21 +79,28 @@ impl Space {
     }
 
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: `new` checked the bounds; the bytes are this space's alone, and initialised
+        // SAFETY: `at` checked the bounds; the bytes are this space's alone, and initialised
         // (see `memory`).
         unsafe {
             let start = self.buffer.as_ptr().add(self.offset);
-            std::slice::from_raw_parts_mut(start, self.desc.bytes())
+            std::slice::from_raw_parts_mut(start, self.len)
         }
     }
 
     pub fn elements<T: Element>(&mut self) -> &mut [T] {
         assert!(T::DTYPE == self.desc.dtype.storage());
-        // SAFETY: as for `bytes`; `new` checked the alignment, and any bits are a valid element.
+        self.check_alignment();
+        // SAFETY: as for `bytes`; the alignment was checked, and any bits are a valid element.
         unsafe {
             let start = self.buffer.as_ptr().add(self.offset);
-            std::slice::from_raw_parts_mut(start.cast(), self.desc.elements())
+            std::slice::from_raw_parts_mut(start.cast(), self.len / size_of::<T>())
         }
+    }
+
+    /// The description is everybody's to change.
+    fn check_alignment(&self) {
+        let start = self.buffer.as_ptr() as usize + self.offset;
+        assert!(start.is_multiple_of(self.desc.dtype.size()));
     }
 
     /// All bytes, and the way to copy into them.
@@ -75,7 +115,8 @@ impl Space {
         write: impl for<'a, 's> FnOnce(Writer<'a, 's, T>) -> R,
     ) -> R {
         assert!(T::DTYPE == self.desc.dtype.storage());
-        // SAFETY: any bits are a valid element, and `new` checked the alignment.
+        self.check_alignment();
+        // SAFETY: any bits are a valid element, and the alignment was checked.
         self.store(|bytes, stores| write(Writer::new(unsafe { cast(bytes) }, stores)))
     }
 
@@ -101,19 +142,25 @@ impl Space {
 
     /// Has `make` write all bytes, in rows of equal length: it gets the index of the row.
     pub fn write_rows(&mut self, row: usize, mut make: impl FnMut(usize, &mut [u8])) {
-        let rows = self.desc.bytes().checked_div(row).unwrap_or(0);
+        let rows = self.len.checked_div(row).unwrap_or(0);
         self.store(|bytes, stores| {
             let mut writer = Writer::new(bytes, stores);
             (0..rows).for_each(|index| writer.next(row, |row| make(index, row)));
         });
     }
 
-    /// One of the equal parts that the first axis counts, which then is not this space's any more.
-    pub fn part(&mut self, index: usize, layout: Layout) -> Space {
+    /// One of the equal parts that the first axis counts.
+    ///
+    /// # Safety
+    /// As long as the part is there, the space is not used otherwise, nor the same part made again.
+    pub unsafe fn part(&mut self, index: usize, layout: Layout) -> Space {
         let desc = Desc { layout, ..Desc::new(self.desc.dtype, &self.desc.shape[1..]) };
         assert!(index < self.desc.shape[0]);
-        let offset = self.offset + index * desc.bytes();
-        Space::new(desc, self.buffer.clone(), offset).around_caches(self.around)
+        let start = index * desc.bytes();
+        assert!(start + desc.bytes() <= self.len);
+        // SAFETY: the bytes are this space's, and the caller does not use them otherwise.
+        let part = unsafe { Space::at(desc, self.buffer.clone(), self.offset + start) };
+        part.around_caches(self.around)
     }
 
     /// The finished result.
@@ -183,7 +230,9 @@ mod tests {
                 for around in [false, true] {
                     let desc = Desc::new(dtype, &[count]);
                     let buffer = Buffer::new(desc.bytes() + offset).unwrap();
-                    let mut space = Space::new(desc, buffer, offset).around_caches(around);
+                    // SAFETY: nobody else knows the buffer.
+                    let space = unsafe { Space::at(desc, buffer, offset) };
+                    let mut space = space.around_caches(around);
                     let counting = |start: usize, piece: &mut [u16]| {
                         piece.iter_mut().zip(start..).for_each(|(x, i)| *x = i as u16);
                         Ok(())
@@ -201,9 +250,40 @@ mod tests {
     }
 
     #[test]
+    fn parts_are_apart_and_make_the_whole() {
+        let mut whole = Space::alone(Desc::new(DType::U16, &[5, 3, 7])).unwrap();
+        let (start, len) = (whole.bytes().as_ptr() as usize, whole.bytes().len());
+        let mut end = start;
+        for index in 0..5 {
+            // SAFETY: each part is gone before the next is made.
+            let mut part = unsafe { whole.part(index, Layout::default()) };
+            assert_eq!(part.bytes().as_ptr() as usize, end);
+            end += part.bytes().len();
+        }
+        assert_eq!(end, start + len);
+    }
+
+    #[test]
+    #[should_panic]
+    fn memory_that_somebody_else_knows_is_no_place() {
+        let buffer = Buffer::new(8).unwrap();
+        let _other = buffer.clone();
+        Space::new(Desc::new(DType::U8, &[8]), buffer);
+    }
+
+    #[test]
+    fn a_changed_description_does_not_reach_further() {
+        let buffer = Buffer::new(64).unwrap();
+        // SAFETY: nobody else knows the buffer.
+        let mut space = unsafe { Space::at(Desc::new(DType::U8, &[8]), buffer, 8) };
+        space.desc.shape[0] = 48;
+        assert_eq!((space.bytes().len(), space.elements::<u8>().len()), (8, 8));
+    }
+
+    #[test]
     fn what_fails_ends_the_writing() {
-        let buffer = Buffer::new(1 << 16).unwrap();
-        let mut space = Space::new(Desc::new(DType::U8, &[1 << 16]), buffer, 0).around_caches(true);
+        let space = Space::alone(Desc::new(DType::U8, &[1 << 16])).unwrap();
+        let mut space = space.around_caches(true);
         let mut calls = 0;
         let failed = space.write(|_, _: &mut [u8]| {
             calls += 1;

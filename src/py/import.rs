@@ -218,7 +218,9 @@ fn packed(samples: &[Sample]) -> Option<Packed> {
             place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         }
     }
-    Some(Packed::new(Sample::new(first.desc.clone(), buffer, 0).ok()?, samples.len()))
+    let first = Sample::new(first.desc.clone(), buffer, 0).ok()?;
+    // SAFETY: all samples were written above.
+    Some(unsafe { Packed::new(first, samples.len()) })
 }
 
 /// Single samples as one batch. All must be of one element type. Nothing is copied, unless `pack`

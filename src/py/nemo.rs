@@ -14,7 +14,7 @@ use super::value::PyValue;
 use crate::engine::{Meta, Value};
 use crate::kernels::{Resampler, Space};
 use crate::readers::{BadLine, Durations, Hash, Manifest, Speech};
-use crate::value::{Buffer, Cause, DType, Desc, Device, Element, Layout, Sample};
+use crate::value::{Cause, DType, Desc, Device, Element, Layout, Sample};
 
 /// Utterances by number.
 #[pyclass(name = "Manifest", module = "penstock._core", frozen)]
@@ -121,14 +121,20 @@ impl PyManifest {
 /// Rows that are known already, side by side.
 fn ready<T: Element>(rows: &[&[T]], batch: bool, uniform: bool) -> PyResult<PyValue> {
     let refuse = |cause: Cause| PyValueError::new_err(format!("{cause:?}"));
-    let buffer = Buffer::new(rows.iter().map(|row| size_of_val(*row)).sum()).map_err(refuse)?;
+    let count = rows.iter().map(|row| row.len()).sum();
+    let mut all = Space::alone(Desc::new(T::DTYPE, &[count])).map_err(refuse)?;
+    let mut rest = all.elements::<T>();
+    for row in rows {
+        let (place, after) = rest.split_at_mut(row.len());
+        place.copy_from_slice(row);
+        rest = after;
+    }
+    let all = all.into_sample().map_err(refuse)?;
     let mut offset = 0;
     let samples = rows.iter().map(|row| {
-        let desc = Desc::new(T::DTYPE, &[row.len()]);
-        let mut space = Space::new(desc, buffer.clone(), offset);
-        space.elements::<T>().copy_from_slice(row);
+        let start = offset;
         offset += size_of_val(*row);
-        space.into_sample()
+        all.part(Desc::new(T::DTYPE, &[row.len()]), start)
     });
     let samples = samples.collect::<Result<Vec<Sample>, Cause>>().map_err(refuse)?;
     Ok(PyValue::new(Value::ready(meta(T::DTYPE, 1, uniform), samples), batch))

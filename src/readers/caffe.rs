@@ -9,7 +9,7 @@ use super::fetch::Source;
 use super::lmdb::Lmdb;
 use super::protobuf::{Damaged, Field, Fields, extend_floats, extend_integers};
 use crate::kernels::{Allocate, Result, Space};
-use crate::value::{Buffer, Cause, DType, Desc, Element, Sample, extent};
+use crate::value::{Cause, DType, Desc, Element, Sample, extent};
 
 /// Records of Caffe: an image, and the number of its class.
 pub struct Caffe {
@@ -53,9 +53,7 @@ fn refuse<T>(problem: impl Into<String>) -> Result<T> {
 }
 
 /// The bytes of a record, in memory that a result can share.
-struct Record {
-    buffer: Arc<Buffer>,
-}
+struct Record(Sample);
 
 impl Record {
     fn read(records: &Lmdb, number: usize) -> Result<Record> {
@@ -68,23 +66,21 @@ impl Record {
                 "the database is cut off before the end of this record of {bytes} bytes"
             ));
         }
-        let buffer = Buffer::new(bytes)?;
-        let mut space = Space::new(Desc::new(DType::U8, &[bytes]), buffer.clone(), 0);
+        let mut space = Space::alone(Desc::new(DType::U8, &[bytes]))?;
         match records.read(number, space.bytes()) {
-            Ok(()) => Ok(Record { buffer }),
+            Ok(()) => Ok(Record(space.into_sample()?)),
             Err(error) => refuse(format!("the record could not be read: {error}")),
         }
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the buffer has this many initialised bytes and nobody writes to it any more.
-        unsafe { std::slice::from_raw_parts(self.buffer.as_ptr(), self.buffer.len()) }
+        self.0.elements_as_bytes()
     }
 
     /// A piece of the record as bytes of this shape, which must be as many.
     fn share(&self, piece: &[u8], shape: &[usize]) -> Result<Sample> {
-        let offset = piece.as_ptr() as usize - self.buffer.as_ptr() as usize;
-        Sample::new(Desc::new(DType::U8, shape), self.buffer.clone(), offset)
+        let start = piece.as_ptr() as usize - self.0.as_ptr() as usize;
+        self.0.part(Desc::new(DType::U8, shape), start)
     }
 }
 

@@ -43,6 +43,19 @@ pub fn fits(desc: &Desc, buffer: &Buffer, offset: usize) -> bool {
     end.is_some_and(|end| end <= buffer.len()) && aligned
 }
 
+/// Whether all elements of a strided array, the first at `offset`, are among `len` bytes.
+fn reaches_inside(desc: &Desc, strides: &[isize], offset: usize, len: usize) -> bool {
+    if desc.shape.contains(&0) {
+        return true;
+    }
+    let (mut low, mut high) = (offset as i128, offset as i128 + desc.dtype.size() as i128);
+    for (&d, &stride) in desc.shape.iter().zip(strides) {
+        let reach = (d as i128 - 1) * stride as i128;
+        *(if reach < 0 { &mut low } else { &mut high }) += reach;
+    }
+    strides.len() == desc.ndim() && low >= 0 && high <= len as i128
+}
+
 /// What a sample holds, without the data.
 #[derive(Debug, PartialEq)]
 pub struct Desc {
@@ -159,16 +172,9 @@ impl Sample {
         {
             return Sample::new(desc, buffer, offset);
         }
-        if !desc.shape.contains(&0) {
-            let (mut low, mut high) = (offset as i128, offset as i128 + size as i128);
-            for (&d, &stride) in desc.shape.iter().zip(&strides) {
-                let reach = (d as i128 - 1) * stride as i128;
-                *(if reach < 0 { &mut low } else { &mut high }) += reach;
-            }
-            if low < 0 || high > buffer.len() as i128 {
-                let problem = format!("its strides reach outside of its {} bytes", buffer.len());
-                return Err(Cause::Input { index: 0, problem });
-            }
+        if !reaches_inside(&desc, &strides, offset, buffer.len()) {
+            let problem = format!("its strides reach outside of its {} bytes", buffer.len());
+            return Err(Cause::Input { index: 0, problem });
         }
         Ok(Sample { desc, buffer, offset, strides: Some(Box::new(strides)), source: None })
     }
@@ -212,15 +218,41 @@ impl Sample {
         Ok(made)
     }
 
+    /// Bytes of a contiguous sample, from `start` on, under another description.
+    pub fn part(&self, desc: Desc, start: usize) -> Result<Sample, Cause> {
+        let end = extent(&desc.shape).and_then(|_| start.checked_add(desc.bytes()));
+        if self.strides.is_some() || end.is_none_or(|end| end > self.desc.bytes()) {
+            return Err(Cause::Internal(format!("{desc:?} is no part of {:?}", self.desc)));
+        }
+        Sample::new(desc, self.buffer.clone(), self.offset + start)
+    }
+
+    /// The sample with another description that begins at the same byte, and may end after this.
+    ///
+    /// # Safety
+    /// Nobody writes to the bytes that the other has beyond these while it exists.
+    pub unsafe fn extended(&self, desc: Desc) -> Result<Sample, Cause> {
+        Sample::new(desc, self.buffer.clone(), self.offset)
+    }
+
     /// Makes this the sample that lies, described alike, at another byte of the same buffer.
-    pub fn move_to(&mut self, offset: usize) {
+    ///
+    /// # Safety
+    /// Nobody writes to the bytes there while the sample exists.
+    pub unsafe fn move_to(&mut self, offset: usize) {
         assert!(self.strides.is_none());
         assert!(fits(&self.desc, &self.buffer, offset));
         self.offset = offset;
     }
 
-    pub fn buffer(&self) -> &Arc<Buffer> {
+    /// The memory, of which all but the sample's own bytes may be others'.
+    pub fn buffer(&self) -> &Buffer {
         &self.buffer
+    }
+
+    /// Whether this lies in the buffer of another sample.
+    pub fn shares_buffer(&self, other: &Sample) -> bool {
+        Arc::ptr_eq(&self.buffer, &other.buffer)
     }
 
     pub fn offset(&self) -> usize {
@@ -256,21 +288,32 @@ impl Sample {
         let bytes = self.desc.bytes();
         let buffer = Buffer::new(bytes)?;
         let (shape, size) = (&self.desc.shape, self.desc.dtype.size());
-        // SAFETY: the source was checked when it was made; the new buffer has `bytes` bytes and
+        let strides = self.strides();
+        assert!(reaches_inside(&self.desc, &strides, self.offset, self.buffer.len()));
+        // SAFETY: the source lies in its buffer; the new buffer has `bytes` bytes and
         // nobody else knows it yet.
         unsafe {
             let dst = std::slice::from_raw_parts_mut(buffer.as_ptr(), bytes);
-            copy_strided(self.as_ptr(), &self.strides(), shape, size, dst, &Stores::plain());
+            copy_strided(self.as_ptr(), &strides, shape, size, dst, &Stores::plain());
         }
         let mut copy = Sample::new(self.desc.clone(), buffer, 0)?;
         copy.source = self.source.clone();
         Ok(copy)
     }
 
+    /// That a contiguous sample is where it says. The description is everybody's to change.
+    #[inline]
+    fn check_place(&self) {
+        let end = self.offset.saturating_add(self.desc.bytes());
+        assert!(self.strides.is_none() && end <= self.buffer.len());
+        assert!((self.as_ptr() as usize).is_multiple_of(self.desc.dtype.size()));
+    }
+
     /// The elements of a contiguous sample.
     pub fn elements<T: Element>(&self) -> &[T] {
-        assert!(self.strides.is_none() && T::DTYPE == self.desc.dtype.storage());
-        // SAFETY: `new` checked bounds and alignment, the dtype is the one asked for, every bit
+        assert!(T::DTYPE == self.desc.dtype.storage());
+        self.check_place();
+        // SAFETY: bounds and alignment were checked, the dtype is the one asked for, every bit
         // pattern is valid for an `Element`, and the bytes don't change once a sample exists
         // (foreign memory that others may write is only read while its caller waits).
         unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), self.desc.elements()) }
@@ -278,7 +321,7 @@ impl Sample {
 
     /// The bytes of a contiguous sample.
     pub fn elements_as_bytes(&self) -> &[u8] {
-        assert!(self.strides.is_none());
+        self.check_place();
         // SAFETY: as for `elements`.
         unsafe { std::slice::from_raw_parts(self.as_ptr(), self.desc.bytes()) }
     }

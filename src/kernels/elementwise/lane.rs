@@ -233,15 +233,12 @@ holds! {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::value::{Buffer, DType, Desc};
+    use crate::value::{DType, Desc};
 
     fn counting(shape: &[usize]) -> Sample {
         let desc = Desc::new(DType::I32, shape);
-        let buffer = Buffer::new(desc.bytes()).unwrap();
-        let mut space = crate::kernels::Space::new(desc, Arc::clone(&buffer), 0);
+        let mut space = crate::kernels::Space::alone(desc).unwrap();
         space.elements::<i32>().iter_mut().enumerate().for_each(|(i, e)| *e = i as i32);
         space.into_sample().unwrap()
     }

@@ -1,7 +1,7 @@
 //! Linear interpolation of 8-bit images, in whole numbers: 14 bits for each of four weights.
 
-use super::line::{Line, edges, nearest, split};
-use super::{Extents, Map};
+use super::line::{Line, LongLine, edges, nearest, split};
+use super::{Extents, Map, needs_double};
 use crate::kernels::Space;
 use crate::kernels::cast::Convert;
 use crate::kernels::isa::Isa;
@@ -28,12 +28,17 @@ pub fn warp(
     let [out_width, out_height, _] = to.sides;
     let channels = *out.desc.shape.last().unwrap_or(&1);
     let fill = fill.map(|fill| fill.convert());
+    let long = needs_double(from, to);
     let frames = out.bytes().chunks_exact_mut(out_width * out_height * channels);
     for (frame, out) in frames.enumerate() {
         let size = width * height * channels;
         let pixels = &src[frame * size..][..size];
         let image = Image { pixels, width, height, channels, fill };
         for (y, row) in out.chunks_exact_mut(out_width * channels).enumerate() {
+            if long {
+                image.long_row(&LongLine::new(map, y, -0.5), row);
+                continue;
+            }
             let line = Line::new(map, y, -0.5);
             match channels {
                 1 => image.row::<1>(Isa::best(), &line, row),
@@ -86,9 +91,19 @@ impl Image<'_> {
         }
     }
 
+    fn long_row(&self, line: &LongLine, out: &mut [u8]) {
+        for (x, out) in out.chunks_exact_mut(self.channels).enumerate() {
+            self.blend(line.split(x, [self.width, self.height]), out);
+        }
+    }
+
     /// A pixel for which not all of the four around its place are there.
     fn edge(&self, [sx, sy]: [f32; 2], out: &mut [u8]) {
-        let ((ix, fx), (iy, fy)) = (split(sx, self.width), split(sy, self.height));
+        self.blend([split(sx, self.width), split(sy, self.height)], out);
+    }
+
+    /// Blends four pixels, each of which may be outside of the image.
+    fn blend(&self, [(ix, fx), (iy, fy)]: [(i64, f32); 2], out: &mut [u8]) {
         let weights = weights(fx, fy);
         let c = out.len();
         let taps = [(ix, iy), (ix + 1, iy), (ix, iy + 1), (ix + 1, iy + 1)].map(|(x, y)| {

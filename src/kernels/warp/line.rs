@@ -106,6 +106,43 @@ pub fn split(place: f32, n: usize) -> (i64, f32) {
     (floor as i64, if part > 0.0 { part } else { 0.0 })
 }
 
+/// Whether an axis has more pixels than single precision can count.
+pub fn is_long(n: usize) -> bool {
+    // Some less than 2^24, for places a little outside of the axis.
+    n > (1 << 24) - 8
+}
+
+/// As [`split`], for axes and rows of any length.
+#[inline]
+pub fn split_long(place: f64, n: usize) -> (i64, f32) {
+    let place = place.clamp(-2.0, n as f64 + 2.0);
+    let floor = place.floor();
+    let part = (place - floor) as f32;
+    (floor as i64, if part > 0.0 { part } else { 0.0 })
+}
+
+/// A row whose places need double precision, as the image or the row is long.
+pub struct LongLine {
+    start: [f64; 2],
+    step: [f64; 2],
+}
+
+impl LongLine {
+    /// The line of row `y`, its places moved by `offset`.
+    pub fn new(map: &Map, y: usize, offset: f64) -> LongLine {
+        let [sx, sy, _] = map.apply([0.5, y as f64 + 0.5, 0.5]);
+        LongLine { start: [sx + offset, sy + offset], step: [map.0[0][0], map.0[1][0]] }
+    }
+
+    /// Where pixel `x` comes from, in an image of these sides: see [`split`].
+    #[inline]
+    pub fn split(&self, x: usize, sides: [usize; 2]) -> [(i64, f32); 2] {
+        std::array::from_fn(|axis| {
+            split_long(self.start[axis] + x as f64 * self.step[axis], sides[axis])
+        })
+    }
+}
+
 /// The nearest pixel of `n` on an axis; `None` when there is none.
 #[inline]
 pub fn nearest(at: i64, n: usize) -> Option<usize> {

@@ -158,6 +158,12 @@ impl Map {
     }
 }
 
+/// Whether places of such an image, for such a result, need double precision. Others have single
+/// precision, as in the reference.
+fn needs_double(from: &Extents, to: &Extents) -> bool {
+    from.sides.into_iter().chain(to.sides).any(line::is_long)
+}
+
 /// What a call asks for beside the map.
 struct Sampling {
     interpolation: Interpolation,

@@ -5,8 +5,8 @@ use std::arch::x86_64::*;
 
 use half::{bf16, f16};
 
-use super::line::{Line, edges, nearest, split};
-use super::{Extents, Interpolation, Map, Sampling};
+use super::line::{Line, LongLine, edges, nearest, split, split_long};
+use super::{Extents, Interpolation, Map, Sampling, needs_double};
 use crate::kernels::cast::Convert;
 use crate::kernels::isa::Isa;
 use crate::kernels::{Result, Space};
@@ -47,10 +47,11 @@ fn between<A: Wide>(a: A, b: A, part: A) -> A {
 pub fn warp(sampling: &Sampling, map: &Map, image: &Sample, out: &mut Space) -> Result<()> {
     let dtype = image.desc.dtype;
     let from = Extents::of(&image.desc);
-    let keeps_type = dtype == out.desc.dtype;
-    if sampling.interpolation == Interpolation::Nearest && keeps_type && !from.volumetric {
+    let long = needs_double(&from, &Extents::of(&out.desc));
+    let only_moves = sampling.interpolation == Interpolation::Nearest && dtype == out.desc.dtype;
+    if only_moves && !from.volumetric && !long {
         with_element!(dtype, |T| {
-            let picture = Picture::<T>::new(image, sampling, &from);
+            let picture = Picture::<T>::new(image, sampling, &from, long);
             pick_rows(&picture, map, out);
         });
         return Ok(());
@@ -58,7 +59,7 @@ pub fn warp(sampling: &Sampling, map: &Map, image: &Sample, out: &mut Space) -> 
     // What 32 bits hold exactly is computed in them.
     let small = dtype.size() <= 2 || dtype == DType::F32;
     with_element!(dtype, |T| {
-        let picture = Picture::<T>::new(image, sampling, &from);
+        let picture = Picture::<T>::new(image, sampling, &from, long);
         if small {
             rows::<T, f32>(&picture, map, out);
         } else {
@@ -75,6 +76,8 @@ struct Picture<'a, T> {
     volumetric: bool,
     channels: usize,
     linear: bool,
+    /// Whether places need double precision.
+    long: bool,
     fill: Option<T>,
 }
 
@@ -82,13 +85,14 @@ impl<'a, T: Element> Picture<'a, T>
 where
     f64: Convert<T>,
 {
-    fn new(image: &'a Sample, sampling: &Sampling, from: &Extents) -> Picture<'a, T> {
+    fn new(image: &'a Sample, sampling: &Sampling, from: &Extents, long: bool) -> Picture<'a, T> {
         Picture {
             src: image.elements(),
             sides: from.sides,
             volumetric: from.volumetric,
             channels: *image.desc.shape.last().unwrap_or(&1),
             linear: sampling.interpolation == Interpolation::Linear,
+            long,
             // As an element of the image, as in the reference.
             fill: sampling.fill.map(|fill| fill.convert()),
         }
@@ -254,15 +258,24 @@ fn image_row<T: Element + Convert<A>, A: Wide>(
 ) where
     f64: Convert<T>,
 {
+    let [width, height, _] = picture.sides;
+    if picture.long {
+        let line = LongLine::new(map, y, if picture.linear { -0.5 } else { 0.0 });
+        for (x, out) in out.chunks_exact_mut(picture.channels).enumerate() {
+            let [(ix, fx), (iy, fy)] = line.split(x, [width, height]);
+            if picture.linear {
+                blend(picture, frame, [(ix, fx), (iy, fy)], out);
+            } else {
+                take(picture, frame, [ix, iy, 0], out);
+            }
+        }
+        return;
+    }
     if !picture.linear {
         let line = Line::new(map, y, 0.0);
         for (x, out) in out.chunks_exact_mut(picture.channels).enumerate() {
             let [sx, sy] = line.at(x);
-            let at =
-                picture.find([split(sx, picture.sides[0]).0, split(sy, picture.sides[1]).0, 0]);
-            for (channel, out) in out.iter_mut().enumerate() {
-                *out = picture.tap(frame, at, channel);
-            }
+            take(picture, frame, [split(sx, width).0, split(sy, height).0, 0], out);
         }
         return;
     }
@@ -272,6 +285,21 @@ fn image_row<T: Element + Convert<A>, A: Wide>(
         3 => linear_row::<T, A, 3>(picture, frame, &line, out),
         4 => linear_row::<T, A, 4>(picture, frame, &line, out),
         _ => linear_row::<T, A, 0>(picture, frame, &line, out),
+    }
+}
+
+/// The pixel at a place, or what is there instead.
+fn take<T: Element + Convert<A>, A: Wide>(
+    picture: &Picture<'_, T>,
+    frame: &[T],
+    place: [i64; 3],
+    out: &mut [A],
+) where
+    f64: Convert<T>,
+{
+    let at = picture.find(place);
+    for (channel, out) in out.iter_mut().enumerate() {
+        *out = picture.tap(frame, at, channel);
     }
 }
 
@@ -349,7 +377,18 @@ fn linear_edge<T: Element + Convert<A>, A: Wide>(
 ) where
     f64: Convert<T>,
 {
-    let ((x, fx), (y, fy)) = (split(sx, picture.sides[0]), split(sy, picture.sides[1]));
+    blend(picture, frame, [split(sx, picture.sides[0]), split(sy, picture.sides[1])], out);
+}
+
+/// Blends four pixels, each of which may be outside of the image.
+fn blend<T: Element + Convert<A>, A: Wide>(
+    picture: &Picture<'_, T>,
+    frame: &[T],
+    [(x, fx), (y, fy)]: [(i64, f32); 2],
+    out: &mut [A],
+) where
+    f64: Convert<T>,
+{
     let (fx, fy) = (A::from(fx), A::from(fy));
     let taps =
         [[x, y, 0], [x + 1, y, 0], [x, y + 1, 0], [x + 1, y + 1, 0]].map(|p| picture.find(p));
@@ -371,15 +410,16 @@ fn volume_row<T: Element + Convert<A>, A: Wide>(
     let offset = if picture.linear { -0.5 } else { 0.0 };
     let start = map.apply([0.5, y as f64 + 0.5, z as f64 + 0.5]);
     for (x, out) in out.chunks_exact_mut(picture.channels).enumerate() {
-        let place: [f32; 3] =
-            std::array::from_fn(|i| (start[i] + map.0[i][0] * x as f64 + offset) as f32);
-        let parts: [(i64, f32); 3] = std::array::from_fn(|i| split(place[i], picture.sides[i]));
+        let parts: [(i64, f32); 3] = std::array::from_fn(|i| {
+            let place = start[i] + map.0[i][0] * x as f64 + offset;
+            match picture.long {
+                true => split_long(place, picture.sides[i]),
+                false => split(place as f32, picture.sides[i]),
+            }
+        });
         let [(px, fx), (py, fy), (pz, fz)] = parts;
         if !picture.linear {
-            let at = picture.find([px, py, pz]);
-            for (channel, out) in out.iter_mut().enumerate() {
-                *out = picture.tap(frame, at, channel);
-            }
+            take(picture, frame, [px, py, pz], out);
             continue;
         }
         let taps: [std::result::Result<usize, T>; 8] = std::array::from_fn(|i| {
@@ -664,6 +704,7 @@ mod tests {
                 volumetric: false,
                 channels: C,
                 linear: false,
+                long: false,
                 fill: None,
             };
             for n in [1, 8, 31] {
@@ -702,6 +743,7 @@ mod tests {
                 volumetric: false,
                 channels: C,
                 linear: true,
+                long: false,
                 fill: None,
             };
             let inside = line.inside(31, [18, 11]);
