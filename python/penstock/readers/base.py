@@ -43,7 +43,7 @@ from penstock._mode import EvalMode, current_mode
 from penstock.readers.bad_samples import BadSamples, SampleError
 from penstock.readers.epoch import Epoch, UnfinishedEpochWarning
 from penstock.readers.guard import Guard
-from penstock.readers.lookahead import Lookahead
+from penstock.readers.lookahead import Fetched, Lookahead
 from penstock.readers.options import (
     Common,
     Options,
@@ -51,7 +51,7 @@ from penstock.readers.options import (
     with_arguments,
     with_parameters,
 )
-from penstock.readers.order import Order, Place
+from penstock.readers.order import Order
 from penstock.readers.position import Position, Use, begun
 from penstock.readers.source import Source
 from penstock.readers.state import ReaderState, Snapshot
@@ -90,6 +90,9 @@ class Reader:
     _restored: Snapshot | None
     """A state that waits for the first use."""
     _has_warned: bool
+    """Whether of unfinished epochs has been warned."""
+    _is_put_back: bool
+    """Whether it was a loop over `prefetch` that has left the epoch unfinished."""
 
     def __init__(
         self,
@@ -190,20 +193,21 @@ class Reader:
 
         A reader that is called can't be iterated, nor the other way round, until `reset`.
         """
-        with self._guard():
-            self._moving()
-            position = self._settle_on("calls", batch_size)
-            start = position.given
-            # Enough for every shard to come by, with batches that are not full.
-            enough = 2 * (self.epoch_size + self._options.num_shards * position.batch_size)
-            while position.given - start < enough:
-                outputs = self._next(position)
-                if outputs is not None:
-                    return outputs
-            raise RuntimeError(
-                f"{self._what}: with `on_error='skip'` there is nothing left to give: none of the "
-                f"samples can be read. The last error: {self._bad.last}."
-            )
+        moved: Position | None = None
+        try:
+            with self._guard():
+                self._moving()
+                before = self._settle_on("calls", batch_size)
+                outputs, after = self._next_called(before)
+                # No call from here to the end of the `with`; see `Epoch.__next__`.
+                moved = self._position = after
+        except BaseException:
+            if moved is not None:
+                with self._guard():
+                    if self._position is moved:
+                        self._position = before
+            raise
+        return outputs
 
     def reset(self) -> None:
         """Start over, as if the reader had just been made: with its first epoch, in any mode."""
@@ -360,7 +364,7 @@ class Reader:
 
     def _start_over(self) -> None:
         self._position = self._restored = None
-        self._has_warned = False
+        self._has_warned = self._is_put_back = False
         self._ahead.clear()
         self._bad.clear()
 
@@ -380,19 +384,12 @@ class Reader:
             _ahead.moving(self)
 
     def _live_state(self) -> _Live:
-        position = self._position
-        return _Live(
-            self._snapshot(),
-            None if position is None else position.copy(),
-            self._restored,
-            self._bad.errors(),
-        )
+        return _Live(self._snapshot(), self._position, self._restored, self._bad.errors())
 
     def _rewind(self, state: _Live) -> None:
         with self._guard():
-            # Copied, for it may be wanted again: by a loop around this one.
-            self._position = None if state.position is None else state.position.copy()
-            self._restored = state.restored
+            self._position, self._restored = state.position, state.restored
+            self._is_put_back = True
             self._ahead.clear()
             self._bad.put_back(state.errors)
 
@@ -408,8 +405,8 @@ class Reader:
             )
         position = self._position
         if position is None:
-            position = self._position = self._begun(use)
-            self._restored = None
+            position = self._begun(use)
+            self._position, self._restored = position, None
         else:
             position.use.check(self._what, use)
         return position
@@ -431,13 +428,50 @@ class Reader:
         self._bad.clear()
         return position.begin()
 
+    def _next_called(self, position: Position) -> tuple[Any, Position]:
+        """What a call gives, and where the reader is then."""
+        moved = position.copy()
+        # Enough for every shard to come by, with batches that are not full.
+        enough = 2 * (self.epoch_size + self._options.num_shards * moved.batch_size)
+        while moved.given - position.given < enough:
+            try:
+                outputs = self._next(moved)
+            except Exception:
+                self._position = moved
+                raise
+            if outputs is not None:
+                return outputs, moved
+        self._position = moved
+        raise RuntimeError(
+            f"{self._what}: with `on_error='skip'` there is nothing left to give: none of the "
+            f"samples can be read. The last error: {self._bad.last}."
+        )
+
     def _next(self, position: Position) -> Any:
-        """The next batch or sample; None when it has no sample that can be read."""
+        """The next batch or sample; None when it has no sample that can be read.
+
+        Moves the position, which must not be that of the reader yet: it becomes that when what is
+        returned here is handed over, or when it is the batch that is at fault. Whatever else is
+        raised, such as by Ctrl-C, leaves the batch to come.
+        """
         source = self._opened()
         head = self._ahead.take(source, position)
-        self._read_ahead(head.after)
-        # From here on it counts as given, whatever is wrong with it.
+        try:
+            self._ahead.fill(source, position, head.after)
+            outputs = self._made(source, position, head)
+        except BaseException as error:
+            if isinstance(error, Exception) and _is_at_fault(head):
+                # It counts as given: whoever goes on gets the next one.
+                position.advance(head.after)
+            else:
+                self._ahead.put_back(head)
+            raise
         position.advance(head.after)
+        self._is_put_back = False
+        return outputs
+
+    def _made(self, source: Source, position: Position, head: Fetched) -> Any:
+        """What users get of a batch."""
         numbers, values = head.numbers, head.values
         if self._bad.on_error != "raise":
             numbers, values = self._bad.sift(
@@ -454,15 +488,16 @@ class Reader:
                 settle(value, at_call=True)
         return self._yields(_sift.mark(values, self, numbers))
 
-    def _read_ahead(self, place: Place) -> None:
-        assert self._position is not None
-        self._ahead.fill(self._opened(), self._position, place)
-
     def _note_later(self, number: int, fault: Fault) -> None:
         """A sample that was given turns out to be bad, such as one that can't be decoded."""
         with self._guard():
             if self._source is not None:
                 self._bad.add(number, fault, self._source.name)
+
+
+def _is_at_fault(head: Fetched) -> bool:
+    """Whether a batch is known to have samples that can't be read. Does not wait for it."""
+    return any(value.finished and value.wait() is not None for value in head.values)
 
 
 Reader.__doc__ = with_arguments(Reader.__doc__, Common.__doc__)

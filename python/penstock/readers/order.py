@@ -131,6 +131,10 @@ class Order:
         """Whether the last cut left parts of turns."""
         return self._last_cut() >= self.first_turn
 
+    def is_rest(self, turn: int) -> bool:
+        """Whether a cut has left but a part of a turn."""
+        return turn <= self._last_cut()
+
     def whole(self, turn: int) -> int:
         """How many samples all readers together have in a turn."""
         rest = self._rest(turn)
