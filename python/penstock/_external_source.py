@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, SupportsIndex
 
@@ -63,6 +64,7 @@ class ExternalSource:
         batch: bool = False,
         parallel: bool = False,
     ) -> None:
+        self._arguments = (source, num_outputs, cycle, device, layout, dtype, batch, parallel)
         try:
             self._num_outputs = operator.index(num_outputs)
         except TypeError:
@@ -183,6 +185,29 @@ class ExternalSource:
         """Go to where `state_dict` was called."""
         self.set_state(json.dumps(dict(state_dict)))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What makes another one of the same source, that goes on at the same place."""
+        source = self._arguments[0]
+        problem = "what can be iterated over only once has no place to go on at"
+        if not isinstance(source, Iterator):
+            try:
+                pickle.dumps(source)
+                return _made_again, (self._arguments, self._state_if_any())
+            except Exception as error:
+                problem = str(error)
+        raise TypeError(
+            f"ExternalSource: {_errors.describe(source)} can't be pickled, so that the "
+            f"ExternalSource can't: {problem}. Give a function or a class of a module, or make the "
+            "ExternalSource where it is used."
+        )
+
+    def _state_if_any(self) -> str | None:
+        try:
+            self._feed.require_state()
+        except RuntimeError:
+            return None
+        return self.get_state()
+
     def _live_state(self) -> dict[str, Any]:
         return self._feed.state()
 
@@ -274,6 +299,23 @@ class _Conversion:
                 "the end of its data."
             )
         return _errors.told_by(f"ExternalSource: {which}".rstrip(": "), error)
+
+
+def _made_again(arguments: tuple[Any, ...], state: str | None) -> ExternalSource:
+    source, outputs, cycle, device, layout, dtype, batch, parallel = arguments
+    made = ExternalSource(
+        source,
+        outputs,
+        cycle=cycle,
+        device=device,
+        layout=layout,
+        dtype=dtype,
+        batch=batch,
+        parallel=parallel,
+    )
+    if state is not None:
+        made.set_state(state)
+    return made
 
 
 def _owned(made: Tensor | Batch) -> Tensor | Batch:

@@ -9,6 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from types import GeneratorType
 from typing import Any, NamedTuple, Protocol
 
 from penstock._errors import describe
@@ -20,8 +21,8 @@ class Feed(Protocol):
     """Gives one item after the other."""
 
     given: int
-    """The number of the last item that has been given, which the one who gives it sets. An attribute,
-    since Python handles signals after calls: what was interrupted before is given again."""
+    """The number of the last item that has been given. Whoever gives it sets this last of all, and
+    as an attribute: Python handles signals after calls, and an interrupt would lose the item."""
 
     @property
     def can_go_back(self) -> bool:
@@ -101,6 +102,7 @@ class _Calls:
     """A function, which is called for each item."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
+        self.given = 0
         self._function = function
         self._own = _has_state(function)
         self.can_go_back = self._own
@@ -143,6 +145,9 @@ class _Items:
         self._begin = begin
         self._cycle = cycle
         self._own = _has_state(source)
+        self.given = 0
+        self._is_broken = False
+        """Whether an interrupt has ended the generator."""
         self._owes_end = False
         """Whether the end has been reached and nobody told, which `cycle="raise"` asks for."""
         self._restart()
@@ -206,7 +211,7 @@ class _Items:
         except BaseException:
             # An interrupt ends a generator, if it was there that it came.
             iterator = self._iterator
-            self._is_broken = isinstance(iterator, Generator) and iterator.gi_frame is None
+            self._is_broken = isinstance(iterator, GeneratorType) and not iterator.gi_frame
             raise
 
     def _mend(self) -> None:

@@ -27,7 +27,7 @@ class Epoch:
         self._progress = _Progress(position.coming())
 
     def __len__(self) -> int:
-        return self._progress.count
+        return self._progress.length
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -57,8 +57,8 @@ class Epoch:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            f"{self._reader._what}: the iterator of an epoch can't be pickled or copied. Do so with "
-            "the reader, which goes on at the same place, and ask that for `next_epoch()`."
+            f"{self._reader._what}: the iterator of an epoch can't be pickled or copied. Do so "
+            "with the reader, which goes on at the same place, and ask that for `next_epoch()`."
         )
 
     def _step(
@@ -66,7 +66,7 @@ class Epoch:
     ) -> tuple[Any, Position, _Progress]:
         """What comes next (None at the end), and where reader and iterator are then."""
         reader = self._reader
-        count, left, given, is_over = progress
+        length, left, given, is_over = progress
         if position is None or position.life is not self._life:
             if is_over:
                 raise StopIteration
@@ -76,7 +76,7 @@ class Epoch:
             )
         moved = position.copy()
         if left is None:
-            count = left = reader._begin(moved)
+            length = left = reader._begin(moved)
         elif moved.given < given:
             # A loop over `prefetch` that is left puts its reader back: batches come again.
             left += (given - moved.given) // moved.batch_size
@@ -89,28 +89,28 @@ class Epoch:
             except Exception:
                 left -= moved.given > given
                 reader._position = moved
-                self._progress = _Progress(count, left, moved.given, is_over)
+                self._progress = _Progress(length, left, moved.given, is_over)
                 raise
             left -= 1
             given = moved.given
             if outputs is not None:
-                return outputs, moved, _Progress(count, left, given, is_over)
+                return outputs, moved, _Progress(length, left, given, is_over)
         if not is_over:
             moved.finish_if_done()
-        return None, moved, _Progress(count, left, given, True)
+        return None, moved, _Progress(length, left, given, True)
 
 
 class _Progress(NamedTuple):
     """How far an iterator is.
 
     Args:
-        count: How many batches its epoch has.
+        length: How many batches its epoch has.
         left: How many are left; None before the first.
         given: What the reader had given altogether when it last gave something to this iterator.
         is_over: Whether it has come to its end.
     """
 
-    count: int
+    length: int
     left: int | None = None
     given: int = 0
     is_over: bool = False

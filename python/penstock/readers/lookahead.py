@@ -52,16 +52,12 @@ class Lookahead:
         self._items.clear()
 
     def take(self, source: Source, position: Position) -> Fetched:
-        """The batch at the position. One that is then not given may be put back, or read anew."""
+        """The batch at the position. One that is not given then is read anew."""
         items = self._items
         if items and items[0].place == position.place:
             return items.popleft()
         items.clear()
         return _fetched(source, position, position.place)
-
-    def put_back(self, item: Fetched) -> None:
-        """What was taken last is not given after all."""
-        self._items.appendleft(item)
 
     def fill(self, source: Source, position: Position, place: Place) -> None:
         """Begin to read what comes at a place and after it, unless that is so already."""

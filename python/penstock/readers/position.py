@@ -218,7 +218,7 @@ def _continued(use: Use, shard: int, plan: Plan, state: Snapshot) -> Position:
         position.given = _given(order, shard, state) + _slip(order, state)
         batches = position.given // size
         position.place = order.walk(shard, state.first_turn, batches, size)
-        if state.step:
+        if state.step or state.left:
             count = order.batches(state.first_turn + state.epoch, shard, size)
             position.step = min(state.step, count)
             position.left = count - position.step
