@@ -22,8 +22,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
 
@@ -101,25 +100,24 @@ loops: tuple[Loop, ...] = ()
 _watched: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
-@contextmanager
-def pulling(loop: Loop) -> Iterator[Pull]:
-    """Note what taking one item from the loop's source moves."""
-    pull = Pull()
+def pulling(loop: Loop, pull: Pull, take: Callable[[], None]) -> None:
+    """Take one item from the loop's source, and note what that moves."""
     pulls = _thread.pulls
-    loop.level = len(pulls)
-    loop.waiting.append(pull)
-    _add(loop)
-    with _lock:
-        watched = list(_watched.values())
-    before = [(thing, _state_of(thing)) for thing in watched]
-    pulls.append((loop, pull))
+    depth = loop.level = len(pulls)
     try:
-        yield pull
-    finally:
+        loop.waiting.append(pull)
+        _add(loop)
+        with _lock:
+            watched = list(_watched.values())
+        before = [(thing, _state_of(thing)) for thing in watched]
+        pulls.append((loop, pull))
+        take()
         for thing, state in before:
             if str(_state_of(thing)) != str(state):
                 _note(thing, state)
-        pulls.pop()
+    finally:
+        # No call, which an interrupt could come after before it is done.
+        del pulls[depth:]
 
 
 def moving(thing: Stateful) -> None:
@@ -176,12 +174,19 @@ def handing_out(loop: Loop) -> None:
 
 def close(loop: Loop) -> None:
     """Put objects back to where they are for the loop's body: what still waits is dropped."""
-    notes = loop.notes()
-    loop.waiting.clear()
-    _remove(loop)
-    for key, (thing, state) in notes.items():
+    try:
+        _close(loop)
+    except BaseException:
+        _close(loop)  # an interrupt must not leave half of them where they are
+        raise
+
+
+def _close(loop: Loop) -> None:
+    for key, (thing, state) in loop.notes().items():
         if isinstance(thing, Stateful) and key not in loop.mixed:
             thing._rewind(state)
+    _remove(loop)
+    loop.waiting.clear()
 
 
 def watch(thing: object) -> None:

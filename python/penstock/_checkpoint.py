@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,9 @@ from penstock._errors import describe
 from penstock._numbered import Pattern
 
 VERSION = 2
-"""The version of the format: `{"version": 2, "states": {name: {"state": ..., "type": ...}}}`."""
+"""The version of the format: `{"version": 2, "states": {name: {"state": ..., "type": ...}}}`.
+
+Files have a "checksum" of the states beside that, which older ones don't have."""
 
 _ANONYMOUS = "__op_"
 
@@ -228,8 +231,9 @@ class Checkpoint:
         Returns:
             The path of the file.
         """
-        text = self.serialize()
-        return Pattern(filename).write_next(text)
+        content = self._as_dict()
+        content["checksum"] = _checksum(content["states"])
+        return Pattern(filename).write_next(json.dumps(content))
 
     def load(self, filename: str | os.PathLike[str]) -> str:
         """Read the states of the newest file: that with the highest number.
@@ -253,7 +257,7 @@ class Checkpoint:
         with open(newest, "rb") as file:
             data = file.read()
         try:
-            entries = _parse(data)
+            entries = _parse(data, is_file=True)
         except ValueError as error:
             earlier = f" to go on from {files[-2]!r}" if len(files) > 1 else ""
             raise ValueError(
@@ -270,7 +274,7 @@ class Checkpoint:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take states that `state_dict` gave, and apply them to all registered objects.
 
-        States of others wait until those are registered.
+        States of others wait until those are registered. Readers may be in use: they start over.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(
@@ -286,7 +290,7 @@ class Checkpoint:
         self._take(entries)
         for _, entry, op in ready:
             if op is not None:
-                _apply(entry, op)
+                _apply(entry, op, in_use=True)
 
     def _key(self, op: Any, name: str | None) -> str:
         known = next((key for key, other in self._objects.items() if other is op), None)
@@ -361,7 +365,7 @@ def current() -> Checkpoint:
     return EvalContext.current().checkpoint
 
 
-def _parse(data: str | bytes | bytearray) -> dict[str, _Entry]:
+def _parse(data: str | bytes | bytearray, is_file: bool = False) -> dict[str, _Entry]:
     try:
         content = json.loads(data)
     except ValueError as error:
@@ -370,7 +374,15 @@ def _parse(data: str | bytes | bytearray) -> dict[str, _Entry]:
         raise ValueError(f"It is not JSON, or damaged: {error}.") from error
     except RecursionError:
         raise ValueError("It is not a checkpoint: too deeply nested.") from None
-    return _check(content)
+    entries = _check(content)
+    # DALI takes more of them, but does not write any; a damaged "checksum" must not be one.
+    if is_file and (more := content.keys() - {"version", "states", "checksum"}):
+        raise ValueError(f"It is damaged, or not a checkpoint: it has {_listed(sorted(more))}.")
+    return entries
+
+
+def _checksum(states: dict[str, Any]) -> str:
+    return f"{zlib.crc32(json.dumps(states, sort_keys=True).encode()):08x}"
 
 
 def _check(content: Any) -> dict[str, _Entry]:
@@ -384,6 +396,8 @@ def _check(content: Any) -> dict[str, _Entry]:
     states = content.get("states")
     if not isinstance(states, dict):
         raise ValueError('It is not a checkpoint: its "states" are missing or not a dictionary.')
+    if "checksum" in content and content["checksum"] != _checksum(states):
+        raise ValueError("It is damaged: its checksum is not that of its states.")
     entries = {}
     for key, entry in states.items():
         if not isinstance(entry, dict) or "state" not in entry:
@@ -401,8 +415,11 @@ def _state_of(op: Any) -> Any:
     return op.get_state() if found is None else found
 
 
-def _apply(entry: _Entry, op: Any) -> None:
-    op.set_state(entry.state)
+def _apply(entry: _Entry, op: Any, in_use: bool = False) -> None:
+    # A reader refuses `set_state` once it is in use, as in DALI; a state dict is loaded anyway.
+    started_over = in_use and isinstance(op, _ahead.Stateful)
+    load = getattr(op, "_start_over_at", op.set_state) if started_over else op.set_state
+    load(entry.state)
     entry.pending = False
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import operator
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, SupportsIndex
 
 from penstock import _ahead, _errors
-from penstock._batch import Batch, as_batch
+from penstock._batch import Batch, as_batch, batch
 from penstock._context import EvalContext
 from penstock._device import Device, DeviceLike
 from penstock._device import device as to_device
 from penstock._dtype import DType
 from penstock._dtype import dtype as to_dtype
 from penstock._feed import Background, Feed, feed
-from penstock._tensor import Tensor, as_tensor
+from penstock._tensor import Tensor, as_tensor, tensor
 
 
 class ExternalSource:
@@ -63,6 +64,7 @@ class ExternalSource:
         batch: bool = False,
         parallel: bool = False,
     ) -> None:
+        self._arguments = (source, num_outputs, cycle, device, layout, dtype, batch, parallel)
         try:
             self._num_outputs = operator.index(num_outputs)
         except TypeError:
@@ -77,23 +79,23 @@ class ExternalSource:
             found = to_device(device)
         except (TypeError, ValueError) as error:
             raise _errors.told_by("ExternalSource", error, "device") from None
-        self._device = Device("cpu") if found is None else found
-        self._layouts = self._spread("layout", layout)
-        for text in self._layouts:
+        layouts = self._spread("layout", layout)
+        for text in layouts:
             if text is not None and not isinstance(text, str):
                 raise ValueError(
                     f"ExternalSource: `layout` must be a text such as 'HWC', got {text!r}."
                 )
         dtypes = self._spread("dtype", dtype)
         try:
-            self._dtypes: list[DType | None] = [
-                None if one is None else to_dtype(one) for one in dtypes
-            ]
+            types = [None if one is None else to_dtype(one) for one in dtypes]
         except (TypeError, ValueError) as error:
             raise _errors.told_by("ExternalSource", error, "dtype") from None
-        self._batch = bool(batch)
+        placed = Device("cpu") if found is None else found
+        # Not of this object: a thread that holds it would keep it.
+        self._conversion = _Conversion(layouts, types, placed, bool(batch))
+        self._is_parallel = bool(parallel)
         made = feed(source, cycle)
-        self._feed: Feed = Background(made) if parallel else made
+        self._feed: Feed = Background(made, self._conversion.owned) if parallel else made
 
     def __call__(self, *, batch_size: SupportsIndex | None = None) -> Any:
         """Take one item from the source.
@@ -112,22 +114,24 @@ class ExternalSource:
             raise ValueError(f"ExternalSource: `batch_size` can't be negative, got {size}.")
         if _ahead.loops:
             _ahead.moving(self)
-        item = self._feed.take()
-        if self._num_outputs == 1:
-            return self._convert(0, item, size)
-        if not isinstance(item, (tuple, list)) or len(item) != self._num_outputs:
-            given = f"{len(item)}" if isinstance(item, (tuple, list)) else _errors.describe(item)
-            raise ValueError(
-                f"ExternalSource: Expected {self._num_outputs} outputs from the source, in a tuple "
-                f"or a list, got {given}."
-            )
-        made = tuple(self._convert(index, value, size) for index, value in enumerate(item))
-        if len({type(value) for value in made}) > 1:
-            raise TypeError(
-                "ExternalSource: the outputs of an item must be all tensors or all batches. Give "
-                "`batch_size` to repeat the tensors."
-            )
-        return made
+        number, item = self._feed.next()
+        try:
+            values = item if self._is_parallel else self._conversion.outputs(item)
+            made = tuple(self._sized(value, size) for value in values)
+            if len({type(value) for value in made}) > 1:
+                raise TypeError(
+                    "ExternalSource: the outputs of an item must be all tensors or all batches. "
+                    "Give `batch_size` to repeat the tensors."
+                )
+            outputs = made if self._num_outputs > 1 else made[0]
+        except Exception:
+            # It counts as given: whoever goes on gets the next one.
+            self._feed.given = number
+            raise
+        self._feed.ahead()
+        # No call from here on, which an interrupt could come after: the item would be lost.
+        self._feed.given = number
+        return outputs
 
     def captured(self, batch_size: SupportsIndex, ctx: EvalContext | None = None) -> Iterator[Any]:
         """Iterate over the items up to the end of the data, as batches.
@@ -181,6 +185,29 @@ class ExternalSource:
         """Go to where `state_dict` was called."""
         self.set_state(json.dumps(dict(state_dict)))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What makes another one of the same source, that goes on at the same place."""
+        source = self._arguments[0]
+        problem = "what can be iterated over only once has no place to go on at"
+        if not isinstance(source, Iterator):
+            try:
+                pickle.dumps(source)
+                return _made_again, (self._arguments, self._state_if_any())
+            except Exception as error:
+                problem = str(error)
+        raise TypeError(
+            f"ExternalSource: {_errors.describe(source)} can't be pickled, so that the "
+            f"ExternalSource can't: {problem}. Give a function or a class of a module, or make the "
+            "ExternalSource where it is used."
+        )
+
+    def _state_if_any(self) -> str | None:
+        try:
+            self._feed.require_state()
+        except RuntimeError:
+            return None
+        return self.get_state()
+
     def _live_state(self) -> dict[str, Any]:
         return self._feed.state()
 
@@ -199,14 +226,7 @@ class ExternalSource:
             return list(given)
         return [given] * self._num_outputs
 
-    def _convert(self, index: int, data: Any, size: int | None) -> Tensor | Batch:
-        is_batch = isinstance(data, Batch) or self._batch
-        make = as_batch if is_batch else as_tensor
-        layout, dtype = self._layouts[index], self._dtypes[index]
-        try:
-            made = make(data, dtype=dtype, device=self._device, layout=layout)
-        except (TypeError, ValueError) as error:
-            raise self._unusable(index, data, error) from None
+    def _sized(self, made: Tensor | Batch, size: int | None) -> Tensor | Batch:
         if isinstance(made, Tensor):
             return made if size is None else Batch.broadcast(made, size)
         if size is not None and made.batch_size != size:
@@ -215,6 +235,55 @@ class ExternalSource:
                 f"{made.batch_size}."
             )
         return made
+
+
+class _Conversion:
+    """What is made of the items of a source.
+
+    Args:
+        layouts: The layout of each output.
+        dtypes: The type of each.
+        device: Where they are to be.
+        batch: Whether each value is taken for a batch.
+    """
+
+    def __init__(
+        self,
+        layouts: Sequence[str | None],
+        dtypes: Sequence[DType | None],
+        device: Device,
+        batch: bool,
+    ) -> None:
+        self._num_outputs = len(layouts)
+        self._layouts = layouts
+        self._dtypes = dtypes
+        self._device = device
+        self._batch = batch
+
+    def outputs(self, item: Any) -> tuple[Tensor | Batch, ...]:
+        """The outputs of an item."""
+        if self._num_outputs == 1:
+            return (self._convert(0, item),)
+        if not isinstance(item, (tuple, list)) or len(item) != self._num_outputs:
+            given = f"{len(item)}" if isinstance(item, (tuple, list)) else _errors.describe(item)
+            raise ValueError(
+                f"ExternalSource: Expected {self._num_outputs} outputs from the source, in a tuple "
+                f"or a list, got {given}."
+            )
+        return tuple(self._convert(index, value) for index, value in enumerate(item))
+
+    def owned(self, item: Any) -> tuple[Tensor | Batch, ...]:
+        """The same in memory that is not the source's, which may reuse it at once."""
+        return tuple(map(_owned, self.outputs(item)))
+
+    def _convert(self, index: int, data: Any) -> Tensor | Batch:
+        is_batch = isinstance(data, Batch) or self._batch
+        make = as_batch if is_batch else as_tensor
+        layout, dtype = self._layouts[index], self._dtypes[index]
+        try:
+            return make(data, dtype=dtype, device=self._device, layout=layout)
+        except (TypeError, ValueError) as error:
+            raise self._unusable(index, data, error) from None
 
     def _unusable(self, index: int, data: Any, error: Exception) -> Exception:
         """What is wrong with an item, as said of data in general."""
@@ -230,3 +299,26 @@ class ExternalSource:
                 "the end of its data."
             )
         return _errors.told_by(f"ExternalSource: {which}".rstrip(": "), error)
+
+
+def _made_again(arguments: tuple[Any, ...], state: str | None) -> ExternalSource:
+    source, outputs, cycle, device, layout, dtype, batch, parallel = arguments
+    made = ExternalSource(
+        source,
+        outputs,
+        cycle=cycle,
+        device=device,
+        layout=layout,
+        dtype=dtype,
+        batch=batch,
+        parallel=parallel,
+    )
+    if state is not None:
+        made.set_state(state)
+    return made
+
+
+def _owned(made: Tensor | Batch) -> Tensor | Batch:
+    if not made._value.external:
+        return made
+    return batch(made) if isinstance(made, Batch) else tensor(made)

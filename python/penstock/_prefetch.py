@@ -64,6 +64,7 @@ class prefetch(Generic[T]):
         self._iterable = iterable
         self._outcomes = _outcomes(self._source)
         self._loop: _ahead.Loop | None = _ahead.Loop()
+        self._was_interrupted = False
 
     def __iter__(self) -> Iterator[T]:
         return self
@@ -71,15 +72,23 @@ class prefetch(Generic[T]):
     def __next__(self) -> T:
         loop = self._loop
         if loop is None:
+            if self._was_interrupted:
+                raise RuntimeError(
+                    "prefetch: the loop was interrupted while its source made an item, and can't "
+                    "go on. Readers and RNGs are where they were with the item before: begin "
+                    "another loop, which continues after it."
+                )
             raise StopIteration
         _ahead.handing_out(loop)
         waiting = loop.waiting
         # Nothing is taken after an error before the user knows of it.
         while len(waiting) <= self._depth and not (waiting and waiting[-1].error):
             self._pull(loop)
-        pull = waiting.pop(0)
+        pull = waiting[0]
         item: T = pull.item
         error = pull.error
+        # In the case of an item there is no call from here on, which an interrupt could come after.
+        del waiting[0]
         if error is None:
             return item
         _ahead.close(loop)  # nothing waits behind an error; another pull would open it again
@@ -128,10 +137,15 @@ class prefetch(Generic[T]):
             self.close()
 
     def _pull(self, loop: _ahead.Loop) -> None:
+        pull = _ahead.Pull()
+
+        def take() -> None:
+            pull.item, pull.error = next(self._outcomes)
+
         try:
-            with _ahead.pulling(loop) as pull:
-                pull.item, pull.error = next(self._outcomes)
+            _ahead.pulling(loop, pull, take)
         except BaseException:  # Ctrl-C: the item is lost, and what waits with it
+            self._was_interrupted = True
             self.close()
             raise
 

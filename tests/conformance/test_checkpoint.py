@@ -184,7 +184,7 @@ FILES = [
     'c.save(os.path.join(os.getcwd(), "x_{seq}.json")).endswith("/x_0.json"), ls()',
     'c.save("x_{seq}.json"); d.load("x_{seq}.json"); q = R(9); d.register(q, "a"); '
     "str(q.state), d.is_loaded, d.is_complete",
-    'c.save("x_{seq}.json"); json.loads(pathlib.Path("x_0.json").read_text())',
+    'c.save("x_{seq}.json"); json.loads(pathlib.Path("x_0.json").read_text())["states"]',
     'd.load("x_{seq}.json")',
     'd.load("nowhere/x_{seq}.json")',
     'd.load("x.json")',

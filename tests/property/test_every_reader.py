@@ -3,6 +3,7 @@ stopped, and shards share the data set. `tests/data_sets.py` has data for each o
 """
 
 import itertools
+import pickle
 
 import pytest
 from tests.data_sets import MAKERS, contents, reader_classes
@@ -184,3 +185,21 @@ def test_a_changed_data_set_is_noticed(tmp_path, name):
     few, more = (READERS[name](**MAKERS[name](tmp_path / str(n), n)) for n in (4, 5))
     with pytest.raises(ValueError, match=r"had 4 samples, and has 5 now"):
         more.set_state(few.get_state())
+
+
+@each_reader
+@each_order
+def test_a_copy_goes_on_at_the_same_place(data_sets, name, order):
+    reader = READERS[name](**data_sets(name), **order)
+    iterator = reader.next_epoch(batch_size=BATCH)
+    next(iterator)
+    made = pickle.loads(pickle.dumps(reader))
+    assert made.get_state() == reader.get_state()
+    rest = [contents(outputs) for outputs in iterator]
+    assert [contents(outputs) for outputs in made.next_epoch(batch_size=BATCH)] == rest
+
+
+@each_reader
+def test_a_batch_size_is_for_the_epoch(data_sets, name):
+    with pytest.raises(TypeError, match=r"`next_epoch\(batch_size=\.\.\.\)`"):
+        READERS[name](**data_sets(name), batch_size=4)

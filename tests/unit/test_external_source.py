@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -246,3 +247,68 @@ def test_the_thread_ends_with_its_source():
     del source
     thread.join(timeout=10)
     assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_source_in_the_background_may_reuse_its_buffer(batch):
+    buffer = np.zeros((64, 64))
+
+    def fill():
+        for number in range(30):
+            buffer[:] = number
+            yield buffer
+
+    source = ExternalSource(fill, parallel=True, batch=batch)
+    for number in range(30):
+        item = source()
+        time.sleep(0.001)  # the next one is being made
+        rows = np.stack([np.asarray(row) for row in item]) if batch else np.asarray(item)
+        assert (rows == number).all(), number
+
+
+def test_what_a_source_owns_no_more_is_not_copied():
+    made = []
+
+    def make():
+        made.append(ndd.tensor([1, 2, 3]))
+        return made[-1]
+
+    item = ExternalSource(make, parallel=True)()
+    assert np.shares_memory(np.asarray(item), np.asarray(made[0]))
+
+
+def test_a_source_in_the_background_that_asks_itself_is_an_error():
+    def ask():
+        return source()
+
+    source = ExternalSource(ask, parallel=True)
+    with pytest.raises(RuntimeError, match="asks itself"):
+        source()
+    with pytest.raises(RuntimeError, match="asks itself"):
+        source()
+
+
+def test_a_generator_function_that_was_interrupted_goes_on():
+    interrupts = [3]
+
+    def items():
+        for number in range(5):
+            if [number] == interrupts:
+                interrupts.clear()
+                raise KeyboardInterrupt
+            yield number
+
+    source = ExternalSource(items)
+    assert [source().item() for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(KeyboardInterrupt):
+        source()
+    assert source.state_dict() == {"items": 3}
+    assert [source().item() for _ in range(2)] == [3, 4]
+    with pytest.raises(StopIteration):
+        source()
+    interrupts.append(0)
+    source = ExternalSource(items())
+    with pytest.raises(KeyboardInterrupt):
+        source()
+    with pytest.raises(RuntimeError, match="ends a generator"):
+        source()

@@ -110,8 +110,8 @@ def test_a_loop_left_early_forgets_what_was_read_for_another_batch_size(root):
 
     with ndd.prefetch(source(), 1) as loop:
         given = [numbers(next(loop)) for _ in range(2)]
-    with pytest.warns(UserWarning, match="goes on where"):
-        given.append(numbers(next(reader.next_epoch(batch_size=2))))
+    # Without a warning: leaving such a loop early is supported.
+    given.append(numbers(next(reader.next_epoch(batch_size=2))))
     assert given == [[0, 1], [2, 3], [4, 5]]
 
 
@@ -122,8 +122,7 @@ def test_bad_files_are_reported_once_though_read_twice(root, tmp_path):
     for _ in ndd.prefetch(reader.next_epoch(batch_size=1), 3):
         break
     assert reader.errors == []
-    with pytest.warns(UserWarning, match="goes on where"):
-        rest = [numbers(outputs) for outputs in reader.next_epoch(batch_size=1)]
+    rest = [numbers(outputs) for outputs in reader.next_epoch(batch_size=1)]
     assert rest[:3] == [[1], [2], [3]]
     assert len(reader.errors) == 1
 

@@ -30,6 +30,7 @@ samples are bad (`on_error`), or because the mode is synchronous.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar
@@ -43,11 +44,12 @@ from penstock._mode import EvalMode, current_mode
 from penstock.readers.bad_samples import BadSamples, SampleError
 from penstock.readers.epoch import Epoch, UnfinishedEpochWarning
 from penstock.readers.guard import Guard
-from penstock.readers.lookahead import Lookahead
+from penstock.readers.lookahead import Fetched, Lookahead
 from penstock.readers.options import (
     Common,
     Options,
     checked_batch_size,
+    checked_epoch,
     with_arguments,
     with_parameters,
 )
@@ -89,7 +91,21 @@ class Reader:
     """None until the first use, which says how the reader is used."""
     _restored: Snapshot | None
     """A state that waits for the first use."""
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]
+    """What it was made with."""
+    _is_copy = False
+    """Whether it was made by unpickling."""
+    _has_told_of_workers = False
     _has_warned: bool
+    """Whether of unfinished epochs has been warned."""
+    _is_put_back: bool
+    """Whether it was a loop over `prefetch` that has left the epoch unfinished."""
+
+    def __new__(cls: type[Self], *args: Any, **kwargs: Any) -> Self:
+        """Note the arguments, of which a copy is made."""
+        made = super().__new__(cls)
+        made._arguments = args, kwargs
+        return made
 
     def __init__(
         self,
@@ -100,6 +116,11 @@ class Reader:
         **common: Any,
     ) -> None:
         self._what = f"readers.{type(self).__name__}"
+        if "batch_size" in common:
+            raise TypeError(
+                f"{self._what}() got an unexpected keyword argument 'batch_size'; give it to "
+                "`next_epoch(batch_size=...)`, or to the call of the reader."
+            )
         if unknown := common.keys() - Common.__annotations__.keys():
             raise _errors.unknown_argument(
                 self._what, sorted(unknown), list(inspect.signature(type(self)).parameters)
@@ -156,54 +177,85 @@ class Reader:
         batch_size: SupportsIndex | None = None,
         ctx: EvalContext | None = None,
         capture: bool = False,
+        *,
+        restart: bool = False,
+        epoch: SupportsIndex | None = None,
     ) -> Epoch:
         """An iterator over the next epoch.
 
         The first use decides for the reader's life whether it gives batches or single samples, and
         the size of the batches; `reset` makes it forget that, and start over. Run an iterator to
-        its end: another epoch goes on where it was left.
+        its end: by default another epoch goes on where it was left, as in DALI, and is as long as
+        any other. With `restart` or `epoch` it is begun afresh and complete, whatever became of
+        the one before.
 
         Args:
             batch_size: How many samples a batch has. Without it (and without `max_batch_size`),
                 single samples are given.
             ctx: Without effect: reading has threads of its own.
             capture: Without effect.
+            restart: Drop what is left of an unfinished epoch, and begin with the next number.
+            epoch: Begin the epoch with this number, from 0 on. In readers that shuffle, the order
+                depends on it.
         """
         if ctx is not None and not isinstance(ctx, EvalContext):
             raise _errors.wrong_argument(self._what, "ctx", ctx, "an EvalContext")
+        number = None if epoch is None else checked_epoch(self._what, epoch)
         with self._guard():
             self._moving()
             size = self._max_batch_size if batch_size is None else batch_size
             position = self._settle_on("epochs", size)
-            if position.is_unfinished and not self._has_warned:
+            if number is not None or restart:
+                position = position.at_epoch(position.next_number() if number is None else number)
+                self._place(position)
+            elif position.is_unfinished and not self._has_warned and not self._is_put_back:
                 self._has_warned = True
-                _sites.warn(
-                    f"{self._what}: an epoch is begun while the one before has {position.left} "
-                    "batches or samples left; it goes on where that one stopped. Run iterators to "
-                    "their end, or call `reader.reset()` to start over.",
-                    UnfinishedEpochWarning,
-                )
+                _sites.warn(self._unfinished(position), UnfinishedEpochWarning)
             return Epoch(self, position)
+
+    def set_epoch(self, epoch: SupportsIndex) -> None:
+        """Begin the epoch with this number next, from its first sample on.
+
+        As with the `DistributedSampler` of PyTorch, to be called before each epoch: it is complete
+        even if the loop over the one before was left early, and in readers that shuffle its order
+        depends on the number. Of a reader whose state was set in the middle of that very epoch, it
+        leaves the rest to come.
+
+        Args:
+            epoch: The number, from 0 on.
+        """
+        number = checked_epoch(self._what, epoch)
+        with self._guard():
+            if self._position is not None:
+                self._place(self._position.at_epoch(number))
+            elif self._restored is None or not self._restored.is_within(number):
+                start = self._first_position(number).snapshot(self._fingerprint())
+                if self._restored is not None:
+                    start = start._replace(seed=self._restored.seed)
+                if _ahead.loops:
+                    _ahead.placed(self)
+                self._restored = start._replace(batch_size=None)
 
     def __call__(self, *, batch_size: SupportsIndex | None = None) -> Any:
         """The next batch, or without a batch size the next sample, with no end of an epoch.
 
         A reader that is called can't be iterated, nor the other way round, until `reset`.
         """
-        with self._guard():
-            self._moving()
-            position = self._settle_on("calls", batch_size)
-            start = position.given
-            # Enough for every shard to come by, with batches that are not full.
-            enough = 2 * (self.epoch_size + self._options.num_shards * position.batch_size)
-            while position.given - start < enough:
-                outputs = self._next(position)
-                if outputs is not None:
-                    return outputs
-            raise RuntimeError(
-                f"{self._what}: with `on_error='skip'` there is nothing left to give: none of the "
-                f"samples can be read. The last error: {self._bad.last}."
-            )
+        moved: Position | None = None
+        try:
+            with self._guard():
+                self._moving()
+                before = self._settle_on("calls", batch_size)
+                outputs, after = self._next_called(before)
+                # No call from here to the end of the `with`; see `Epoch.__next__`.
+                moved = self._position = after
+        except BaseException:
+            if moved is not None:
+                with self._guard():
+                    if self._position is moved:
+                        self._position = before
+            raise
+        return outputs
 
     def reset(self) -> None:
         """Start over, as if the reader had just been made: with its first epoch, in any mode."""
@@ -290,35 +342,38 @@ class Reader:
         next one, while others give what they have left. (Readers that shuffle by a buffer must
         have had the same `seed` for that.)
         """
-        if not isinstance(state, str | bytes):
-            raise TypeError(
-                f"{self._what}: the state must be a ReaderState, str or bytes, got "
-                f"{_errors.describe(state)}."
-            )
-        snapshot = Snapshot.loads(state, self._what)
         with self._guard():
             if self._position is not None:
                 raise RuntimeError(
                     f"{self._what}: can't set the state after iteration has begun. Set it on a new "
-                    "reader, before its first iteration, or call `reader.reset()` first."
+                    "reader, before its first iteration, or call `reader.reset()` first. "
+                    "(`load_state_dict` starts over by itself.)"
                 )
-            plan = self._options.plan(self.epoch_size)
-            snapshot.check(self._what, self._fingerprint(), plan)
-            if _ahead.loops:
-                _ahead.placed(self)
-            self._restored = snapshot
+            self._start_over_at(state)
 
     def state_dict(self) -> dict[str, str]:
         """The state as a dict, in the way of PyTorch."""
         return {"state": str(self.get_state())}
 
     def load_state_dict(self, state_dict: dict[str, str]) -> None:
-        """Go on where another reader was; see `set_state`."""
+        """Go on where another reader was; see `set_state`. One that is in use starts over."""
         if not isinstance(state_dict, Mapping) or "state" not in state_dict:
             raise _errors.wrong_argument(
                 self._what, "state_dict", state_dict, "what `state_dict()` gave"
             )
-        self.set_state(state_dict["state"])
+        self._start_over_at(state_dict["state"])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """What makes a reader of the same arguments that goes on at the same place.
+
+        That is what pickling and copying give.
+        """
+        with self._guard():
+            is_new = self._position is None and self._restored is None
+            is_closed = self._source is None and self._refusal is not None
+            state = None if is_new or is_closed else str(self.get_state())
+            positional, given = self._arguments
+            return _made_again, (type(self), positional, {**given, **self._renewed()}, state)
 
     def __repr__(self) -> str:
         named = "" if self.name is None else f"name={self.name!r}, "
@@ -360,7 +415,7 @@ class Reader:
 
     def _start_over(self) -> None:
         self._position = self._restored = None
-        self._has_warned = False
+        self._has_warned = self._is_put_back = False
         self._ahead.clear()
         self._bad.clear()
 
@@ -370,29 +425,80 @@ class Reader:
         data = self._fingerprint()
         if self._position is not None:
             return self._position.snapshot(data)
+        return self._first_position(0).snapshot(data)._replace(batch_size=None)
+
+    def _first_position(self, number: int) -> Position:
+        """The beginning of an epoch, for a reader that nobody has used yet."""
         order = Order(self._options.plan(len(self._opened())))
-        start = Position(Use("epochs", None), self._options.shard_id, order)
-        return start.snapshot(data)._replace(batch_size=None)
+        return Position(Use("epochs", None), self._options.shard_id, order).at_epoch(number)
+
+    def _place(self, position: Position) -> None:
+        """Put the reader somewhere, wherever it has been."""
+        if _ahead.loops:
+            _ahead.placed(self)
+        self._ahead.clear()
+        self._is_put_back = False
+        self._position, self._restored = position, None
+
+    def _start_over_at(self, state: ReaderState | str | bytes) -> None:
+        """Start over with a state; changes nothing where that can't be used."""
+        if not isinstance(state, str | bytes):
+            raise TypeError(
+                f"{self._what}: the state must be a ReaderState, str or bytes, got "
+                f"{_errors.describe(state)}."
+            )
+        snapshot = Snapshot.loads(state, self._what)
+        with self._guard():
+            plan = self._options.plan(self.epoch_size)
+            snapshot.check(self._what, self._fingerprint(), plan)
+            if _ahead.loops:
+                _ahead.placed(self)
+            self._start_over()
+            self._restored = snapshot
+
+    def _renewed(self) -> dict[str, Any]:
+        """Arguments that a copy gets in place of those that were given."""
+        # It may have been drawn.
+        return {"seed": self._options.seed} if self._options.shuffle == "buffer" else {}
+
+    def _unfinished(self, position: Position) -> str:
+        unit = "batches" if position.use.is_batched else "samples"
+        left, coming = position.left, position.coming()
+        return (
+            f"{self._what}: an epoch is begun while {left} {unit} of the one before are left. As "
+            f"in DALI, it goes on there: its {coming} {unit} are those {left}, then "
+            f"{coming - left} of the next epoch, so that epochs no longer match passes over the "
+            "data. For a complete epoch, ask for `next_epoch(..., restart=True)`, or call "
+            "`reader.set_epoch(n)` before it."
+        )
+
+    def _tell_of_workers(self) -> None:
+        """Warn if each of several processes reads all of the data."""
+        self._has_told_of_workers = True
+        workers = _workers()
+        in_workers = workers > 1 if self._is_copy else workers != 1
+        if self._options.num_shards == 1 and in_workers and (self._is_copy or _is_child()):
+            _sites.warn(
+                f"{self._what}: this reader was made in another process, and each process that "
+                "uses its copy reads all of the data: every sample comes once per worker. Make a "
+                "reader in each worker with a shard of its own (`num_shards`, `shard_id`), or "
+                "read in the main process, where the threads of penstock do the work."
+            )
 
     def _moving(self) -> None:
         """To be called before the reader moves on."""
+        if (self._is_copy or self._lock.is_forked) and not self._has_told_of_workers:
+            self._tell_of_workers()
         if _ahead.loops:
             _ahead.moving(self)
 
     def _live_state(self) -> _Live:
-        position = self._position
-        return _Live(
-            self._snapshot(),
-            None if position is None else position.copy(),
-            self._restored,
-            self._bad.errors(),
-        )
+        return _Live(self._snapshot(), self._position, self._restored, self._bad.errors())
 
     def _rewind(self, state: _Live) -> None:
         with self._guard():
-            # Copied, for it may be wanted again: by a loop around this one.
-            self._position = None if state.position is None else state.position.copy()
-            self._restored = state.restored
+            self._position, self._restored = state.position, state.restored
+            self._is_put_back = True
             self._ahead.clear()
             self._bad.put_back(state.errors)
 
@@ -408,8 +514,8 @@ class Reader:
             )
         position = self._position
         if position is None:
-            position = self._position = self._begun(use)
-            self._restored = None
+            position = self._begun(use)
+            self._position, self._restored = position, None
         else:
             position.use.check(self._what, use)
         return position
@@ -431,13 +537,48 @@ class Reader:
         self._bad.clear()
         return position.begin()
 
+    def _next_called(self, position: Position) -> tuple[Any, Position]:
+        """What a call gives, and where the reader is then."""
+        moved = position.copy()
+        # Enough for every shard to come by, with batches that are not full.
+        enough = 2 * (self.epoch_size + self._options.num_shards * moved.batch_size)
+        while moved.given - position.given < enough:
+            try:
+                outputs = self._next(moved)
+            except Exception:
+                self._position = moved
+                raise
+            if outputs is not None:
+                return outputs, moved
+        self._position = moved
+        raise RuntimeError(
+            f"{self._what}: with `on_error='skip'` there is nothing left to give: none of the "
+            f"samples can be read. The last error: {self._bad.last}."
+        )
+
     def _next(self, position: Position) -> Any:
-        """The next batch or sample; None when it has no sample that can be read."""
+        """The next batch or sample; None when it has no sample that can be read.
+
+        Moves the position, which must not be that of the reader yet: it becomes that when what is
+        returned here is handed over, or when it is the batch that is at fault. Whatever else is
+        raised, such as by Ctrl-C, leaves the batch to come.
+        """
         source = self._opened()
         head = self._ahead.take(source, position)
-        self._read_ahead(head.after)
-        # From here on it counts as given, whatever is wrong with it.
+        try:
+            self._read_ahead(head.after)
+            outputs = self._made(source, position, head)
+        except Exception:
+            if _is_at_fault(head):
+                # It counts as given: whoever goes on gets the next one.
+                position.advance(head.after)
+            raise
         position.advance(head.after)
+        self._is_put_back = False
+        return outputs
+
+    def _made(self, source: Source, position: Position, head: Fetched) -> Any:
+        """What users get of a batch."""
         numbers, values = head.numbers, head.values
         if self._bad.on_error != "raise":
             numbers, values = self._bad.sift(
@@ -463,6 +604,34 @@ class Reader:
         with self._guard():
             if self._source is not None:
                 self._bad.add(number, fault, self._source.name)
+
+
+def _made_again(
+    kind: type[Reader], args: tuple[Any, ...], given: dict[str, Any], state: str | None
+) -> Reader:
+    made = kind(*args, **given)
+    made._is_copy = True
+    if state is not None:
+        made.set_state(state)
+    return made
+
+
+def _workers() -> int:
+    """How many workers the DataLoader has that this process works for; 0 if there is none."""
+    data = sys.modules.get("torch.utils.data")
+    info = None if data is None else data.get_worker_info()
+    return 0 if info is None else info.num_workers
+
+
+def _is_child() -> bool:
+    """Whether `multiprocessing` has started this process."""
+    started = sys.modules.get("multiprocessing.process")
+    return started is not None and started.parent_process() is not None
+
+
+def _is_at_fault(head: Fetched) -> bool:
+    """Whether a batch is known to have samples that can't be read. Does not wait for it."""
+    return any(value.finished and value.wait() is not None for value in head.values)
 
 
 Reader.__doc__ = with_arguments(Reader.__doc__, Common.__doc__)

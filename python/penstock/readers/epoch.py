@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
     from penstock.readers.base import Reader
@@ -24,55 +24,93 @@ class Epoch:
     def __init__(self, reader: Reader, position: Position) -> None:
         self._reader = reader
         self._life = position.life
-        self._count = position.coming()
-        self._left: int | None = None
-        self._is_over = False
-        self._given = 0
-        """What the reader had given altogether when it last gave something to this iterator."""
+        self._progress = _Progress(position.coming())
 
     def __len__(self) -> int:
-        return self._count
+        return self._progress.length
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
         reader = self._reader
-        with reader._guard():
-            reader._moving()
-            position = reader._position
-            if position is None or position.life is not self._life:
-                if self._is_over:
-                    raise StopIteration
-                raise RuntimeError(
-                    f"{reader._what}: the reader has started over since this iterator was made. "
-                    "Ask for another one with `reader.next_epoch()`."
-                )
-            if self._left is None:
-                self._left = self._count = reader._begin(position)
-                self._given = position.given
-            else:
-                self._left += self._put_back(position)
-            while self._left:
-                try:
-                    outputs = reader._next(position)
-                finally:
-                    # An error may come before the reader has moved, or after.
-                    self._left -= position.given > self._given
-                    self._given = position.given
-                if outputs is not None:
-                    return outputs
-            if not self._is_over:
-                self._is_over = True
-                position.finish_if_done()
+        moved: Position | None = None
+        try:
+            with reader._guard():
+                reader._moving()
+                before, so_far = reader._position, self._progress
+                outputs, after, progress = self._step(before, so_far)
+                # All at once: Python handles signals at calls and loops only, of which none is
+                # from here to the end of the `with`.
+                moved = reader._position = after
+                self._progress = progress
+        except BaseException:
+            if moved is not None:
+                # Interrupted on the way out, so that nobody gets what was taken.
+                with reader._guard():
+                    if reader._position is moved:
+                        reader._position, self._progress = before, so_far
+            raise
+        if outputs is None:
             raise StopIteration
+        return outputs
 
-    def _put_back(self, position: Position) -> int:
-        """How many batches come again: a loop over `prefetch` that is left puts its reader back."""
-        if position.given >= self._given:
-            # Not less: others may have been given something in between.
-            self._given = position.given
-            return 0
-        batches = (self._given - position.given) // position.batch_size
-        self._given, self._is_over = position.given, False
-        return batches
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"{self._reader._what}: the iterator of an epoch can't be pickled or copied. Do so "
+            "with the reader, which goes on at the same place, and ask that for `next_epoch()`."
+        )
+
+    def _step(
+        self, position: Position | None, progress: _Progress
+    ) -> tuple[Any, Position, _Progress]:
+        """What comes next (None at the end), and where reader and iterator are then."""
+        reader = self._reader
+        length, left, given, is_over = progress
+        if position is None or position.life is not self._life:
+            if is_over:
+                raise StopIteration
+            raise RuntimeError(
+                f"{reader._what}: the reader has started over since this iterator was made. "
+                "Ask for another one with `reader.next_epoch()`."
+            )
+        moved = position.copy()
+        if left is None:
+            length = left = reader._begin(moved)
+        elif moved.given < given:
+            # A loop over `prefetch` that is left puts its reader back: batches come again.
+            left += (given - moved.given) // moved.batch_size
+            is_over = False
+        # Others may have been given something in between.
+        given = moved.given
+        while left:
+            try:
+                outputs = reader._next(moved)
+            except Exception:
+                left -= moved.given > given
+                reader._position = moved
+                self._progress = _Progress(length, left, moved.given, is_over)
+                raise
+            left -= 1
+            given = moved.given
+            if outputs is not None:
+                return outputs, moved, _Progress(length, left, given, is_over)
+        if not is_over:
+            moved.finish_if_done()
+        return None, moved, _Progress(length, left, given, True)
+
+
+class _Progress(NamedTuple):
+    """How far an iterator is.
+
+    Args:
+        length: How many batches its epoch has.
+        left: How many are left; None before the first.
+        given: What the reader had given altogether when it last gave something to this iterator.
+        is_over: Whether it has come to its end.
+    """
+
+    length: int
+    left: int | None = None
+    given: int = 0
+    is_over: bool = False

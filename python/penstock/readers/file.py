@@ -7,9 +7,13 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
+import numpy as np
+
 from penstock import _core, _errors
+from penstock._array import wrap
 from penstock._device import DeviceLike
 from penstock._sites import here
+from penstock._tensor import as_tensor
 from penstock.errors import ArgumentError
 from penstock.readers.base import Reader
 from penstock.readers.names import Name, path, paths, texts
@@ -36,6 +40,11 @@ class FileSource(IndexedSource[_core.Files]):
         """The bytes of files, when they have been read, and their labels."""
         data = self._index.read(self._what, numbers, batch, here(), io_pool())
         return data, self._index.labels(numbers, batch)
+
+    def labels(self) -> list[int]:
+        """The labels of all files."""
+        every = wrap(self._index.labels(np.arange(len(self), dtype=np.int64), True))
+        return [int(label) for label in np.asarray(as_tensor(every)).ravel()]
 
 
 class File(Reader):
@@ -111,8 +120,28 @@ class File(Reader):
         else:
             raise self._wrong("file_root", "is needed, unless there is `files` or `file_list`")
         # The source has it all now; a million names should not be kept twice.
+        self._has_names, self._has_labels = self._files is not None, self._labels is not None
         self._files = self._labels = None
+        positional, given = self._arguments
+        rest = {key: given[key] for key in given if key not in ("files", "labels")}
+        self._arguments = positional, rest
         return FileSource(self._what, files)
+
+    def _renewed(self) -> dict[str, Any]:
+        renewed = super()._renewed()
+        source = self._source
+        if not isinstance(source, FileSource) or not self._has_names:
+            return renewed
+        names = [source.name(number) for number in range(len(source))]
+        if any("\ufffd" in name for name in names):
+            raise TypeError(
+                f"{self._what}: a reader with names of `files` that are not UTF-8 can't be pickled "
+                "or copied; give them by `file_list` or `file_root`."
+            )
+        renewed["files"] = names
+        if self._has_labels:
+            renewed["labels"] = source.labels()
+        return renewed
 
     def _named(self, names: Iterable[Any]) -> _core.Files:
         if not isinstance(names, list | tuple):

@@ -22,6 +22,8 @@ class Guard:
         self._in_child = in_child
         self._lock = threading.RLock()
         self._process = os.getpid()
+        self.is_forked = False
+        """Whether it was made in another process than this one."""
 
     def lock(self) -> threading.RLock:
         """The lock of this process; its thread may take it more than once."""
@@ -30,6 +32,7 @@ class Guard:
                 if self._process != os.getpid():
                     self._lock = threading.RLock()
                     self._in_child()
+                    self.is_forked = True
                     self._process = os.getpid()
         return self._lock
 

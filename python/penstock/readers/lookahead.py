@@ -52,7 +52,7 @@ class Lookahead:
         self._items.clear()
 
     def take(self, source: Source, position: Position) -> Fetched:
-        """The batch at the position."""
+        """The batch at the position. One that is not given then is read anew."""
         items = self._items
         if items and items[0].place == position.place:
             return items.popleft()

@@ -14,7 +14,7 @@ from penstock import _errors, _sift, _sites
 from penstock._convert import LARGEST_BATCH
 from penstock._rng import get_default_rng
 from penstock.errors import ArgumentError
-from penstock.readers.order import POLICIES, SHUFFLES, Plan
+from penstock.readers.order import MOST_TURNS, POLICIES, SHUFFLES, Plan
 
 GLOBAL_SEED = 0
 """Of `shuffle_after_epoch`, where none is given: all shards must have the same."""
@@ -252,6 +252,19 @@ def checked_batch_size(what: str, size: SupportsIndex, key: str) -> int:
     if not 0 < number <= LARGEST_BATCH:
         problem = f"must be a positive integer, at most {LARGEST_BATCH}, got {number}"
         raise _errors.bad_argument(what, key, problem)
+    return number
+
+
+def checked_epoch(what: str, epoch: SupportsIndex) -> int:
+    """The number of an epoch, which users may give as any whole number."""
+    try:
+        if isinstance(epoch, bool):
+            raise TypeError
+        number = operator.index(epoch)
+    except TypeError:
+        raise _errors.wrong_argument(what, "epoch", epoch, "a whole number") from None
+    if not 0 <= number < MOST_TURNS:
+        raise _errors.bad_argument(what, "epoch", f"must be from 0 on, below 2**48, got {number}")
     return number
 
 

@@ -34,6 +34,9 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 POLICIES = ("wrap", "pad", "partial", "drop")
 SHUFFLES = ("buffer", "global")
 
+MOST_TURNS = 2**48
+"""No reader gets that far, but damaged states do."""
+
 BASE_SEED = 0x70656E73
 """Of the order that a shuffled data set is in before it is cut into shards: one for all readers,
 whatever their seeds are, or shards would overlap."""
@@ -131,6 +134,16 @@ class Order:
         """Whether the last cut left parts of turns."""
         return self._last_cut() >= self.first_turn
 
+    @property
+    def spread(self) -> int:
+        """How many turns are between those of the first and the last reader at the last cut."""
+        turns = [stop.turn for stop in self._stops]
+        return max(turns, default=0) - min(turns, default=0)
+
+    def is_rest(self, turn: int) -> bool:
+        """Whether a cut has left but a part of a turn."""
+        return turn <= self._last_cut()
+
     def whole(self, turn: int) -> int:
         """How many samples all readers together have in a turn."""
         rest = self._rest(turn)
@@ -207,6 +220,17 @@ class Order:
         batches = self.given(reader, cut.turn, cut.epoch, cut.step, cut.batch_size)
         batches += cut.slip // cut.batch_size
         return self.walk(reader, cut.turn, batches, cut.batch_size)
+
+    def normal(self, place: Place, reader: int, batch_size: int) -> Place:
+        """The place after turns in which there is nothing to give, which cuts leave behind."""
+        turn, offset = place
+        if self.plan.last_batch == "wrap":
+            while offset == 0 == self.length(turn, reader):
+                turn += 1
+        else:
+            while offset == 0 == self.batches(turn, reader, batch_size):
+                turn += 1
+        return Place(turn, offset)
 
     def given(self, reader: int, turn: int, epoch: int, step: int, batch_size: int) -> int:
         """How many batches a reader has been given since it began with a turn."""

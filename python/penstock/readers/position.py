@@ -1,8 +1,10 @@
 """Where a reader is: what it has given, and what comes next. No reading, and no locks.
 
-All that changes when a reader goes on is one object, a `Position`: it can be copied, for `prefetch`
-to put a reader back, and written down, as the state of the reader. Which samples are at a place is
-what `order` says.
+All that changes when a reader goes on is one object, a `Position`. Once it is a reader's it doesn't
+change: what moves is a copy, which takes its place when the batch is handed over, so that an
+interrupt leaves a reader either before a batch or after it. It can be kept, for `prefetch` to put
+a reader back, and written down, as the state of the reader. Which samples are at a place is what
+`order` says.
 """
 
 from __future__ import annotations
@@ -135,9 +137,28 @@ class Position:
         if self.is_done:
             self.epoch, self.step, self.is_begun = self.epoch + 1, 0, False
 
+    @property
+    def number(self) -> int:
+        """The number of the epoch: the turn that it is of."""
+        return self.first_turn + self.epoch
+
+    def next_number(self) -> int:
+        """The number of the first epoch of which nothing has been given."""
+        touched = self.is_begun or self.is_resumed or self.order.is_rest(self.number)
+        return self.number + touched
+
+    def at_epoch(self, number: int) -> Position:
+        """The beginning of an epoch that is complete, whatever has been given before."""
+        plan = self.order.plan
+        order = Order(replace(plan, cuts=())) if plan.cuts else self.order
+        return Position(self.use, self.shard, order, Place(number, 0), number)
+
     def copy(self) -> Position:
         """Another one at the same place."""
-        return replace(self)
+        # Once for each batch; `replace` takes five times as long.
+        made = object.__new__(Position)
+        made.__dict__.update(self.__dict__)
+        return made
 
     def snapshot(self, data: str) -> Snapshot:
         """The position in a data set of that fingerprint."""
@@ -197,7 +218,7 @@ def _continued(use: Use, shard: int, plan: Plan, state: Snapshot) -> Position:
         position.given = _given(order, shard, state) + _slip(order, state)
         batches = position.given // size
         position.place = order.walk(shard, state.first_turn, batches, size)
-        if state.step:
+        if state.step or state.left:
             count = order.batches(state.first_turn + state.epoch, shard, size)
             position.step = min(state.step, count)
             position.left = count - position.step
