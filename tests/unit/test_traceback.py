@@ -22,7 +22,7 @@ rows = ndd.batch([[1, 2], [3]])
 
 def main():
     picked = rows.slice[1]
-    print(picked.torch())
+    print(picked.shape)
 
 with ndd.EvalMode.{mode}:
     main()
@@ -42,8 +42,8 @@ Traceback (most recent call last):
   File "{file}", line 9, in <module>
     main()
   File "{file}", line 6, in main
-    print(picked.torch())
-          ^^^^^^^^^^^^^^
+    print(picked.shape)
+          ^^^^^^^^^^^^
 """
 
 MESSAGE = """\
@@ -56,7 +56,7 @@ def printed(path, mode, **environment):
     path.write_text(PROGRAM.format(mode=mode))
     run = subprocess.run(
         [sys.executable, path],
-        env={**os.environ, **environment},
+        env={**os.environ, "PENSTOCK_DEBUG": "0", **environment},
         capture_output=True,
         text=True,
         timeout=60,
@@ -79,10 +79,8 @@ def test_a_program_that_fails_prints_its_own_lines_and_one_message(mode, tmp_pat
 @pytest.mark.parametrize("mode", ["eager", "sync_cpu"])
 def test_debugging_shows_internal_frames(mode, tmp_path):
     shown = printed(tmp_path / "train.py", mode, PENSTOCK_DEBUG="1")
-    assert shown.count("penstock/_errors.py") >= 1
+    assert "penstock/_errors.py" in shown
     assert shown.count("is out of range") == 1
-    assert "penstock/_errors.py" in printed(tmp_path / "train.py", mode, PENSTOCK_DEBUG="yes")
-    assert "penstock/_errors.py" not in printed(tmp_path / "train.py", mode, PENSTOCK_DEBUG="0")
 
 
 ROWS = ndd.batch([[1, 2], [3]])
@@ -98,7 +96,7 @@ class Ours(ndd.readers.File):
         raise OSError("not today")
 
 
-def raising(*_):
+def raising():
     raise KeyError("mine")
 
 
@@ -172,11 +170,11 @@ def test_functions_of_users_stay_in_the_traceback():
 
 
 def test_an_error_being_handled_keeps_its_traceback():
-    with pytest.raises(TypeError) as caught:  # noqa: PT012
+    with pytest.raises(IndexError) as caught:  # noqa: PT012
         try:
             raising()
         except KeyError:
-            ndd.flip("x")
+            ROWS.tensors[9]
     handled = caught.value.__context__
     assert isinstance(handled, KeyError)
     names = [frame.name for frame in traceback.extract_tb(handled.__traceback__)]
