@@ -49,6 +49,7 @@ from penstock._stream import stream as stream
 from penstock._threads import ThreadPool as ThreadPool
 from penstock._threads import get_num_threads as get_num_threads
 from penstock._threads import set_num_threads as set_num_threads
+from penstock._traceback import public as _public
 
 if TYPE_CHECKING:
     from penstock import checkpoint as checkpoint
@@ -206,6 +207,7 @@ _LAZY = {
 }
 
 
+@_public
 def __getattr__(name: str) -> Any:
     if name in _NAMESPACES:
         return importlib.import_module(f"penstock.{name}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from penstock import _core, _errors, _shared_draw
 from penstock._array import Array, Self, device_of, wrap
@@ -20,9 +21,13 @@ from penstock._promotion import (
     Types,
 )
 from penstock._promotion import FLOATS as FLOATS
+from penstock._traceback import hide_frames
 
 if TYPE_CHECKING:
+    from penstock._batch import Batch
     from penstock._core import Value
+
+Made = TypeVar("Made", covariant=True)
 
 
 class Operation:
@@ -184,6 +189,64 @@ _ABS = Operation("abs", "abs", NUMBERS)
 _INVERT = Operation("~", "bit_not", BITS)
 
 
+class _Bound(Protocol[Made]):
+    """One of Python's operators on a tensor or a batch: a batch on either side makes a batch."""
+
+    @overload
+    def __call__(self, other: Batch, /) -> Batch: ...
+    @overload
+    def __call__(self, other: Any, /) -> Made: ...
+
+
+class _Binary(Protocol):
+    """The same as a class has it. These two are for type checkers alone."""
+
+    def __get__(self, instance: Self, owner: Any = None, /) -> _Bound[Self]: ...
+
+
+class _Unary(Protocol):
+    def __get__(self, instance: Self, owner: Any = None, /) -> Callable[[], Self]: ...
+
+
+def _unary(operation: Operation) -> _Unary:
+    apply = operation.unary
+
+    def method(self):  # type: ignore[no-untyped-def]
+        try:
+            return apply(self)
+        except BaseException as error:
+            hide_frames(error)
+            raise
+
+    return method
+
+
+def _binary(operation: Operation) -> _Binary:
+    apply = operation.binary
+
+    def method(self, other, /):  # type: ignore[no-untyped-def]
+        try:
+            return apply(self, other)
+        except BaseException as error:
+            hide_frames(error)
+            raise
+
+    return method
+
+
+def _reflected(operation: Operation) -> _Binary:
+    apply = operation.binary
+
+    def method(self, other, /):  # type: ignore[no-untyped-def]
+        try:
+            return apply(other, self)
+        except BaseException as error:
+            hide_frames(error)
+            raise
+
+    return method
+
+
 class Arithmetic(Array):
     """A handle that Python's operators work on, element by element."""
 
@@ -192,107 +255,46 @@ class Arithmetic(Array):
     def __pos__(self: Self) -> Self:
         return self
 
-    def __neg__(self: Self) -> Self:
-        made: Self = _NEGATE.unary(self)
-        return made
+    __neg__ = _unary(_NEGATE)
+    __abs__ = _unary(_ABS)
+    __invert__ = _unary(_INVERT)
 
-    def __abs__(self: Self) -> Self:
-        made: Self = _ABS.unary(self)
-        return made
+    __add__ = _binary(_ADD)
+    __radd__ = _reflected(_ADD)
+    __sub__ = _binary(_SUBTRACT)
+    __rsub__ = _reflected(_SUBTRACT)
+    __mul__ = _binary(_MULTIPLY)
+    __rmul__ = _reflected(_MULTIPLY)
+    __truediv__ = _binary(_DIVIDE)
+    __rtruediv__ = _reflected(_DIVIDE)
+    __floordiv__ = _binary(_QUOTIENT)
+    __rfloordiv__ = _reflected(_QUOTIENT)
+    __mod__ = _binary(_REMAINDER)
+    __rmod__ = _reflected(_REMAINDER)
+    __pow__ = _binary(_POWER)
+    __rpow__ = _reflected(_POWER)
+    __and__ = _binary(_AND)
+    __rand__ = _reflected(_AND)
+    __or__ = _binary(_OR)
+    __ror__ = _reflected(_OR)
+    __xor__ = _binary(_XOR)
+    __rxor__ = _reflected(_XOR)
+    __lshift__ = _binary(_SHIFT_LEFT)
+    __rlshift__ = _reflected(_SHIFT_LEFT)
+    __rshift__ = _binary(_SHIFT_RIGHT)
+    __rrshift__ = _reflected(_SHIFT_RIGHT)
 
-    def __invert__(self: Self) -> Self:
-        made: Self = _INVERT.unary(self)
-        return made
-
-    def __add__(self, other: Any) -> Any:
-        return _ADD.binary(self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _ADD.binary(other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return _SUBTRACT.binary(self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _SUBTRACT.binary(other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _MULTIPLY.binary(self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _MULTIPLY.binary(other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return _DIVIDE.binary(self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return _DIVIDE.binary(other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return _QUOTIENT.binary(self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return _QUOTIENT.binary(other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return _REMAINDER.binary(self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return _REMAINDER.binary(other, self)
-
-    def __pow__(self, other: Any) -> Any:
-        return _POWER.binary(self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return _POWER.binary(other, self)
-
-    def __and__(self, other: Any) -> Any:
-        return _AND.binary(self, other)
-
-    def __rand__(self, other: Any) -> Any:
-        return _AND.binary(other, self)
-
-    def __or__(self, other: Any) -> Any:
-        return _OR.binary(self, other)
-
-    def __ror__(self, other: Any) -> Any:
-        return _OR.binary(other, self)
-
-    def __xor__(self, other: Any) -> Any:
-        return _XOR.binary(self, other)
-
-    def __rxor__(self, other: Any) -> Any:
-        return _XOR.binary(other, self)
-
-    def __lshift__(self, other: Any) -> Any:
-        return _SHIFT_LEFT.binary(self, other)
-
-    def __rlshift__(self, other: Any) -> Any:
-        return _SHIFT_LEFT.binary(other, self)
-
-    def __rshift__(self, other: Any) -> Any:
-        return _SHIFT_RIGHT.binary(self, other)
-
-    def __rrshift__(self, other: Any) -> Any:
-        return _SHIFT_RIGHT.binary(other, self)
-
-    def __eq__(self, other: Any) -> Any:
-        return _EQUAL.binary(self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return _NOT_EQUAL.binary(self, other)
-
-    def __lt__(self, other: Any) -> Any:
-        return _LESS.binary(self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return _LESS_EQUAL.binary(self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return _GREATER.binary(self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return _GREATER_EQUAL.binary(self, other)
+    __eq__ = _binary(_EQUAL)  # type: ignore[assignment]
+    __ne__ = _binary(_NOT_EQUAL)  # type: ignore[assignment]
+    __lt__ = _binary(_LESS)
+    __le__ = _binary(_LESS_EQUAL)
+    __gt__ = _binary(_GREATER)
+    __ge__ = _binary(_GREATER_EQUAL)
 
     # What has elements to compare has no one value to be found by.
     __hash__ = None
+
+
+for _name, _method in vars(Arithmetic).items():
+    if isinstance(_method, FunctionType):
+        _method.__name__, _method.__qualname__ = _name, f"Arithmetic.{_name}"

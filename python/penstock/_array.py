@@ -9,6 +9,7 @@ from penstock._device import Device, DeviceLike
 from penstock._device import device as to_device_object
 from penstock._dtype import BY_CODE, DType
 from penstock._invoke import invoke, settle
+from penstock._traceback import public
 
 if TYPE_CHECKING:
     from penstock._core import Value
@@ -18,6 +19,7 @@ Self = TypeVar("Self", bound="Array")
 _MOVE = _core.register("to_device", "move")
 
 
+@public
 class Array:
     """A handle on data that may still be in the making."""
 

@@ -12,18 +12,20 @@ from penstock import _core, _errors
 from penstock._arithmetic import Arithmetic
 from penstock._array import Array
 from penstock._context import EvalContext
-from penstock._convert import LARGEST_BATCH, relabel, rows, single
+from penstock._convert import LARGEST_BATCH, relabel, rows, single, stack
 from penstock._device import DeviceLike
 from penstock._dtype import dtype as to_dtype
 from penstock._format import batch_text
 from penstock._invoke import settle
 from penstock._subscript import subscript
-from penstock._tensor import Tensor, array_of, as_tensor
+from penstock._tensor import Tensor, array_of
+from penstock._traceback import public
 
 if TYPE_CHECKING:
     import torch
 
 
+@public
 class Batch(Arithmetic, batch=True):
     """Samples that share a type, a number of dimensions, a layout and a device.
 
@@ -140,7 +142,7 @@ class Batch(Arithmetic, batch=True):
                 default memory is shared where the samples lie side by side.
             pad: Fill samples of different shapes up with zeros.
         """
-        stacked = as_tensor(self, pad=pad)
+        stacked = Tensor._wrap(stack(self._value, pad, "Batch.torch"))
         if copy is False:
             settle(stacked._value)
             if stacked._value.memory(0).address != self._value.memory(0).address:
@@ -189,6 +191,7 @@ class Samples:
     def __getitem__(self, key: SupportsIndex) -> Tensor: ...
     @overload
     def __getitem__(self, key: slice | list[int]) -> Batch: ...
+    @public
     def __getitem__(self, key: Any) -> Tensor | Batch:
         value = self._batch._value
         count = len(value)
@@ -204,8 +207,9 @@ class Samples:
         return Tensor._wrap(value.pick(_pool(), (_position(key, count),), False))
 
     def __iter__(self) -> Iterator[Tensor]:
-        return (self[index] for index in range(len(self)))
+        return map(self.__getitem__, range(len(self)))
 
+    @public
     def select(self, key: Any) -> Tensor | Batch:
         """As indexing."""
         picked: Tensor | Batch = self[key]
@@ -228,6 +232,7 @@ class Slicer:
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
 
+    @public
     def __getitem__(self, key: Any) -> Batch:
         return subscript(self._batch, key)
 
@@ -252,6 +257,7 @@ def _pool() -> _core.Pool:
     return EvalContext.current()._native_pool()
 
 
+@public
 def batch(
     tensors: Any,
     dtype: Any = None,
@@ -274,6 +280,7 @@ def batch(
     return _make(tensors, dtype, device, layout, True)
 
 
+@public
 def as_batch(
     tensors: Any,
     dtype: Any = None,

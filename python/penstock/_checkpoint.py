@@ -13,6 +13,7 @@ from penstock import _ahead
 from penstock._context import EvalContext
 from penstock._errors import describe
 from penstock._numbered import Pattern
+from penstock._traceback import public
 
 VERSION = 2
 """The version of the format: `{"version": 2, "states": {name: {"state": ..., "type": ...}}}`.
@@ -31,6 +32,7 @@ class _Entry:
     """The state is still to be given to its object."""
 
 
+@public
 class Checkpoint:
     """The states of readers, RNGs and other objects that have any.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex
 from penstock._device import Device, check_device_id, thread
 from penstock._stream import Stream, stream, thread_stream
 from penstock._threads import ThreadPool, default_pool
+from penstock._traceback import public
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -57,6 +58,7 @@ class EvalContext:
         "_thread_pool",
     )
 
+    @public
     def __init__(
         self,
         *,

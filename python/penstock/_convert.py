@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _CAST = _core.register("cast", "cast")
 _COPY = _core.register("copy", "copy")
-_STACK = _core.register("as_tensor", "stack")
+_STACK = {owner: _core.register(owner, "stack") for owner in ("as_tensor", "Batch.torch")}
 
 _ENUMS = {DALIDataType: DataType, DALIImageType: ImageType, DALIInterpType: InterpType}
 _PROTOCOLS = ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
@@ -86,16 +86,16 @@ def cast(value: Value, dtype: DType) -> Value:
     return _apply(_CAST, value, (dtype._code,), promise)
 
 
-def stack(value: Value, pad: bool) -> Value:
-    """All samples of a batch as one, along a new first dimension."""
+def stack(value: Value, pad: bool, owner: str = "as_tensor") -> Value:
+    """All samples of a batch as one, along a new first dimension; errors name the `owner`."""
     if len(value) == 0:
-        raise RuntimeError("as_tensor: an empty batch can't be made into one tensor.")
+        raise RuntimeError(f"{owner}: an empty batch can't be made into one tensor.")
     ndim = value.ndim + 1
     layout = value.layout
     if layout is not None or ndim == 1:
         layout = "N" + (layout or "")
     promise = (value.dtype, ndim, layout)
-    return invoke(_STACK, (value,), 1, (int(pad),), None, (promise,), value.device)[0]
+    return invoke(_STACK[owner], (value,), 1, (int(pad),), None, (promise,), value.device)[0]
 
 
 def relabel(value: Value, layout: str | None) -> Value:

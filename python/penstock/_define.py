@@ -28,6 +28,7 @@ from penstock._device import device as to_device
 from penstock._dtype import DType
 from penstock._invoke import invoke
 from penstock._rng import RNG, get_default_rng
+from penstock._traceback import hide_frames
 
 if TYPE_CHECKING:
     from penstock._core import Promise, Value
@@ -407,16 +408,21 @@ class Operator:
         source = f"""
 def signature({parameters}): ...
 def {self.definition.__name__}({parameters}, **unknown):
-    if unknown:
-        raise unknown_argument("{self.name}", unknown, keywords)
-    given = None if {absent} else ({"".join(f"{name}, " for name in names)})
-    return call(({given}), given, batch_size, device{more})
+    try:
+        if unknown:
+            raise unknown_argument("{self.name}", unknown, keywords)
+        given = None if {absent} else ({"".join(f"{name}, " for name in names)})
+        return call(({given}), given, batch_size, device{more})
+    except BaseException as error:
+        hide_frames(error)
+        raise
 """
         scope: dict[str, Any] = {
             "__name__": self.definition.__module__,
             "unknown_argument": _errors.unknown_argument,
             "keywords": self.keywords,
             "call": self.call,
+            "hide_frames": hide_frames,
         }
         # A file name inside of the package, for the search of the user's line to pass over.
         file = os.path.join(os.path.dirname(__file__), f"<{self.name}>")

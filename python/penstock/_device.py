@@ -9,6 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, SupportsIndex, Union
 
 from penstock import _sites
+from penstock._traceback import public
 
 if TYPE_CHECKING:
     from penstock._context import EvalContext
@@ -63,6 +64,7 @@ class Device:
     """Which of that kind; None for the host."""
     _code: int
 
+    @public
     def __new__(cls, name: str, device_id: SupportsIndex | None = None) -> Device:
         return _find(name, device_id)
 
@@ -149,6 +151,7 @@ DeviceLike = Union["Device", str, TorchDevice]
 """What is accepted where a device is asked for: a `Device`, its name or a `torch.device`."""
 
 
+@public
 def device(obj: DeviceLike | None, id: SupportsIndex | None = None) -> Device | None:
     """Convert a device's name or a `torch.device` to a `Device`; None stays None.
 

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock._errors import describe
+from penstock._traceback import hide_frames, public
 from penstock.types import DALIDataType
 
 if TYPE_CHECKING:
@@ -179,9 +180,14 @@ def dtype(*args: Any) -> DType:
         >>> ndd.dtype("float16") is ndd.float16
         True
     """
-    return _convert(args[0]) if len(args) == 1 else DType(*args)
+    try:
+        return _convert(args[0]) if len(args) == 1 else DType(*args)
+    except BaseException as error:
+        hide_frames(error)
+        raise
 
 
+@public
 def type_id(dtype: Any) -> DALIDataType | None:
     """The `types.DALIDataType` of anything that `dtype()` takes; None for bfloat16.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import difflib
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock import _sites
@@ -253,12 +252,9 @@ def not_on_host(what: str) -> TypeError:
 # From the engine
 
 
-def raise_fault(fault: _core.Fault, *, at_call: bool = False) -> NoReturn:
-    """Raise what went wrong; unless the call itself raises, with its line as the cause."""
-    error = exception(fault)
-    if at_call or not fault.site or fault.cause[0] == "python":
-        raise error
-    raise error from exception(fault).with_traceback(_traceback(_sites.find(fault.site)))
+def raise_fault(fault: _core.Fault) -> NoReturn:
+    """Raise what went wrong. Its text has the line of the call."""
+    raise exception(fault)
 
 
 def exception(fault: _core.Fault, *, tolerated: bool = False) -> BaseException:
@@ -389,14 +385,3 @@ def _located(fault: _core.Fault, problem: str, hint: str | None = None) -> str:
     if hint is not None:
         lines.append(f"hint: {hint}")
     return "\n  ".join(lines)
-
-
-def _traceback(site: _sites.Site) -> TracebackType | None:
-    """A traceback that ends at a line of the user's program, as if the error had happened there."""
-    source = "\n" * (site.line - 1) + "raise error"
-    code = compile(source, site.file, "exec").replace(co_name=site.function)
-    try:
-        exec(code, {"error": RuntimeError()})
-    except RuntimeError as raised:
-        return raised.__traceback__ and raised.__traceback__.tb_next
-    return None

@@ -17,8 +17,10 @@ from penstock._dtype import DType
 from penstock._dtype import dtype as to_dtype
 from penstock._feed import Background, Feed, feed
 from penstock._tensor import Tensor, as_tensor, tensor
+from penstock._traceback import public
 
 
+@public
 class ExternalSource:
     """Data from a Python function or from anything that can be iterated over.
 

@@ -13,6 +13,7 @@ from typing import Any
 from penstock._arithmetic import Operation
 from penstock._define import OPERATORS, Definition, Operator
 from penstock._promotion import Types
+from penstock._traceback import hide_frames
 
 _BY_OPERANDS = {1: "unary", 2: "binary", 3: "ternary"}
 
@@ -58,10 +59,19 @@ class Function(Operator):
         scope: dict[str, Any] = {
             "__name__": self.definition.__module__,
             "apply": getattr(self.operation, _BY_OPERANDS[len(self.inputs)]),
+            "hide_frames": hide_frames,
         }
         # A file name inside of the package, for the search of the user's line to pass over.
         file = os.path.join(os.path.dirname(__file__), f"<{self.name}>")
-        exec(compile(f"def {name}({operands}): return apply({operands})", file, "exec"), scope)
+        source = f"""
+def {name}({operands}):
+    try:
+        return apply({operands})
+    except BaseException as error:
+        hide_frames(error)
+        raise
+"""
+        exec(compile(source, file, "exec"), scope)
         made: Callable[..., Any] = scope[name]
         made.__doc__ = self.definition.__doc__
         return made

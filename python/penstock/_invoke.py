@@ -70,13 +70,13 @@ def deliver(
     if mode > _eager or any(value.external for value in values):
         for value in made:
             if raises:
-                settle(value, at_call=True)
+                settle(value)
             else:
                 value.wait()
 
 
-def settle(value: Value, *, at_call: bool = False) -> None:
+def settle(value: Value) -> None:
     """Wait for a value, and raise what went wrong with it."""
     fault = value.wait()
     if fault is not None:
-        raise_fault(fault, at_call=at_call)
+        raise_fault(fault)

@@ -8,11 +8,13 @@ from types import TracebackType
 from typing import Generic, SupportsIndex, TypeAlias, TypeVar
 
 from penstock import _ahead, _errors
+from penstock._traceback import public
 
 T = TypeVar("T")
 Outcome: TypeAlias = tuple[T, None] | tuple[None, Exception]
 
 
+@public
 class prefetch(Generic[T]):
     """Iterate over batches some items ahead, so that they are being made while one is used.
 

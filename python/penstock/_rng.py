@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any, SupportsIndex
 
 from penstock import _ahead, _core
+from penstock._traceback import public
 
 _MASK = 2**64 - 1
 _TEXT = re.compile(r"Philox_([0-9A-Fa-f]{16})_([0-9A-Fa-f]{16}):([0-9A-Fa-f]{16})_([0-3])")
@@ -30,6 +31,7 @@ class State(str):
         return f"State({str(self)!r})"
 
 
+@public
 class RNG:
     """A stream of random numbers, for the `rng` argument of random operators.
 
@@ -172,6 +174,7 @@ def get_default_rng() -> RNG:
     return _thread.rng
 
 
+@public
 def set_seed(seed: SupportsIndex) -> None:
     """Start the calling thread's default RNG over, with a seed.
 

@@ -25,6 +25,11 @@ class Site(NamedTuple):
         return linecache.getline(self.file, self.line).strip()
 
 
+def is_inside(file: str) -> bool:
+    """Whether a file of code is of this package."""
+    return file.startswith(_PACKAGE)
+
+
 def here() -> int:
     """The number of the line outside of this package that led to this call."""
     frame = _outside()

@@ -13,6 +13,7 @@ from typing import Any, SupportsIndex
 
 from penstock._device import Device, check_device_id, current_ordinal
 from penstock._threads import drain_all
+from penstock._traceback import public
 
 # CUDA gives the handles 0, 1 and 2 a meaning of their own.
 _handles = itertools.count(0x1000)
@@ -23,6 +24,7 @@ class _CreateNew:
         return "create_new"
 
 
+@public
 class Stream:
     """A stream of a device; `stream()` makes or wraps one.
 
@@ -93,6 +95,7 @@ class Stream:
         return f"Stream(handle={self._handle:#x}, device_id={self._device_id})"
 
 
+@public
 def stream(
     stream: Any = Stream.create_new, *, device_id: SupportsIndex | None = None
 ) -> Stream | None:
@@ -123,6 +126,7 @@ def get_current_stream() -> Stream | None:
     return _chosen(current_ordinal()) if device_id is None else thread_stream(device_id)
 
 
+@public
 def set_current_stream(cuda_stream: Any, /) -> None:
     """Send the calling thread's work on the current device to a stream; None undoes it.
 
@@ -148,11 +152,13 @@ def set_current_stream(cuda_stream: Any, /) -> None:
     _local.chosen[ordinal] = wrapped
 
 
+@public
 def get_default_stream(device_id: SupportsIndex | None = None) -> Stream | None:
     """The stream that `set_default_stream` gave a device (the current one by default)."""
     return _defaults.get(current_ordinal() if device_id is None else check_device_id(device_id))
 
 
+@public
 def set_default_stream(cuda_stream: Any, /, device_id: SupportsIndex | None = None) -> None:
     """Set the stream of a device for all threads that don't choose their own; None clears it."""
     if cuda_stream is None:

@@ -16,6 +16,7 @@ from penstock._dtype import dtype as to_dtype
 from penstock._format import tensor_text
 from penstock._invoke import settle
 from penstock._subscript import subscript
+from penstock._traceback import public
 
 if TYPE_CHECKING:
     import torch
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _HOST = (1, 0)  # DLPack's name for host memory
 
 
+@public
 class Tensor(Arithmetic, batch=False):
     """One sample: an array with a type, a device and possibly a layout.
 
@@ -111,7 +113,7 @@ class Tensor(Arithmetic, batch=False):
     def __iter__(self) -> Iterator[Tensor]:
         if self.ndim == 0:
             raise TypeError("A tensor without dimensions can't be iterated over.")
-        return (self[index] for index in range(self.shape[0]))
+        return map(self.__getitem__, range(self.shape[0]))
 
     def __bool__(self) -> bool:
         if self.size != 1:
@@ -184,6 +186,7 @@ def array_of(memory: Any, dtype: DType) -> Any:
     return np.ndarray(memory.shape, kind, memory, memory.offset, memory.strides)
 
 
+@public
 def tensor(
     data: Any,
     dtype: Any = None,
@@ -209,6 +212,7 @@ def tensor(
     return _make(data, dtype, device, layout, pad, True)
 
 
+@public
 def as_tensor(
     data: Any,
     dtype: Any = None,

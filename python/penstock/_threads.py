@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from penstock._cpus import usable_cpus
 from penstock._device import Device, check_device_id
+from penstock._traceback import public
 
 if TYPE_CHECKING:
     from penstock import _core
@@ -35,6 +36,7 @@ class ThreadPool:
 
     __slots__ = ("__weakref__", "_device_id", "_native", "_num_threads")
 
+    @public
     def __init__(
         self, num_threads: SupportsIndex | None = None, *, device_id: SupportsIndex | None = -1
     ) -> None:
@@ -76,6 +78,7 @@ class ThreadPool:
             return self._native
 
 
+@public
 def set_num_threads(n: SupportsIndex | None) -> None:
     """Set how many threads the default pool has; None returns to the automatic choice.
 

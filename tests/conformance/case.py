@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import enum
 import linecache
+import re
 import textwrap
 import traceback
 from dataclasses import dataclass
@@ -152,7 +153,10 @@ def _raised(error: BaseException, when: str) -> Raised:
     chain = [error]
     while (cause := chain[-1].__cause__) is not None and cause not in chain:
         chain.append(cause)
-    lines = [
+    # Penstock's messages name the line of the call; the reference chains errors up to it.
+    named = re.search(rf"\n  at {re.escape(FILE)}:(\d+)", str(error))
+    lines = [int(named[1])] if named else []
+    lines += [
         frame.lineno
         for link in reversed(chain)
         for frame in reversed(traceback.extract_tb(link.__traceback__))

@@ -296,20 +296,11 @@ def test_the_root_error_is_raised_once_in_every_mode():
         with pytest.raises(IndexError) as caught:
             break_and_go_on(mode)
         texts.add(str(caught.value))
-        lines = {entry.lineno for entry in chain_of_tracebacks(caught.value)}
-        assert break_and_go_on.__code__.co_firstlineno + 3 in lines
     [text] = texts
     assert text.count("index 7 is out of range") == 1
     assert "sample 2" in text
     assert text.count("\n") == 1, "operator, sample and problem; then the line"
-
-
-def chain_of_tracebacks(error):
-    import traceback
-
-    while error is not None:
-        yield from traceback.extract_tb(error.__traceback__)
-        error = error.__cause__
+    assert f"test_engine.py:{break_and_go_on.__code__.co_firstlineno + 3}: made = " in text
 
 
 @pytest.mark.parametrize("action", [FAIL, PANIC, BREAK_PROMISE])

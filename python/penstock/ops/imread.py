@@ -12,6 +12,7 @@ import numpy as np
 from penstock import _core, _errors
 from penstock._array import Array, wrap
 from penstock._sites import here
+from penstock._traceback import public
 from penstock.ops.decoders import image
 from penstock.ops.files import read
 from penstock.readers.pool import io_pool
@@ -23,6 +24,7 @@ _DECODING = {
 }
 
 
+@public
 def imread(filepaths: Any, /, **decoding: Any) -> Any:
     """Read image files and decode them.
 

@@ -41,6 +41,7 @@ from penstock._device import DeviceLike
 from penstock._device import device as to_device
 from penstock._invoke import settle
 from penstock._mode import EvalMode, current_mode
+from penstock._traceback import public
 from penstock.readers.bad_samples import BadSamples, SampleError
 from penstock.readers.epoch import Epoch, UnfinishedEpochWarning
 from penstock.readers.guard import Guard
@@ -75,6 +76,7 @@ class _Live(NamedTuple):
     errors: list[SampleError]
 
 
+@public
 class Reader:
     """What all readers have in common. They have state: create one, and use it for all epochs.
     Threads may share a reader and its iterators; each batch goes to one of them.
@@ -159,6 +161,7 @@ class Reader:
         if "__init__" in cls.__dict__:
             # What Python calls it where an argument is missing.
             cls.__init__.__qualname__ = f"readers.{cls.__name__}"
+        public(cls)
 
     # What a format says
 
@@ -592,7 +595,7 @@ class Reader:
                 return None
         if current_mode() > EvalMode.eager:
             for value in values:
-                settle(value, at_call=True)
+                settle(value)
         return self._yields(_sift.mark(values, self, numbers))
 
     def _read_ahead(self, place: Place) -> None:

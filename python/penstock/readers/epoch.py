@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+from penstock._traceback import public
+
 if TYPE_CHECKING:
     from penstock.readers.base import Reader
     from penstock.readers.position import Position
@@ -14,6 +16,7 @@ class UnfinishedEpochWarning(UserWarning):
     """An epoch was begun while an earlier one was not at its end."""
 
 
+@public
 class Epoch:
     """An iterator over an epoch. `len` is its number of batches, or samples.
 
