@@ -272,7 +272,7 @@ impl Sample {
         assert!(self.strides.is_none() && T::DTYPE == self.desc.dtype.storage());
         // SAFETY: `new` checked bounds and alignment, the dtype is the one asked for, every bit
         // pattern is valid for an `Element`, and the bytes don't change once a sample exists
-        // (foreign memory that others may write is only read while its caller waits).
+        // (memory that others may write is only read while its caller waits).
         unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), self.desc.elements()) }
     }
 
