@@ -145,7 +145,7 @@ class Batch(Arithmetic, batch=True):
         stacked = Tensor._wrap(stack(self._value, pad, "Batch.torch"))
         if copy is False:
             settle(stacked._value)
-            if stacked._value.memory(0).address != self._value.memory(0).address:
+            if stacked._value.memory(0, False).address != self._value.memory(0, False).address:
                 raise ValueError(
                     "Batch.torch: the samples do not lie side by side in memory, so that they "
                     "must be copied into one tensor. Leave `copy` out to allow that."
@@ -172,7 +172,7 @@ class Batch(Arithmetic, batch=True):
     def __repr__(self) -> str:
         settle(self._value)
         value, dtype = self._value, self.dtype
-        arrays = [array_of(value.memory(index), dtype) for index in range(len(value))]
+        arrays = [array_of(value.memory(index, False), dtype) for index in range(len(value))]
         return batch_text(self, arrays, value.shapes())
 
 

@@ -173,7 +173,7 @@ def _submit(
     promises = [output.promise() for output in outputs]
     pool = context._native_pool()
     made = _core.call(name, work, values, samples, promises, here(), pool, deferred)
-    deliver(made, values, mode, context)
+    deliver(made, mode, context)
     return made
 
 

@@ -49,15 +49,13 @@ def invoke(
         context._native_pool(),
         mode is _deferred,
     )
-    # A list, which is faster than a generator on this path.
-    if mode is not _eager or any([value.external for value in values]):  # noqa: C419
-        deliver(made, values, mode, context, raises)
+    if mode is not _eager or made[0].prompt:
+        deliver(made, mode, context, raises)
     return made
 
 
 def deliver(
     made: Sequence[Value],
-    values: Sequence[Value],
     mode: EvalMode,
     context: EvalContext,
     raises: bool = True,
@@ -66,8 +64,8 @@ def deliver(
     if mode is _deferred:
         for value in made:
             context._defer(value)
-    # What an owner may change after the call has been read within it, in every mode.
-    if mode > _eager or any(value.external for value in values):
+    # What others may change after the call has been read within it, in every mode.
+    if mode > _eager or made[0].prompt:
         for value in made:
             if raises:
                 settle(value)

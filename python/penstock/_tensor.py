@@ -126,10 +126,12 @@ class Tensor(Arithmetic, batch=False):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         if self._value.device >= 0:
             raise _errors.not_on_host("Conversion to a NumPy array")
-        array = _view(self)
+        unchanged = dtype is None or np.dtype(dtype) == self.dtype._numpy
+        # A view that is only read needs no waiting for calls that read it too.
+        array = _view(self, writable=unchanged and not copy)
         if copy:
             return array.astype(array.dtype if dtype is None else dtype, copy=True)
-        if dtype is None or np.dtype(dtype) == array.dtype:
+        if unchanged:
             return array
         if copy is False:
             raise ValueError(
@@ -170,10 +172,10 @@ class Tensor(Arithmetic, batch=False):
         return tensor_text(self, _view(self), self.shape)
 
 
-def _view(tensor: Tensor) -> Any:
+def _view(tensor: Tensor, writable: bool = False) -> Any:
     """The data as a NumPy array that shares its memory."""
     settle(tensor._value)
-    return array_of(tensor._value.memory(0), tensor.dtype)
+    return array_of(tensor._value.memory(0, writable), tensor.dtype)
 
 
 def array_of(memory: Any, dtype: DType) -> Any:

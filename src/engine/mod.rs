@@ -3,6 +3,7 @@
 //! their inputs arrive.
 
 mod alike;
+mod lend;
 mod node;
 mod pool;
 mod process;
@@ -11,6 +12,7 @@ mod run;
 mod tests;
 mod value;
 
+pub use lend::{CalledOff, lend, put_off, wait_for_readers};
 pub use node::{Call, Input, Node, Output, Pick, Task};
 pub use pool::{Pool, stand_in};
 pub use process::{epoch, fork_parent, fork_prepare, shut_down};

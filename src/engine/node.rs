@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 use smallvec::SmallVec;
 
 use super::pool::Pool;
+use super::process::epoch;
 use super::run::guarded;
 use super::value::{Handle, Meta, Outcome, Value, lock};
 use crate::kernels::{Arg, ArgReader, Operator, Space};
@@ -192,6 +193,29 @@ impl Node {
 
     pub fn was_queued(&self) -> bool {
         self.queued.load(Ordering::Relaxed)
+    }
+
+    pub fn inputs(&self) -> &[Input] {
+        &self.call.inputs
+    }
+
+    /// Whether a task of the node has yet to read the buffer.
+    pub fn reads(&self, task: usize, buffer: &Arc<Buffer>) -> bool {
+        let mut reads = false;
+        self.for_each_slot(task, |input, slot| {
+            reads |= input.value.sample_lies_in(slot, buffer);
+        });
+        reads
+    }
+
+    pub fn is_started(&self) -> bool {
+        self.started.load(Ordering::Acquire)
+    }
+
+    /// Whether the node has not been started and will hand its input's memory on.
+    pub fn is_unstarted_view(&self) -> bool {
+        let kernel = self.call.operator.work.sample_kernel();
+        !self.is_started() && kernel.is_some_and(|kernel| kernel.is_view())
     }
 
     pub(super) fn tasks(&self) -> usize {
@@ -503,12 +527,37 @@ impl Task {
         } else {
             Err(node.fault(Cause::Internal("nobody can read this".into()), None, None))
         };
+        let views = outcomes.as_ref().map(hold_views).unwrap_or_default();
         // Inputs go first: memory that becomes free is hot in cache for what runs next.
         node.for_each_slot(self.index, |input, slot| {
             if !input.value.is_lost() {
                 input.value.release(slot);
             }
         });
-        node.complete(self.index, outcomes)
+        let ready = node.complete(self.index, outcomes);
+        drop(views);
+        ready
+    }
+}
+
+/// Results that hand an input's memory on count as readers of it, from before the input is released
+/// until those that wait for the result have been counted.
+fn hold_views(made: &SmallVec<[Sample; 1]>) -> SmallVec<[Reading; 1]> {
+    let is_read = |sample: &&Sample| sample.buffer().is_read(epoch());
+    made.iter().filter(is_read).map(|sample| Reading::new(sample.buffer())).collect()
+}
+
+struct Reading(Arc<Buffer>);
+
+impl Reading {
+    fn new(buffer: &Arc<Buffer>) -> Reading {
+        buffer.begin_reads(1, epoch());
+        Reading(buffer.clone())
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.end_read(epoch());
     }
 }

@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 
+use super::lend::lock_put_off;
 use super::node::{Node, Task};
 use super::value::lock;
-use crate::value::{CacheLocks, lock_cache};
+use crate::value::{Buffer, CacheLocks, lock_cache};
 
 /// Bounds on submitted work that is not done. A submit that would exceed them waits.
 #[derive(Clone, Copy)]
@@ -190,14 +191,18 @@ impl Pool {
 
     /// Puts these nodes' tasks before the others of the queue, in the order they have.
     pub fn hasten(&self, nodes: &HashSet<*const Node>) {
-        let mut queue = lock(&self.shared.queue);
-        let is_meant = |run: &Run| nodes.contains(&Arc::as_ptr(&run.node));
-        let first = queue.cold.iter().take_while(|run| is_meant(run)).count();
-        if !queue.cold.range(first..).any(is_meant) {
-            return;
+        self.shared.hasten(nodes);
+    }
+
+    /// Puts what is queued and reads the buffer before other work.
+    pub fn hasten_readers(buffer: &Arc<Buffer>) {
+        for shared in all() {
+            let queue = lock(&shared.queue);
+            let reads = |run: &&Run| run.node.reads(run.next, buffer);
+            let nodes = queue.cold.iter().filter(reads).map(|run| Arc::as_ptr(&run.node)).collect();
+            drop(queue);
+            shared.hasten(&nodes);
         }
-        let (meant, others): (Vec<_>, Vec<_>) = queue.cold.drain(..).partition(is_meant);
-        queue.cold.extend(meant.into_iter().chain(others));
     }
 
     pub fn count_bytes(&self, bytes: usize) {
@@ -228,6 +233,17 @@ impl Shared {
     fn is_full(&self, queue: &Queue) -> bool {
         queue.nodes >= self.limits.nodes
             || (queue.nodes > 0 && self.bytes.load(Ordering::Relaxed) >= self.limits.bytes)
+    }
+
+    fn hasten(&self, nodes: &HashSet<*const Node>) {
+        let mut queue = lock(&self.queue);
+        let is_meant = |run: &Run| nodes.contains(&Arc::as_ptr(&run.node));
+        let first = queue.cold.iter().take_while(|run| is_meant(run)).count();
+        if !queue.cold.range(first..).any(is_meant) {
+            return;
+        }
+        let (meant, others): (Vec<_>, Vec<_>) = queue.cold.drain(..).partition(is_meant);
+        queue.cold.extend(meant.into_iter().chain(others));
     }
 
     fn is_paused(&self) -> bool {
@@ -360,7 +376,7 @@ impl Queue {
     }
 }
 
-fn on_worker() -> bool {
+pub(super) fn on_worker() -> bool {
     WORKER.with_borrow(Option::is_some)
 }
 
@@ -434,6 +450,7 @@ struct Standstill {
     queues: Vec<MutexGuard<'static, Queue>>,
     pools: Vec<Arc<Shared>>,
     _registry: MutexGuard<'static, Vec<Weak<Shared>>>,
+    put_off: MutexGuard<'static, Vec<Weak<Node>>>,
     _memory: CacheLocks,
 }
 
@@ -447,8 +464,8 @@ pub fn lock_all() {
         unsafe { std::mem::transmute::<MutexGuard<'_, Queue>, MutexGuard<'static, Queue>>(guard) }
     };
     let queues = pools.iter().map(hold).collect();
-    let _memory = lock_cache();
-    STANDSTILL.set(Some(Standstill { queues, pools, _registry: registry, _memory }));
+    let (put_off, _memory) = (lock_put_off(), lock_cache());
+    STANDSTILL.set(Some(Standstill { queues, pools, _registry: registry, put_off, _memory }));
 }
 
 pub fn unlock_all() {
@@ -461,7 +478,8 @@ pub fn reset_all() {
     WORKER.set(None);
     // These were let go of by counting anew.
     std::mem::forget(PAUSED.take());
-    if let Some(Standstill { queues, pools, .. }) = STANDSTILL.take() {
+    if let Some(Standstill { queues, pools, mut put_off, .. }) = STANDSTILL.take() {
+        std::mem::forget(std::mem::take(&mut *put_off));
         for (pool, mut queue) in pools.iter().zip(queues) {
             // Dropping tasks would run destructors of values that the parent still works on.
             std::mem::forget(std::mem::take(&mut *queue));

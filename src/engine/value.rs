@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::node::{Node, Task};
 use super::process::epoch;
-use crate::value::{Cause, DType, Device, Fault, Layout, Sample};
+use crate::value::{Buffer, Cause, DType, Device, Fault, Layout, Sample};
 
 /// What is known of a value before it is there.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct Value {
     pub meta: Meta,
     samples: Samples,
     unfinished: AtomicUsize,
+    /// Whether a sample has failed: most values are asked, and few have to look which.
+    failed: AtomicBool,
     /// Handles outside of the engine: as long as there is one, somebody may read any sample.
     handles: AtomicUsize,
     /// Whether a node reads the whole batch at once.
@@ -133,6 +135,7 @@ impl Value {
             meta,
             samples,
             unfinished: AtomicUsize::new(unfinished),
+            failed: AtomicBool::new(false),
             handles: AtomicUsize::new(0),
             gathered: AtomicBool::new(false),
             maker: OnceLock::new(),
@@ -162,7 +165,10 @@ impl Value {
             Ok(sample) => State::Ready(sample),
             Err(fault) => State::Failed(fault),
         };
-        Handle::new(Value::new(meta, outcomes.into_iter().map(state), 0))
+        let failed = outcomes.iter().any(Result::is_err);
+        let value = Value::new(meta, outcomes.into_iter().map(state), 0);
+        value.failed.store(failed, Ordering::Release);
+        Handle::new(value)
     }
 
     /// A value of `count` samples that a node will fill.
@@ -226,6 +232,51 @@ impl Value {
         self.epoch != epoch() && !self.is_finished()
     }
 
+    /// Whether a sample that is there lies in such a buffer.
+    pub fn lies_in(&self, is_meant: impl Fn(&Arc<Buffer>) -> bool) -> bool {
+        match &self.samples {
+            Samples::Slots(slots) => slots.iter().any(|slot| match &lock(slot).state {
+                State::Ready(sample) => is_meant(sample.buffer()),
+                _ => false,
+            }),
+            Samples::Packed(packed) => packed.count > 0 && is_meant(packed.first.buffer()),
+        }
+    }
+
+    /// Whether the sample is there, and in the buffer.
+    pub fn sample_lies_in(&self, index: usize, buffer: &Arc<Buffer>) -> bool {
+        let slots = match &self.samples {
+            Samples::Slots(slots) => slots,
+            Samples::Packed(packed) => return Arc::ptr_eq(packed.first.buffer(), buffer),
+        };
+        slots.get(index).is_some_and(|slot| match &lock(slot).state {
+            State::Ready(sample) => Arc::ptr_eq(sample.buffer(), buffer),
+            _ => false,
+        })
+    }
+
+    /// Whether others may write to a sample, or to what a sample will be a view of.
+    pub fn is_lent(&self) -> bool {
+        if self.lies_in(|buffer| buffer.is_lent()) {
+            return true;
+        }
+        // Views can be put off for long. By the loan, all else that read the memory had been run.
+        let mut stack: Vec<_> = self.unstarted_view().into_iter().collect();
+        while let Some(view) = stack.pop() {
+            for input in view.inputs() {
+                if input.value.lies_in(|buffer| buffer.is_lent()) {
+                    return true;
+                }
+                stack.extend(input.value.unstarted_view());
+            }
+        }
+        false
+    }
+
+    fn unstarted_view(&self) -> Option<Arc<Node>> {
+        self.maker().filter(|maker| maker.is_unstarted_view())
+    }
+
     /// Announces a node that reads the whole batch at once.
     pub fn read_as_a_whole(&self) {
         self.gathered.store(true, Ordering::Relaxed);
@@ -272,11 +323,17 @@ impl Value {
     /// Announces a reader of the sample, and takes its task if it has to wait. Each call needs
     /// one [`Value::release`].
     pub fn subscribe(&self, index: usize, task: impl FnOnce() -> Task) {
-        let Some(slot) = self.slots().get(index) else { return };
+        let slots = match &self.samples {
+            Samples::Slots(slots) => slots,
+            Samples::Packed(packed) => return packed.first.buffer().begin_reads(1, epoch()),
+        };
+        let Some(slot) = slots.get(index) else { return };
         let mut slot = lock(slot);
         slot.readers += 1;
-        if let State::Pending(waiting) = &mut slot.state {
-            waiting.push(task());
+        match &mut slot.state {
+            State::Pending(waiting) => waiting.push(task()),
+            State::Ready(sample) => sample.buffer().begin_reads(1, epoch()),
+            State::Failed(_) | State::Spent => {}
         }
     }
 
@@ -290,9 +347,16 @@ impl Value {
 
     /// One reader is done with the sample. Memory that nobody else can read goes back at once.
     pub fn release(&self, index: usize) {
-        let Some(slot) = self.slots().get(index) else { return };
+        let slots = match &self.samples {
+            Samples::Slots(slots) => slots,
+            Samples::Packed(packed) => return packed.first.buffer().end_read(epoch()),
+        };
+        let Some(slot) = slots.get(index) else { return };
         let mut slot = lock(slot);
         slot.readers -= 1;
+        if let State::Ready(sample) = &slot.state {
+            sample.buffer().end_read(epoch());
+        }
         let spent = self.spend(&mut slot);
         drop(slot);
         drop(spent);
@@ -314,8 +378,16 @@ impl Value {
         };
         let waiting = std::mem::take(waiting);
         slot.state = match outcome {
-            Ok(sample) => State::Ready(sample),
-            Err(fault) => State::Failed(fault),
+            Ok(sample) => {
+                if slot.readers > 0 {
+                    sample.buffer().begin_reads(slot.readers, epoch());
+                }
+                State::Ready(sample)
+            }
+            Err(fault) => {
+                self.failed.store(true, Ordering::Release);
+                State::Failed(fault)
+            }
         };
         let spent = self.spend(&mut slot);
         drop(slot);
@@ -356,6 +428,9 @@ impl Value {
 
     /// The first fault in sample order.
     pub fn fault(&self) -> Option<Arc<Fault>> {
+        if !self.failed.load(Ordering::Acquire) {
+            return None;
+        }
         self.slots().iter().find_map(|slot| match &lock(slot).state {
             State::Failed(fault) => Some(fault.clone()),
             _ => None,

@@ -11,7 +11,7 @@ use super::fault::Raised;
 use super::pool::{PyPool, rest_in_peace};
 use super::submit::Invocation;
 use super::value::PyValue;
-use crate::engine::{Meta, Value};
+use crate::engine::{CalledOff, Meta, Value};
 use crate::kernels::{Arg, BatchKernel, Operator, Result, Space, Work, intern};
 use crate::value::{Cause, Desc, Device, Layout, Sample};
 
@@ -47,6 +47,7 @@ impl BatchKernel for Function {
 
 impl Function {
     fn call(&self, py: Python<'_>, inputs: &[&[Sample]]) -> PyResult<SmallVec<[Sample; 1]>> {
+        let _called_off = CalledOff::new(inputs);
         let values = inputs.iter().map(|row| self.value(row));
         let results = call_object(self.function.bind(py), &PyTuple::new(py, values)?)?;
         let results = results.cast::<PyTuple>()?;

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::import::{ready, wrap};
 use super::pool::ends_elsewhere;
 use super::value::PyValue;
-use crate::value::{DType, Desc, Sample, Shape, Strides, contiguous_strides, extent};
+use crate::value::{DType, Desc, Loan, Sample, Shape, Strides, contiguous_strides, extent};
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -109,16 +109,18 @@ fn dtype_of(given: ElementType) -> Option<DType> {
 /// What an exported tensor needs to stay valid: the memory and the arrays it points to.
 struct Exported {
     _sample: Sample,
+    /// As long as there is one, consumers may write.
+    loan: Option<Loan>,
     shape: SmallVec<[i64; 6]>,
     strides: SmallVec<[i64; 6]>,
 }
 
 impl Exported {
-    fn new(sample: Sample) -> Box<Exported> {
+    fn new(sample: Sample, loan: Option<Loan>) -> Box<Exported> {
         let size = sample.desc.dtype.size() as i64;
         let shape = sample.desc.shape.iter().map(|&d| d as i64).collect();
         let strides = sample.strides().iter().map(|&stride| stride as i64 / size).collect();
-        Box::new(Exported { _sample: sample, shape, strides })
+        Box::new(Exported { _sample: sample, loan, shape, strides })
     }
 
     /// Lets the memory go, on whatever thread a consumer does that.
@@ -186,10 +188,9 @@ unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// A capsule that shares the sample's memory.
-pub fn to_dlpack(py: Python<'_>, sample: Sample, versioned: bool) -> PyResult<Bound<'_, PyAny>> {
-    let writable = sample.buffer().writable();
-    if !writable && !versioned {
+/// Whether a sample's memory can be shared, at all and in this version of the protocol.
+pub fn check(sample: &Sample, versioned: bool) -> PyResult<()> {
+    if !sample.buffer().writable() && !versioned {
         return Err(PyBufferError::new_err("the memory is read-only, which this DLPack can't say"));
     }
     // Nothing forbids other strides, but consumers abort the process on negative ones.
@@ -197,7 +198,18 @@ pub fn to_dlpack(py: Python<'_>, sample: Sample, versioned: bool) -> PyResult<Bo
     if sample.strides().iter().any(|stride| *stride < 0 || stride % size != 0) {
         return Err(PyBufferError::new_err("the strides are negative or not whole elements"));
     }
-    let mut exported = Exported::new(sample);
+    Ok(())
+}
+
+/// A capsule that shares the sample's memory, which was checked before.
+pub fn to_dlpack(
+    py: Python<'_>,
+    sample: Sample,
+    loan: Option<Loan>,
+    versioned: bool,
+) -> PyResult<Bound<'_, PyAny>> {
+    let mut exported = Exported::new(sample, loan);
+    let writable = exported.loan.is_some();
     let tensor = exported.tensor();
     let context = Box::into_raw(exported).cast::<c_void>();
     let (pointer, name) = if versioned {
@@ -340,7 +352,9 @@ unsafe fn read_tensor(tensor: &Tensor, owner: Py<PyAny>, readonly: bool) -> PyRe
     if tensor.data.is_null() && desc.elements() > 0 {
         return Err(PyValueError::new_err("a DLPack tensor without memory"));
     }
-    let start = tensor.data.cast::<u8>().wrapping_add(tensor.byte_offset as usize);
+    let start = isize::try_from(tensor.byte_offset)
+        .map(|offset| tensor.data.cast::<u8>().wrapping_offset(offset))
+        .map_err(|_| PyValueError::new_err("the data begins beyond all memory"))?;
     // SAFETY: by the caller.
     unsafe { wrap(start, desc, strides, owner, !readonly, true) }
 }

@@ -7,15 +7,20 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::value::Sample;
+use crate::value::{Loan, Sample};
 
 /// The buffer that a sample lies in, as bytes, and where in there.
 #[pyclass(module = "penstock._core", frozen)]
-pub struct Memory(Sample);
+pub struct Memory {
+    sample: Sample,
+    /// Others may write to it while this exists, if at all: what NumPy makes of it holds this.
+    loan: Option<Loan>,
+}
 
 impl Memory {
-    pub fn new(sample: Sample) -> Memory {
-        Memory(sample)
+    /// The memory of a sample, to be written to only if it was lent.
+    pub fn new(sample: Sample, loan: Option<Loan>) -> Memory {
+        Memory { sample, loan }
     }
 }
 
@@ -24,26 +29,26 @@ impl Memory {
     /// Byte of the first element.
     #[getter]
     fn offset(&self) -> usize {
-        self.0.offset()
+        self.sample.offset()
     }
 
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.desc.shape.iter())
+        PyTuple::new(py, self.sample.desc.shape.iter())
     }
 
     /// Bytes between elements; `None` when they lie together.
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        if self.0.is_contiguous() {
+        if self.sample.is_contiguous() {
             return Ok(None);
         }
-        PyTuple::new(py, self.0.strides().iter()).map(Some)
+        PyTuple::new(py, self.sample.strides().iter()).map(Some)
     }
 
     #[getter]
     fn address(&self) -> usize {
-        self.0.as_ptr() as usize
+        self.sample.as_ptr() as usize
     }
 
     /// # Safety
@@ -53,8 +58,9 @@ impl Memory {
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        let buffer = slf.get().0.buffer();
-        if !buffer.writable() && flags & ffi::PyBUF_WRITABLE != 0 {
+        let Memory { sample, loan } = slf.get();
+        let (buffer, writable) = (sample.buffer(), loan.is_some());
+        if !writable && flags & ffi::PyBUF_WRITABLE != 0 {
             return Err(PyBufferError::new_err("the memory is read-only"));
         }
         // SAFETY: the view keeps `slf` and thereby the memory alive.
@@ -64,7 +70,7 @@ impl Memory {
                 slf.as_ptr(),
                 buffer.as_ptr().cast::<c_void>(),
                 buffer.len() as ffi::Py_ssize_t,
-                c_int::from(!buffer.writable()),
+                c_int::from(!writable),
                 flags,
             )
         };

@@ -16,7 +16,7 @@ use crate::value::{Buffer, Cause, DType, Desc, Device, Sample, Shape, Strides, e
 /// Above this many bytes a copy is made without the GIL.
 const LARGE: usize = 1 << 20;
 
-fn refuse(cause: Cause) -> PyErr {
+pub fn refuse(cause: Cause) -> PyErr {
     match cause {
         Cause::Input { problem, .. } => PyValueError::new_err(problem),
         Cause::Memory { bytes } => {
@@ -148,9 +148,13 @@ impl Exported {
         let shape = shape
             .filter(|shape| extent(shape).is_some())
             .ok_or_else(|| PyValueError::new_err("a buffer with an impossible shape"))?;
+        let desc = Desc::new(dtype, &shape);
+        if buffer.buf.is_null() && desc.elements() > 0 {
+            return Err(PyValueError::new_err("a buffer without memory"));
+        }
         Ok(Exported {
             start: buffer.buf.cast(),
-            desc: Desc::new(dtype, &shape),
+            desc,
             strides: axes(buffer.strides).iter().copied().collect(),
             readonly: buffer.readonly != 0,
         })

@@ -9,7 +9,7 @@ use super::numbers;
 use super::pool::{PyPool, wait_for};
 use super::rng::PyDraw;
 use super::value::PyValue;
-use crate::engine::{Call, Input, Meta, Node, Output, Pick, Pool};
+use crate::engine::{Call, Input, Meta, Node, Output, Pick, Pool, put_off};
 use crate::kernels::{self as registry, Arg, Operator};
 use crate::value::{DType, Device, Layout};
 
@@ -149,10 +149,10 @@ impl Invocation {
         let call = Call { operator, inputs: row, data_inputs, args, samples, layout, device, site };
         make_room(py, &pool.0)?;
         // Memory that its owner may change must be read before the call returns.
-        let external = inputs.iter().any(|input| input.external);
+        let external = inputs.iter().any(|input| input.is_external());
         let handles = if deferred && !external {
             let (node, handles) = Node::new(call, outputs, pool.0.clone());
-            handles.iter().for_each(|handle| handle.defer(node.clone()));
+            put_off(&node, &handles);
             handles
         } else {
             Node::submit(call, outputs, pool.0.clone())

@@ -7,13 +7,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use smallvec::smallvec;
 
+use super::dlpack;
 use super::export::Memory;
 use super::fault::PyFault;
+use super::import::refuse;
 use super::pool::{PyPool, wait_for};
 use super::submit::parse_layout;
 use crate::engine::{Call, Handle, Input, Meta, Node, Output, Pick, Value};
+use crate::engine::{epoch, lend, wait_for_readers};
 use crate::kernels::{Operator, find};
-use crate::value::{Cause, Fault, Layout, Sample};
+use crate::value::{Cause, Fault, Layout, Loan, Sample, is_anything_lent};
 
 /// One sample or a batch of them, that may not be there yet.
 #[pyclass(name = "Value", module = "penstock._core", frozen, weakref)]
@@ -22,19 +25,23 @@ pub struct PyValue {
     /// Whether it is a batch, as opposed to a single sample.
     #[pyo3(get)]
     pub batch: bool,
-    /// Whether somebody outside may change its memory.
+    /// Whether its memory came from somebody who may change it.
+    foreign: bool,
+    /// Whether the call that made it was waited for, since its inputs may be changed after it.
     #[pyo3(get)]
-    pub external: bool,
+    prompt: bool,
 }
 
 impl PyValue {
     /// A value that is there already.
     pub fn new(handle: Handle, batch: bool) -> PyValue {
-        let external = (0..handle.len()).any(|index| match handle.peek(index) {
-            Some(Ok(sample)) => sample.buffer().mutable_outside(),
-            _ => false,
-        });
-        PyValue { handle, batch, external }
+        let foreign = handle.lies_in(|buffer| buffer.owner_may_write());
+        PyValue { handle, batch, foreign, prompt: false }
+    }
+
+    /// Whether somebody outside may change its memory.
+    pub fn is_external(&self) -> bool {
+        self.foreign || (is_anything_lent() && self.handle.is_lent())
     }
 
     /// The result of a call, which is waited for if an input may change after the call.
@@ -44,12 +51,12 @@ impl PyValue {
         batch: bool,
         external: bool,
     ) -> PyResult<PyValue> {
-        let value = PyValue { handle, batch, external: false };
+        let value = PyValue { handle, batch, foreign: false, prompt: false };
         if !external {
             return Ok(value);
         }
         value.settle(py)?;
-        Ok(PyValue::new(value.handle, batch))
+        Ok(PyValue { prompt: true, ..PyValue::new(value.handle, batch) })
     }
 
     /// Runs what was put off, and waits for the value.
@@ -76,6 +83,19 @@ impl PyValue {
         }
     }
 
+    /// The sample for others to write to, where that is allowed, once all calls on it have read it.
+    fn lend(&self, py: Python<'_>, sample: Sample) -> PyResult<(Sample, Option<Loan>)> {
+        if !sample.buffer().writable() {
+            return Ok((sample, None));
+        }
+        let (sample, loan) = lend(&self.handle, sample).map_err(refuse)?;
+        let buffer = sample.buffer();
+        if buffer.is_read(epoch()) {
+            wait_for(py, |at_most| wait_for_readers(buffer, at_most))?;
+        }
+        Ok((sample, Some(loan)))
+    }
+
     fn describe<T>(
         &self,
         py: Python<'_>,
@@ -93,6 +113,11 @@ impl PyValue {
 impl PyValue {
     fn __len__(&self) -> usize {
         self.handle.len()
+    }
+
+    #[getter]
+    fn external(&self) -> bool {
+        self.is_external()
     }
 
     /// Code of the element type.
@@ -170,12 +195,18 @@ impl PyValue {
         Ok(self.sample(py, index)?.source.map(|source| source.name().to_string()))
     }
 
-    fn memory(&self, py: Python<'_>, index: usize) -> PyResult<Memory> {
-        Ok(Memory::new(self.sample(py, index)?))
+    /// The memory of a sample, to read, or to write to as well where that may be done.
+    fn memory(&self, py: Python<'_>, index: usize, writable: bool) -> PyResult<Memory> {
+        let sample = self.sample(py, index)?;
+        let (sample, loan) = if writable { self.lend(py, sample)? } else { (sample, None) };
+        Ok(Memory::new(sample, loan))
     }
 
     fn __dlpack__<'py>(&self, py: Python<'py>, versioned: bool) -> PyResult<Bound<'py, PyAny>> {
-        super::dlpack::to_dlpack(py, self.sample(py, 0)?, versioned)
+        let sample = self.sample(py, 0)?;
+        dlpack::check(&sample, versioned)?;
+        let (sample, loan) = self.lend(py, sample)?;
+        dlpack::to_dlpack(py, sample, loan, versioned)
     }
 
     /// The named samples as a batch, or one of them; nothing is copied.
@@ -251,6 +282,6 @@ impl PyValue {
         let handle = made.remove(0);
         // Nothing is computed, so that it can wait until somebody asks.
         handle.defer(node);
-        PyValue::made_from(py, handle, batch, self.external)
+        PyValue::made_from(py, handle, batch, self.is_external())
     }
 }

@@ -315,7 +315,7 @@ impl Sample {
         self.check_place();
         // SAFETY: bounds and alignment were checked, the dtype is the one asked for, every bit
         // pattern is valid for an `Element`, and the bytes don't change once a sample exists
-        // (foreign memory that others may write is only read while its caller waits).
+        // (memory that others may write is only read while its caller waits).
         unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), self.desc.elements()) }
     }
 

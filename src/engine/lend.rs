@@ -1,0 +1,150 @@
+//! Memory that is lent to others to write to: what was called before must have read it by then.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::node::Node;
+use super::pool::{Pool, on_worker};
+use super::process::epoch;
+use super::value::{Handle, Value, lock};
+use crate::value::{Buffer, Cause, Loan, Sample};
+
+/// Nodes that were put off until somebody reads what they make.
+static PUT_OFF: Mutex<Vec<Weak<Node>>> = Mutex::new(Vec::new());
+/// When to look for those that are put off no more.
+static PURGE_AT: AtomicUsize = AtomicUsize::new(FIRST_PURGE);
+const FIRST_PURGE: usize = 64;
+
+/// Puts a node off until one of its values is read, or the memory that it reads is lent.
+pub fn put_off(node: &Arc<Node>, values: &[Handle]) {
+    values.iter().for_each(|value| value.defer(node.clone()));
+    let mut nodes = lock(&PUT_OFF);
+    nodes.push(Arc::downgrade(node));
+    if nodes.len() >= PURGE_AT.load(Ordering::Relaxed) {
+        let found = purge(&mut nodes);
+        PURGE_AT.store(FIRST_PURGE.max(2 * nodes.len()), Ordering::Relaxed);
+        drop(nodes);
+        drop(found);
+    }
+}
+
+/// Forgets nodes that are put off no more. All that exist are returned, since dropping the last
+/// reference to one can run anything, which must not be done under the lock.
+fn purge(nodes: &mut Vec<Weak<Node>>) -> Vec<Arc<Node>> {
+    let found: Vec<_> = nodes.iter().filter_map(Weak::upgrade).collect();
+    nodes.clear();
+    nodes.extend(found.iter().filter(|node| !node.is_started()).map(Arc::downgrade));
+    found
+}
+
+/// The list of nodes that are put off, for the moment of a fork.
+pub(super) fn lock_put_off() -> MutexGuard<'static, Vec<Weak<Node>>> {
+    lock(&PUT_OFF)
+}
+
+/// Lends the memory of a value's sample. It must not be handed out before all calls have read it
+/// that were made before, see [`wait_for_readers`].
+///
+/// On a worker, a user's function runs, on which such a call may depend: it is lent a copy.
+pub fn lend(value: &Handle, sample: Sample) -> Result<(Sample, Loan), Cause> {
+    let loan = Loan::new(sample.buffer());
+    start_readers(value, sample.buffer());
+    if !sample.buffer().is_read(epoch()) {
+        return Ok((sample, loan));
+    }
+    if on_worker() {
+        let copy = sample.duplicate()?;
+        let loan = Loan::new(copy.buffer());
+        return Ok((copy, loan));
+    }
+    Pool::hasten_readers(sample.buffer());
+    Ok((sample, loan))
+}
+
+/// Waits until nothing has yet to read the buffer, at most this long; says whether that is so.
+/// Such waits are rare and short, so that a lock on every read would cost more than looking again.
+pub fn wait_for_readers(buffer: &Buffer, at_most: Duration) -> bool {
+    let began = Instant::now();
+    let mut looks = 0;
+    while buffer.is_read(epoch()) {
+        if began.elapsed() >= at_most {
+            return false;
+        }
+        looks += 1;
+        match looks {
+            ..100 => thread::yield_now(),
+            _ => thread::sleep(Duration::from_micros(100)),
+        }
+    }
+    true
+}
+
+/// Starts what was put off and will read the buffer.
+fn start_readers(value: &Handle, buffer: &Arc<Buffer>) {
+    let mut nodes = lock(&PUT_OFF);
+    if nodes.is_empty() || is_lone(value, buffer) {
+        return;
+    }
+    let found = purge(&mut nodes);
+    drop(nodes);
+    let mut known = HashMap::new();
+    for node in found.iter().filter(|node| !node.is_started()) {
+        if reaches(node, buffer, &mut known) {
+            node.clone().start();
+        }
+    }
+}
+
+/// Whether nothing but this value has the buffer, and no node has the value.
+fn is_lone(value: &Handle, buffer: &Arc<Buffer>) -> bool {
+    let own = std::cell::Cell::new(0);
+    value.lies_in(|other| {
+        own.set(own.get() + usize::from(Arc::ptr_eq(other, buffer)));
+        false
+    });
+    // The lender has two: its sample's, and that of the loan.
+    Arc::strong_count(value.value()) == 1 && Arc::strong_count(buffer) <= own.get() + 2
+}
+
+/// Whether a node may read the buffer: its inputs lie there, or may become views of it.
+/// `known` are nodes of which that has been found out.
+fn reaches(node: &Arc<Node>, buffer: &Arc<Buffer>, known: &mut HashMap<*const Node, bool>) -> bool {
+    let lies_there = |value: &Value| value.lies_in(|other| Arc::ptr_eq(other, buffer));
+    let mut seen = HashSet::from([Arc::as_ptr(node)]);
+    let mut stack = vec![node.clone()];
+    while let Some(next) = stack.pop() {
+        for input in next.inputs() {
+            let maker = input.value.maker();
+            let told = maker.as_ref().and_then(|maker| known.get(&Arc::as_ptr(maker)));
+            if told == Some(&true) || lies_there(&input.value) {
+                known.insert(Arc::as_ptr(node), true);
+                return true;
+            }
+            let is_new = |maker: &Arc<Node>| told.is_none() && seen.insert(Arc::as_ptr(maker));
+            stack.extend(maker.filter(is_new));
+        }
+    }
+    known.extend(seen.into_iter().map(|node| (node, false)));
+    false
+}
+
+/// While a user's function runs, its own call does not count as a reader of what it was given:
+/// it can tell by itself when it is done with that.
+pub struct CalledOff<'a>(&'a [&'a [Sample]]);
+
+impl<'a> CalledOff<'a> {
+    pub fn new(inputs: &'a [&'a [Sample]]) -> CalledOff<'a> {
+        inputs.iter().flat_map(|row| row.iter()).for_each(|s| s.buffer().end_read(epoch()));
+        CalledOff(inputs)
+    }
+}
+
+impl Drop for CalledOff<'_> {
+    fn drop(&mut self) {
+        let samples = self.0.iter().flat_map(|row| row.iter());
+        samples.for_each(|sample| sample.buffer().begin_reads(1, epoch()));
+    }
+}
