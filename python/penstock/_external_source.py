@@ -117,13 +117,14 @@ class ExternalSource:
         number, item = self._feed.next()
         try:
             values = item if self._is_parallel else self._conversion.outputs(item)
-            made = tuple(self._sized(value, size) for value in values)
-            if len({type(value) for value in made}) > 1:
-                raise TypeError(
-                    "ExternalSource: the outputs of an item must be all tensors or all batches. "
-                    "Give `batch_size` to repeat the tensors."
-                )
-            outputs = made if self._num_outputs > 1 else made[0]
+            outputs: Any = self._sized(values[0], size)
+            if self._num_outputs > 1:
+                outputs = (outputs, *(self._sized(value, size) for value in values[1:]))
+                if len({type(value) for value in outputs}) > 1:
+                    raise TypeError(
+                        "ExternalSource: the outputs of an item must be all tensors or all "
+                        "batches. Give `batch_size` to repeat the tensors."
+                    )
         except Exception:
             # It counts as given: whoever goes on gets the next one.
             self._feed.given = number
