@@ -65,6 +65,13 @@ def test_a_lazy_reader_stays_closed_when_it_is_copied(tmp_path):
     assert len(made.next_epoch()) == 1
 
 
+def test_a_reader_that_is_closed_is_not_copied(root):
+    reader = File(file_root=root)
+    reader.close()
+    with pytest.raises(RuntimeError, match="the reader is closed"):
+        copy.copy(reader)
+
+
 def test_iterators_of_epochs_are_not_copied(root):
     iterator = File(file_root=root).next_epoch(batch_size=2)
     for way in COPIES.values():
@@ -142,13 +149,13 @@ def test_a_reader_that_several_workers_read_all_of_says_so_once(root, workers, s
     )
     given = list(loader)
     assert len(given) == workers * (2 * 12 // shards + 1)
-    assert given[-workers:] == [told] * workers
+    assert sum(given[-workers:]) == told  # once, however many workers there are
 
 
 def test_a_reader_that_was_sent_to_several_workers_says_so(root, monkeypatch):
     made = pickle.loads(pickle.dumps(File(file_root=root)))
     next(made.next_epoch())  # but not in the main process
-    monkeypatch.setattr(base, "_workers", lambda: 2)
+    monkeypatch.setattr(base, "_worker", lambda: (0, 2))
     made = pickle.loads(pickle.dumps(File(file_root=root)))
     with pytest.warns(UserWarning, match="num_shards"):
         next(made.next_epoch())

@@ -2,6 +2,7 @@
 
 import random
 import signal
+import threading
 import time
 
 import numpy as np
@@ -63,6 +64,11 @@ def interrupted_epochs(make, batch_size, interrupt, resume):
             if ended:
                 break
             into.append(labels(outputs))
+    # No lock is left behind.
+    asking = threading.Thread(target=lambda: reader.errors, daemon=True)
+    asking.start()
+    asking.join(10)
+    assert not asking.is_alive(), interrupt.at
     return rows
 
 

@@ -77,7 +77,12 @@ class _Live(NamedTuple):
 
 class Reader:
     """What all readers have in common. They have state: create one, and use it for all epochs.
-    Threads may share a reader and its iterators; each batch goes to one of them.
+    Threads may share a reader and its iterators; each batch goes to one of them. Interrupted
+    (Ctrl-C), a reader goes on with the batch that was waited for.
+
+    Pickled or copied, a reader becomes another one with the same arguments that goes on at the same
+    place. The processes of a `DataLoader` that are given a reader read all of it each: make one
+    in each of them, with a shard of its own, or read in the main process.
 
     Args:
         max_batch_size: The largest size of a batch, and the one that `next_epoch` takes when none
@@ -369,9 +374,10 @@ class Reader:
         That is what pickling and copying give.
         """
         with self._guard():
+            if self._refusal is not None:
+                raise RuntimeError(f"{self._what}: {self._refusal}")
             is_new = self._position is None and self._restored is None
-            is_closed = self._source is None and self._refusal is not None
-            state = None if is_new or is_closed else str(self.get_state())
+            state = None if is_new else str(self.get_state())
             positional, given = self._arguments
             return _made_again, (type(self), positional, {**given, **self._renewed()}, state)
 
@@ -475,9 +481,11 @@ class Reader:
     def _tell_of_workers(self) -> None:
         """Warn if each of several processes reads all of the data."""
         self._has_told_of_workers = True
-        workers = _workers()
-        in_workers = workers > 1 if self._is_copy else workers != 1
-        if self._options.num_shards == 1 and in_workers and (self._is_copy or _is_child()):
+        worker, workers = _worker()
+        # The first of a DataLoader's workers speaks for all. Of other processes nothing is known
+        # but whether they were forked off one that had the reader.
+        is_shared = worker == 0 and workers > 1 if workers else not self._is_copy and _is_child()
+        if self._options.num_shards == 1 and is_shared:
             _sites.warn(
                 f"{self._what}: this reader was made in another process, and each process that "
                 "uses its copy reads all of the data: every sample comes once per worker. Make a "
@@ -616,11 +624,11 @@ def _made_again(
     return made
 
 
-def _workers() -> int:
-    """How many workers the DataLoader has that this process works for; 0 if there is none."""
-    data = sys.modules.get("torch.utils.data")
-    info = None if data is None else data.get_worker_info()
-    return 0 if info is None else info.num_workers
+def _worker() -> tuple[int, int]:
+    """Which worker of a DataLoader this process is, and of how many; of 0 if it is none."""
+    asked = getattr(sys.modules.get("torch.utils.data"), "get_worker_info", None)
+    info = None if asked is None else asked()
+    return (0, 0) if info is None else (info.id, info.num_workers)
 
 
 def _is_child() -> bool:
