@@ -114,7 +114,24 @@ class ExternalSource:
             raise ValueError(f"ExternalSource: `batch_size` can't be negative, got {size}.")
         if _ahead.loops:
             _ahead.moving(self)
-        number, item = self._feed.next()
+        feed, number = self._feed, 0
+        try:
+            with feed.lock():
+                outputs, last = self._next(feed, size)
+                # No call from here to the end of the `with`, which an interrupt could come after.
+                number = feed.given = last
+        except BaseException:
+            if number:
+                # Interrupted on the way out, so that nobody gets the item.
+                with feed.lock():
+                    if feed.given == number:
+                        feed.given = number - 1
+            raise
+        return outputs
+
+    def _next(self, feed: Feed, size: int | None) -> tuple[Any, int]:
+        """The outputs of the next item, and its number."""
+        number, item = feed.next()
         try:
             values = item if self._is_parallel else self._conversion.outputs(item)
             outputs: Any = self._sized(values[0], size)
@@ -127,12 +144,10 @@ class ExternalSource:
                     )
         except Exception:
             # It counts as given: whoever goes on gets the next one.
-            self._feed.given = number
+            feed.given = number
             raise
-        self._feed.ahead()
-        # No call from here on, which an interrupt could come after: the item would be lost.
-        self._feed.given = number
-        return outputs
+        feed.ahead()
+        return outputs, number
 
     def captured(self, batch_size: SupportsIndex, ctx: EvalContext | None = None) -> Iterator[Any]:
         """Iterate over the items up to the end of the data, as batches.

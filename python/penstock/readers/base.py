@@ -39,11 +39,11 @@ from penstock import _ahead, _errors, _sift, _sites
 from penstock._context import EvalContext
 from penstock._device import DeviceLike
 from penstock._device import device as to_device
+from penstock._guard import Guard
 from penstock._invoke import settle
 from penstock._mode import EvalMode, current_mode
-from penstock.readers.bad_samples import BadSamples, SampleError
+from penstock.readers.bad_samples import NO_FAULT_OF_THE_SAMPLE, BadSamples, SampleError
 from penstock.readers.epoch import Epoch, UnfinishedEpochWarning
-from penstock.readers.guard import Guard
 from penstock.readers.lookahead import Fetched, Lookahead
 from penstock.readers.options import (
     Common,
@@ -638,8 +638,13 @@ def _is_child() -> bool:
 
 
 def _is_at_fault(head: Fetched) -> bool:
-    """Whether a batch is known to have samples that can't be read. Does not wait for it."""
-    return any(value.finished and value.wait() is not None for value in head.values)
+    """Whether a batch is known to have samples that can't be read. Does not wait for it.
+
+    Where there was no memory, or what else was wrong here, it may be read another time.
+    """
+    done = [value for value in head.values if value.finished]
+    causes = {fault.cause[0] for value in done for _, fault in value.faults()}
+    return bool(causes) and causes.isdisjoint(NO_FAULT_OF_THE_SAMPLE)
 
 
 Reader.__doc__ = with_arguments(Reader.__doc__, Common.__doc__)
