@@ -30,7 +30,6 @@ samples are bad (`on_error`), or because the mode is synchronous.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar
@@ -42,6 +41,7 @@ from penstock._device import device as to_device
 from penstock._guard import Guard
 from penstock._invoke import settle
 from penstock._mode import EvalMode, current_mode
+from penstock.readers import workers
 from penstock.readers.bad_samples import NO_FAULT_OF_THE_SAMPLE, BadSamples, SampleError
 from penstock.readers.epoch import Epoch, UnfinishedEpochWarning
 from penstock.readers.lookahead import Fetched, Lookahead
@@ -53,7 +53,7 @@ from penstock.readers.options import (
     with_arguments,
     with_parameters,
 )
-from penstock.readers.order import Order, Place
+from penstock.readers.order import Numbers, Order, Place
 from penstock.readers.position import Position, Use, begun
 from penstock.readers.source import Source
 from penstock.readers.state import ReaderState, Snapshot
@@ -61,7 +61,7 @@ from penstock.readers.state import ReaderState, Snapshot
 if TYPE_CHECKING:
     from threading import RLock
 
-    from penstock._core import Fault
+    from penstock._core import Fault, Value
 
 Self = TypeVar("Self", bound="Reader")
 
@@ -478,25 +478,12 @@ class Reader:
             "`reader.set_epoch(n)` before it."
         )
 
-    def _tell_of_workers(self) -> None:
-        """Warn if each of several processes reads all of the data."""
-        self._has_told_of_workers = True
-        worker, workers = _worker()
-        # The first of a DataLoader's workers speaks for all. Of other processes nothing is known
-        # but whether they were forked off one that had the reader.
-        is_shared = worker == 0 and workers > 1 if workers else not self._is_copy and _is_child()
-        if self._options.num_shards == 1 and is_shared:
-            _sites.warn(
-                f"{self._what}: this reader was made in another process, and each process that "
-                "uses its copy reads all of the data: every sample comes once per worker. Make a "
-                "reader in each worker with a shard of its own (`num_shards`, `shard_id`), or "
-                "read in the main process, where the threads of penstock do the work."
-            )
-
     def _moving(self) -> None:
         """To be called before the reader moves on."""
         if (self._is_copy or self._lock.is_forked) and not self._has_told_of_workers:
-            self._tell_of_workers()
+            self._has_told_of_workers = True
+            if self._options.num_shards == 1 and workers.should_tell(self._is_copy):
+                _sites.warn(f"{self._what}: {workers.ALL_IN_EACH}")
         if _ahead.loops:
             _ahead.moving(self)
 
@@ -589,19 +576,25 @@ class Reader:
         """What users get of a batch."""
         numbers, values = head.numbers, head.values
         if self._bad.on_error != "raise":
-            numbers, values = self._bad.sift(
-                numbers,
-                values,
-                name=source.name,
-                fetch=lambda others: source.fetch(others, position.use.is_batched),
-                after=lambda index: position.order.after(head.place, position.shard, index),
-            )
+            numbers, values = self._sifted(source, position, head)
             if not values:
                 return None
         if current_mode() > EvalMode.eager:
             for value in values:
                 settle(value, at_call=True)
         return self._yields(_sift.mark(values, self, numbers))
+
+    def _sifted(
+        self, source: Source, position: Position, head: Fetched
+    ) -> tuple[Numbers, tuple[Value, ...]]:
+        """The batch without bad samples, or with others in their place. Waits for it."""
+        return self._bad.sift(
+            head.numbers,
+            head.values,
+            name=source.name,
+            fetch=lambda others: source.fetch(others, position.use.is_batched),
+            after=lambda index: position.order.after(head.place, position.shard, index),
+        )
 
     def _read_ahead(self, place: Place) -> None:
         assert self._position is not None
@@ -622,19 +615,6 @@ def _made_again(
     if state is not None:
         made.set_state(state)
     return made
-
-
-def _worker() -> tuple[int, int]:
-    """Which worker of a DataLoader this process is, and of how many; of 0 if it is none."""
-    asked = getattr(sys.modules.get("torch.utils.data"), "get_worker_info", None)
-    info = None if asked is None else asked()
-    return (0, 0) if info is None else (info.id, info.num_workers)
-
-
-def _is_child() -> bool:
-    """Whether `multiprocessing` has started this process."""
-    started = sys.modules.get("multiprocessing.process")
-    return started is not None and started.parent_process() is not None
 
 
 def _is_at_fault(head: Fetched) -> bool:
