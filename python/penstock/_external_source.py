@@ -116,24 +116,40 @@ class ExternalSource:
             raise ValueError(f"ExternalSource: `batch_size` can't be negative, got {size}.")
         if _ahead.loops:
             _ahead.moving(self)
-        number, item = self._feed.next()
+        feed, number = self._feed, 0
+        try:
+            with feed.lock():
+                outputs, last = self._next(feed, size)
+                # No call from here to the end of the `with`, which an interrupt could come after.
+                number = feed.given = last
+        except BaseException:
+            if number:
+                # Interrupted on the way out, so that nobody gets the item.
+                with feed.lock():
+                    if feed.given == number:
+                        feed.given = number - 1
+            raise
+        return outputs
+
+    def _next(self, feed: Feed, size: int | None) -> tuple[Any, int]:
+        """The outputs of the next item, and its number."""
+        number, item = feed.next()
         try:
             values = item if self._is_parallel else self._conversion.outputs(item)
-            made = tuple(self._sized(value, size) for value in values)
-            if len({type(value) for value in made}) > 1:
-                raise TypeError(
-                    "ExternalSource: the outputs of an item must be all tensors or all batches. "
-                    "Give `batch_size` to repeat the tensors."
-                )
-            outputs = made if self._num_outputs > 1 else made[0]
+            outputs: Any = self._sized(values[0], size)
+            if self._num_outputs > 1:
+                outputs = (outputs, *(self._sized(value, size) for value in values[1:]))
+                if len({type(value) for value in outputs}) > 1:
+                    raise TypeError(
+                        "ExternalSource: the outputs of an item must be all tensors or all "
+                        "batches. Give `batch_size` to repeat the tensors."
+                    )
         except Exception:
             # It counts as given: whoever goes on gets the next one.
-            self._feed.given = number
+            feed.given = number
             raise
-        self._feed.ahead()
-        # No call from here on, which an interrupt could come after: the item would be lost.
-        self._feed.given = number
-        return outputs
+        feed.ahead()
+        return outputs, number
 
     def captured(self, batch_size: SupportsIndex, ctx: EvalContext | None = None) -> Iterator[Any]:
         """Iterate over the items up to the end of the data, as batches.

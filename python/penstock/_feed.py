@@ -9,10 +9,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from types import GeneratorType
 from typing import Any, NamedTuple, Protocol
 
 from penstock._errors import describe
+from penstock._guard import Guard
 
 _CYCLES = {"no": "no", "quiet": "quiet", "raise": "raise", None: "no", False: "no", True: "quiet"}
 
@@ -27,6 +29,9 @@ class Feed(Protocol):
     @property
     def can_go_back(self) -> bool:
         """Whether `go_to` can reach what has been before."""
+
+    def lock(self) -> AbstractContextManager[Any]:
+        """To be held while an item is given, so that each goes to one thread."""
 
     def next(self) -> tuple[int, Any]:
         """The item after the last that has been given, and its number; StopIteration at the end."""
@@ -98,8 +103,8 @@ class _Pulled:
         return held[0] if held else None
 
 
-class _Calls:
-    """A function, which is called for each item."""
+class _Calls(threading.local):
+    """A function, which is called for each item, and by several threads at once if they ask."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.given = 0
@@ -107,6 +112,9 @@ class _Calls:
         self._own = _has_state(function)
         self.can_go_back = self._own
         self._begin()
+
+    def lock(self) -> AbstractContextManager[Any]:
+        return nullcontext()
 
     def next(self) -> tuple[int, Any]:
         found = self._pulled.after(self.given)
@@ -150,8 +158,12 @@ class _Items:
         """Whether an interrupt has ended the generator."""
         self._owes_end = False
         """Whether the end has been reached and nobody told, which `cycle="raise"` asks for."""
+        self._guard = Guard()
         self._restart()
         self.can_go_back = self._own or self._iterator is not source
+
+    def lock(self) -> AbstractContextManager[Any]:
+        return self._guard.lock()
 
     def next(self) -> tuple[int, Any]:
         found = None if self._owes_end else self._pull()
@@ -265,18 +277,22 @@ class Background:
         self.given = 0
         self._taken = 0
         self._outcomes: deque[_Outcome] = deque()
-        self._state: dict[str, Any] | None = None  # after the item that was given last
+        self._state: dict[str, Any] | None = None  # after the item that was forgotten last
+        self._guard = Guard()
 
     @property
     def can_go_back(self) -> bool:
         return self._inner.can_go_back
 
-    def next(self) -> tuple[int, Any]:
+    def lock(self) -> AbstractContextManager[Any]:
         if threading.get_ident() == self._ident:
             raise RuntimeError(
                 "ExternalSource: the source asks itself for an item, which it can't while it is "
                 "making one. (With `parallel`, it is asked in a thread of its own.)"
             )
+        return self._guard.lock()
+
+    def next(self) -> tuple[int, Any]:
         self._forget_given()
         if not self._outcomes:
             self._ask().result()  # an interrupt ends the waiting, not what is waited for
@@ -291,8 +307,11 @@ class Background:
         self._ask()
 
     def state(self) -> dict[str, Any]:
-        self._forget_given()
-        return self._inner.state() if self._state is None else self._state
+        state = self._state
+        for outcome in [*self._outcomes]:
+            if outcome.number <= self.given:
+                state = outcome.after
+        return self._inner.state() if state is None else state
 
     def require_state(self) -> None:
         self._inner.require_state()

@@ -32,7 +32,8 @@ class prefetch(Generic[T]):
     What the source raises is raised when the loop gets there, after the items before it. In the
     loop, states of readers and RNGs, and checkpoints, are those of the item in hand. Left early
     (`break`, `close()`, or the end of a `with`), the source is closed, and the readers and RNGs
-    it has used go back to the item that was in hand: the next loop continues after it. Draw from
+    it has used go back to the item that was in hand: the next loop continues after it. So does
+    Ctrl-C while the source makes an item, which ends the loop. Draw from
     an RNG either in the source or in the loop's body; of one that both draw from, there is no
     state to resume from, and asking for it raises.
 

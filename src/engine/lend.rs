@@ -1,6 +1,7 @@
 //! Memory that is lent to others to write to: what was called before must have read it by then.
 
 use std::collections::{HashMap, HashSet};
+use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::thread;
@@ -50,14 +51,14 @@ pub(super) fn lock_put_off() -> MutexGuard<'static, Vec<Weak<Node>>> {
 ///
 /// On a worker, a user's function runs, on which such a call may depend: it is lent a copy.
 pub fn lend(value: &Handle, sample: Sample) -> Result<(Sample, Loan), Cause> {
-    let loan = Loan::new(sample.buffer());
-    start_readers(value, sample.buffer());
+    let loan = sample.lend();
+    start_readers(value, &sample);
     if !sample.buffer().is_read(epoch()) {
         return Ok((sample, loan));
     }
     if on_worker() {
         let copy = sample.duplicate()?;
-        let loan = Loan::new(copy.buffer());
+        let loan = copy.lend();
         return Ok((copy, loan));
     }
     Pool::hasten_readers(sample.buffer());
@@ -83,9 +84,10 @@ pub fn wait_for_readers(buffer: &Buffer, at_most: Duration) -> bool {
 }
 
 /// Starts what was put off and will read the buffer.
-fn start_readers(value: &Handle, buffer: &Arc<Buffer>) {
+fn start_readers(value: &Handle, sample: &Sample) {
+    let buffer = sample.buffer();
     let mut nodes = lock(&PUT_OFF);
-    if nodes.is_empty() || is_lone(value, buffer) {
+    if nodes.is_empty() || is_lone(value, sample) {
         return;
     }
     let found = purge(&mut nodes);
@@ -99,20 +101,20 @@ fn start_readers(value: &Handle, buffer: &Arc<Buffer>) {
 }
 
 /// Whether nothing but this value has the buffer, and no node has the value.
-fn is_lone(value: &Handle, buffer: &Arc<Buffer>) -> bool {
+fn is_lone(value: &Handle, sample: &Sample) -> bool {
     let own = std::cell::Cell::new(0);
     value.lies_in(|other| {
-        own.set(own.get() + usize::from(Arc::ptr_eq(other, buffer)));
+        own.set(own.get() + usize::from(ptr::eq(other, sample.buffer())));
         false
     });
     // The lender has two: its sample's, and that of the loan.
-    Arc::strong_count(value.value()) == 1 && Arc::strong_count(buffer) <= own.get() + 2
+    Arc::strong_count(value.value()) == 1 && sample.buffer_owners() <= own.get() + 2
 }
 
 /// Whether a node may read the buffer: its inputs lie there, or may become views of it.
 /// `known` are nodes of which that has been found out.
-fn reaches(node: &Arc<Node>, buffer: &Arc<Buffer>, known: &mut HashMap<*const Node, bool>) -> bool {
-    let lies_there = |value: &Value| value.lies_in(|other| Arc::ptr_eq(other, buffer));
+fn reaches(node: &Arc<Node>, buffer: &Buffer, known: &mut HashMap<*const Node, bool>) -> bool {
+    let lies_there = |value: &Value| value.lies_in(|other| ptr::eq(other, buffer));
     let mut seen = HashSet::from([Arc::as_ptr(node)]);
     let mut stack = vec![node.clone()];
     while let Some(next) = stack.pop() {

@@ -200,7 +200,7 @@ impl Node {
     }
 
     /// Whether a task of the node has yet to read the buffer.
-    pub fn reads(&self, task: usize, buffer: &Arc<Buffer>) -> bool {
+    pub fn reads(&self, task: usize, buffer: &Buffer) -> bool {
         let mut reads = false;
         self.for_each_slot(task, |input, slot| {
             reads |= input.value.sample_lies_in(slot, buffer);
@@ -544,20 +544,20 @@ impl Task {
 /// until those that wait for the result have been counted.
 fn hold_views(made: &SmallVec<[Sample; 1]>) -> SmallVec<[Reading; 1]> {
     let is_read = |sample: &&Sample| sample.buffer().is_read(epoch());
-    made.iter().filter(is_read).map(|sample| Reading::new(sample.buffer())).collect()
+    made.iter().filter(is_read).map(Reading::new).collect()
 }
 
-struct Reading(Arc<Buffer>);
+struct Reading(Sample);
 
 impl Reading {
-    fn new(buffer: &Arc<Buffer>) -> Reading {
-        buffer.begin_reads(1, epoch());
-        Reading(buffer.clone())
+    fn new(sample: &Sample) -> Reading {
+        sample.buffer().begin_reads(1, epoch());
+        Reading(sample.clone())
     }
 }
 
 impl Drop for Reading {
     fn drop(&mut self) {
-        self.0.end_read(epoch());
+        self.0.buffer().end_read(epoch());
     }
 }

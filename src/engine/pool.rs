@@ -195,7 +195,7 @@ impl Pool {
     }
 
     /// Puts what is queued and reads the buffer before other work.
-    pub fn hasten_readers(buffer: &Arc<Buffer>) {
+    pub fn hasten_readers(buffer: &Buffer) {
         for shared in all() {
             let queue = lock(&shared.queue);
             let reads = |run: &&Run| run.node.reads(run.next, buffer);

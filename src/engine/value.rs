@@ -233,7 +233,7 @@ impl Value {
     }
 
     /// Whether a sample that is there lies in such a buffer.
-    pub fn lies_in(&self, is_meant: impl Fn(&Arc<Buffer>) -> bool) -> bool {
+    pub fn lies_in(&self, is_meant: impl Fn(&Buffer) -> bool) -> bool {
         match &self.samples {
             Samples::Slots(slots) => slots.iter().any(|slot| match &lock(slot).state {
                 State::Ready(sample) => is_meant(sample.buffer()),
@@ -244,13 +244,13 @@ impl Value {
     }
 
     /// Whether the sample is there, and in the buffer.
-    pub fn sample_lies_in(&self, index: usize, buffer: &Arc<Buffer>) -> bool {
+    pub fn sample_lies_in(&self, index: usize, buffer: &Buffer) -> bool {
         let slots = match &self.samples {
             Samples::Slots(slots) => slots,
-            Samples::Packed(packed) => return Arc::ptr_eq(packed.first.buffer(), buffer),
+            Samples::Packed(packed) => return std::ptr::eq(packed.first.buffer(), buffer),
         };
         slots.get(index).is_some_and(|slot| match &lock(slot).state {
-            State::Ready(sample) => Arc::ptr_eq(sample.buffer(), buffer),
+            State::Ready(sample) => std::ptr::eq(sample.buffer(), buffer),
             _ => false,
         })
     }

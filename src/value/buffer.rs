@@ -143,7 +143,7 @@ pub fn is_anything_lent() -> bool {
 pub struct Loan(Arc<Buffer>);
 
 impl Loan {
-    pub fn new(buffer: &Arc<Buffer>) -> Loan {
+    pub(super) fn new(buffer: &Arc<Buffer>) -> Loan {
         LOANS.fetch_add(1, Ordering::Relaxed);
         buffer.loans.fetch_add(1, Ordering::SeqCst);
         Loan(buffer.clone())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Loan};
 use super::dtype::{DType, Element};
 use super::fault::Cause;
 use super::layout::Layout;
@@ -248,6 +248,16 @@ impl Sample {
     /// The memory, of which all but the sample's own bytes may be others'.
     pub fn buffer(&self) -> &Buffer {
         &self.buffer
+    }
+
+    /// Lets somebody outside write to the memory, for as long as the loan lives.
+    pub fn lend(&self) -> Loan {
+        Loan::new(&self.buffer)
+    }
+
+    /// How many samples, spaces and loans hold the buffer.
+    pub fn buffer_owners(&self) -> usize {
+        Arc::strong_count(&self.buffer)
     }
 
     /// Whether this lies in the buffer of another sample.

@@ -419,3 +419,31 @@ def test_a_checkpoints_state_dict_is_applied_at_once():
         later.load_state_dict("x")
     with pytest.raises(ValueError, match="version"):
         later.load_state_dict({})
+
+
+# Several ranks
+
+
+def drawn(rank, world_size, shared, steps):
+    """What a rank draws, in the way that the documentation recommends."""
+    return [shared.split(world_size)[rank]() for _ in range(steps)]
+
+
+@pytest.mark.skipif(not hasattr(RNG, "split"), reason="RNGs can't be split yet")
+def test_ranks_that_load_one_state_draw_numbers_of_their_own():
+    ranks = [RNG(3) for _ in range(4)]
+    for rank, shared in enumerate(ranks):
+        drawn(rank, 4, shared, steps=5)
+    checkpoint = Checkpoint()
+    checkpoint.register(ranks[0], "rng")
+    state = checkpoint.state_dict()
+    expected = [drawn(rank, 4, shared, steps=5) for rank, shared in enumerate(ranks)]
+    for world_size in (2, 4, 8):
+        found = []
+        for rank in range(world_size):
+            shared, other = RNG(), Checkpoint()
+            other.register(shared, "rng")
+            other.load_state_dict(state)
+            found.append(drawn(rank, world_size, shared, steps=5))
+        assert found[:4] == expected[:world_size]
+        assert len({number for row in found for number in row}) == 5 * world_size

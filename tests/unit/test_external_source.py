@@ -312,3 +312,35 @@ def test_a_generator_function_that_was_interrupted_goes_on():
         source()
     with pytest.raises(RuntimeError, match="ends a generator"):
         source()
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+@pytest.mark.parametrize("is_called", [False, True])
+def test_threads_share_the_items_of_a_source(is_called, parallel):
+    source = iter(range(400)).__next__ if is_called else range(400)
+    shared, found = ExternalSource(source, parallel=parallel), [[] for _ in range(4)]
+
+    def take(into):
+        try:
+            while True:
+                into.append(shared().item())
+        except StopIteration:
+            pass
+
+    threads = [threading.Thread(target=take, args=(into,)) for into in found]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(itertools.chain.from_iterable(found)) == list(range(400))
+
+
+def test_threads_call_a_function_at_the_same_time():
+    together = threading.Barrier(2, timeout=20)
+    source = ExternalSource(lambda: together.wait() * 0)
+    threads = [threading.Thread(target=source) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not together.broken

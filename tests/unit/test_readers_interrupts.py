@@ -2,7 +2,9 @@
 
 import random
 import signal
+import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -63,6 +65,11 @@ def interrupted_epochs(make, batch_size, interrupt, resume):
             if ended:
                 break
             into.append(labels(outputs))
+    # No lock is left behind.
+    asking = threading.Thread(target=lambda: reader.errors, daemon=True)
+    asking.start()
+    asking.join(10)
+    assert not asking.is_alive(), interrupt.at
     return rows
 
 
@@ -94,6 +101,29 @@ def test_bad_samples_make_no_difference(some_missing, on_error, mode):
             assert interrupted_epochs(make, 2, interrupt, False) == expected, interrupt.at
 
         assert every_moment(run, step=31) > 100
+
+
+@pytest.mark.parametrize(("cause", "counts"), [("file", True), ("memory", False), ("", False)])
+def test_what_is_no_fault_of_a_batch_leaves_it_to_come(files, monkeypatch, cause, counts):
+    """Neither the machine's state nor an error that a signal handler raises."""
+    fault = types.SimpleNamespace(cause=(cause, ""))
+    failed = types.SimpleNamespace(finished=True, faults=lambda: [(0, fault)] if cause else [])
+
+    def fail(self, source, position, head):
+        monkeypatch.undo()
+        raise TimeoutError
+
+    reader = File(files=files)
+    iterator = reader.next_epoch(batch_size=1)
+    assert labels(next(iterator)) == [0]
+    taken = reader._ahead.take
+    monkeypatch.setattr(
+        reader._ahead, "take", lambda *args: taken(*args)._replace(values=(failed,))
+    )
+    monkeypatch.setattr(File, "_made", fail)
+    with pytest.raises(TimeoutError):
+        next(iterator)
+    assert [labels(row) for row in iterator] == [[n] for n in range(1 + counts, SIZE)]
 
 
 def test_calls_give_every_sample(files):

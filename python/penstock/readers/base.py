@@ -30,7 +30,6 @@ samples are bad (`on_error`), or because the mode is synchronous.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar
@@ -39,12 +38,13 @@ from penstock import _ahead, _errors, _sift, _sites
 from penstock._context import EvalContext
 from penstock._device import DeviceLike
 from penstock._device import device as to_device
+from penstock._guard import Guard
 from penstock._invoke import settle
 from penstock._mode import EvalMode, current_mode
 from penstock._traceback import public
-from penstock.readers.bad_samples import BadSamples, SampleError
+from penstock.readers import workers
+from penstock.readers.bad_samples import NO_FAULT_OF_THE_SAMPLE, BadSamples, SampleError
 from penstock.readers.epoch import Epoch, UnfinishedEpochWarning
-from penstock.readers.guard import Guard
 from penstock.readers.lookahead import Fetched, Lookahead
 from penstock.readers.options import (
     Common,
@@ -54,7 +54,7 @@ from penstock.readers.options import (
     with_arguments,
     with_parameters,
 )
-from penstock.readers.order import Order, Place
+from penstock.readers.order import Numbers, Order, Place
 from penstock.readers.position import Position, Use, begun
 from penstock.readers.source import Source
 from penstock.readers.state import ReaderState, Snapshot
@@ -62,7 +62,7 @@ from penstock.readers.state import ReaderState, Snapshot
 if TYPE_CHECKING:
     from threading import RLock
 
-    from penstock._core import Fault
+    from penstock._core import Fault, Value
 
 Self = TypeVar("Self", bound="Reader")
 
@@ -79,7 +79,12 @@ class _Live(NamedTuple):
 @public
 class Reader:
     """What all readers have in common. They have state: create one, and use it for all epochs.
-    Threads may share a reader and its iterators; each batch goes to one of them.
+    Threads may share a reader and its iterators; each batch goes to one of them. Interrupted
+    (Ctrl-C), a reader goes on with the batch that was waited for.
+
+    Pickled or copied, a reader becomes another one with the same arguments that goes on at the same
+    place. The processes of a `DataLoader` that are given a reader read all of it each: make one
+    in each of them, with a shard of its own, or read in the main process.
 
     Args:
         max_batch_size: The largest size of a batch, and the one that `next_epoch` takes when none
@@ -372,9 +377,10 @@ class Reader:
         That is what pickling and copying give.
         """
         with self._guard():
+            if self._refusal is not None:
+                raise RuntimeError(f"{self._what}: {self._refusal}")
             is_new = self._position is None and self._restored is None
-            is_closed = self._source is None and self._refusal is not None
-            state = None if is_new or is_closed else str(self.get_state())
+            state = None if is_new else str(self.get_state())
             positional, given = self._arguments
             return _made_again, (type(self), positional, {**given, **self._renewed()}, state)
 
@@ -475,23 +481,12 @@ class Reader:
             "`reader.set_epoch(n)` before it."
         )
 
-    def _tell_of_workers(self) -> None:
-        """Warn if each of several processes reads all of the data."""
-        self._has_told_of_workers = True
-        workers = _workers()
-        in_workers = workers > 1 if self._is_copy else workers != 1
-        if self._options.num_shards == 1 and in_workers and (self._is_copy or _is_child()):
-            _sites.warn(
-                f"{self._what}: this reader was made in another process, and each process that "
-                "uses its copy reads all of the data: every sample comes once per worker. Make a "
-                "reader in each worker with a shard of its own (`num_shards`, `shard_id`), or "
-                "read in the main process, where the threads of penstock do the work."
-            )
-
     def _moving(self) -> None:
         """To be called before the reader moves on."""
         if (self._is_copy or self._lock.is_forked) and not self._has_told_of_workers:
-            self._tell_of_workers()
+            self._has_told_of_workers = True
+            if self._options.num_shards == 1 and workers.should_tell(self._is_copy):
+                _sites.warn(f"{self._what}: {workers.ALL_IN_EACH}")
         if _ahead.loops:
             _ahead.moving(self)
 
@@ -584,19 +579,25 @@ class Reader:
         """What users get of a batch."""
         numbers, values = head.numbers, head.values
         if self._bad.on_error != "raise":
-            numbers, values = self._bad.sift(
-                numbers,
-                values,
-                name=source.name,
-                fetch=lambda others: source.fetch(others, position.use.is_batched),
-                after=lambda index: position.order.after(head.place, position.shard, index),
-            )
+            numbers, values = self._sifted(source, position, head)
             if not values:
                 return None
         if current_mode() > EvalMode.eager:
             for value in values:
                 settle(value)
         return self._yields(_sift.mark(values, self, numbers))
+
+    def _sifted(
+        self, source: Source, position: Position, head: Fetched
+    ) -> tuple[Numbers, tuple[Value, ...]]:
+        """The batch without bad samples, or with others in their place. Waits for it."""
+        return self._bad.sift(
+            head.numbers,
+            head.values,
+            name=source.name,
+            fetch=lambda others: source.fetch(others, position.use.is_batched),
+            after=lambda index: position.order.after(head.place, position.shard, index),
+        )
 
     def _read_ahead(self, place: Place) -> None:
         assert self._position is not None
@@ -619,22 +620,14 @@ def _made_again(
     return made
 
 
-def _workers() -> int:
-    """How many workers the DataLoader has that this process works for; 0 if there is none."""
-    data = sys.modules.get("torch.utils.data")
-    info = None if data is None else data.get_worker_info()
-    return 0 if info is None else info.num_workers
-
-
-def _is_child() -> bool:
-    """Whether `multiprocessing` has started this process."""
-    started = sys.modules.get("multiprocessing.process")
-    return started is not None and started.parent_process() is not None
-
-
 def _is_at_fault(head: Fetched) -> bool:
-    """Whether a batch is known to have samples that can't be read. Does not wait for it."""
-    return any(value.finished and value.wait() is not None for value in head.values)
+    """Whether a batch is known to have samples that can't be read. Does not wait for it.
+
+    Where there was no memory, or what else was wrong here, it may be read another time.
+    """
+    done = [value for value in head.values if value.finished]
+    causes = {fault.cause[0] for value in done for _, fault in value.faults()}
+    return bool(causes) and causes.isdisjoint(NO_FAULT_OF_THE_SAMPLE)
 
 
 Reader.__doc__ = with_arguments(Reader.__doc__, Common.__doc__)

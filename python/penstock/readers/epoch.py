@@ -91,8 +91,8 @@ class Epoch:
                 outputs = reader._next(moved)
             except Exception:
                 left -= moved.given > given
-                reader._position = moved
-                self._progress = _Progress(length, left, moved.given, is_over)
+                progress = _Progress(length, left, moved.given, is_over)
+                reader._position, self._progress = moved, progress
                 raise
             left -= 1
             given = moved.given

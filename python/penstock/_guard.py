@@ -1,4 +1,4 @@
-"""The lock of a reader, which a forked child has anew.
+"""The lock of a reader or a source, which a forked child has anew.
 
 A thread of the parent may have held it in the moment of the fork, and the child has no such thread
 that would let go of it.
@@ -18,7 +18,7 @@ class Guard:
         in_child: What else is to be done in a forked child.
     """
 
-    def __init__(self, in_child: Callable[[], None]) -> None:
+    def __init__(self, in_child: Callable[[], None] = lambda: None) -> None:
         self._in_child = in_child
         self._lock = threading.RLock()
         self._process = os.getpid()
