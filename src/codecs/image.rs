@@ -107,6 +107,8 @@ fn fault(format: Format) -> impl FnOnce(Problem) -> Cause {
 impl<'a> Image<'a> {
     pub fn open(bytes: &'a [u8]) -> Result<Image<'a>, Cause> {
         let Some(format) = sniff(bytes) else { return Err(unknown(bytes)) };
+        // Metadata may be copied.
+        bounds::probe(bytes.len(), 0)?;
         let (header, way) = if format == Format::Jpeg {
             let jpeg = Jpeg::open(bytes)?;
             let channels = match jpeg.header.stored {
@@ -215,7 +217,9 @@ impl<'a> Image<'a> {
             return Ok(());
         }
         let orientation = self.orientation(request);
-        let _share = budget::share(self.scratch(request, window));
+        let scratch = self.scratch(request, window);
+        let _share = budget::share(scratch);
+        bounds::probe(scratch, dst.len())?;
         let window = window.stored(orientation, self.header.height, self.header.width);
         let (_, decode) = match &mut self.way {
             Way::Jpeg(jpeg) => return decode_jpeg(jpeg, request, orientation, window, dst),
