@@ -19,7 +19,7 @@ pub const CUT: usize = 64;
 /// From here on it is worth asking whether memory can be had.
 const PROBED: usize = 1 << 20;
 /// What should be left for all that is small.
-const SPARE: usize = 1 << 20;
+const SPARE: usize = 4 << 20;
 
 /// Bytes that decoding one image may take: four channels of 32-bit floats at the most pixels.
 pub fn max_bytes() -> usize {

@@ -169,8 +169,8 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Refuses an image that the file is too short for, or that takes too much memory, before any
-    /// is taken for it.
+    /// Refuses an image that the file is too short for, or that takes more memory than it may or
+    /// than there is, before any is taken for it.
     pub fn admit(&self, request: &Request, window: Window) -> Result<(), Cause> {
         let Header { format, height, width, smallest, .. } = self.header;
         let length = self.bytes.len();
@@ -183,7 +183,7 @@ impl<'a> Image<'a> {
             .fold(window.height, usize::saturating_mul);
         let bytes = result.saturating_add(self.scratch(request, window));
         match bytes <= bounds::max_bytes() {
-            true => Ok(()),
+            true => bounds::probe(bytes, 0),
             false => Err(bounds::large(format, height, width, bytes)),
         }
     }
