@@ -644,7 +644,8 @@ mod tests {
 
     #[test]
     fn an_error_after_a_warning_is_an_error() {
-        let mut bytes = encode(77, 101, &[(tj::TJPARAM_TJPARAM_PROGRESSIVE, 1)]);
+        let subsampling = (tj::TJPARAM_TJPARAM_SUBSAMP, tj::TJSAMP_TJSAMP_444);
+        let mut bytes = encode(77, 101, &[subsampling, (tj::TJPARAM_TJPARAM_PROGRESSIVE, 1)]);
         let last = bytes.windows(2).rposition(|pair| pair == [0xff, 0xda]).unwrap();
         // A warning, and then a second frame.
         bytes.splice(last + 20..last + 20, *b"garbage\xff\xc0\0\x03\0");
