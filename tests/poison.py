@@ -35,8 +35,8 @@ def outcomes(files: list[tuple[str, bytes]], value: int) -> list[str]:
     import penstock as ndd
 
     ndd.set_num_threads(1)
-    sizes = [(4 + quarter) << power for power in range(10, 15) for quarter in range(4)]
-    poison = [np.full(size, value, np.uint8) for size in sizes for _ in range(4)]
+    sizes = [(4 + quarter) << power for power in range(11, 14) for quarter in range(4)]
+    poison = [np.full(size, value, np.uint8) for size in sizes for _ in range(3)]
     flat = encoded(np.full((HEIGHT, WIDTH, 3), value, np.uint8))
     crop = {"crop": [HEIGHT - 5, WIDTH - 9], "crop_pos_x": 0.7}
     anchor, extent = np.int32([11, 3]), np.int32([WIDTH - 11, HEIGHT - 6])

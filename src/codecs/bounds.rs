@@ -18,6 +18,8 @@ const PIXELS_PER_BYTE: usize = 1 << 14;
 pub const CUT: usize = 64;
 /// From here on it is worth asking whether memory can be had.
 const PROBED: usize = 1 << 20;
+/// What should be left for all that is small.
+const SPARE: usize = 4 << 20;
 
 /// Bytes that decoding one image may take: four channels of 32-bit floats at the most pixels.
 pub fn max_bytes() -> usize {
@@ -51,21 +53,22 @@ pub fn large(format: Format, height: usize, width: usize, bytes: usize) -> Cause
     Cause::Undecodable { kind: Damage::Large, problem }
 }
 
-/// Asks for memory and gives it back. What follows is code of others that ends the process when
-/// there is none.
-pub fn probe(bytes: usize) -> Result<(), Cause> {
-    if bytes < PROBED {
+/// Asks for memory and gives it back, where it is much, or where `beside` was taken before. Codecs
+/// of others, and all code that needs a few bytes, end the process when there is no memory.
+pub fn probe(bytes: usize, beside: usize) -> Result<(), Cause> {
+    if bytes.saturating_add(beside) < PROBED {
         return Ok(());
     }
+    let all = bytes.saturating_add(SPARE);
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: a new mapping touches nothing that exists, and nobody else knows it.
     unsafe {
-        let start = libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0);
+        let start = libc::mmap(std::ptr::null_mut(), all, access, kind, -1, 0);
         if start == libc::MAP_FAILED {
             return Err(Cause::Memory { bytes });
         }
-        libc::munmap(start, bytes);
+        libc::munmap(start, all);
     }
     Ok(())
 }

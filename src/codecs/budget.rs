@@ -1,6 +1,6 @@
 //! Large decodes take turns: what all of them need beside their results stays within a budget.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::bounds::max_bytes;
@@ -8,50 +8,56 @@ use super::bounds::max_bytes;
 /// Up to here nobody is asked.
 const FREE: usize = 1 << 24;
 
-/// Atomics rather than a lock: a fork may come while another thread holds it.
-struct Budget {
-    taken: AtomicUsize,
-    /// The process whose threads have taken it; a forked child has none of them.
-    process: AtomicU32,
-}
+/// The process in the upper half, and what its threads have taken, in KiB, in the lower one. It is
+/// one number rather than something behind a lock: a fork may come while another thread has it, and
+/// what was taken in the parent does not count in the child.
+struct Budget(AtomicU64);
 
-static BUDGET: Budget = Budget { taken: AtomicUsize::new(0), process: AtomicU32::new(0) };
+static BUDGET: Budget = Budget(AtomicU64::new(0));
 
 /// A part of the budget, given back when it is dropped.
 pub struct Share<'a> {
     budget: &'a Budget,
-    bytes: usize,
+    size: u64,
     process: u32,
 }
 
 /// Waits until so many bytes are left of the budget, or all of it is: there is always one that may
 /// go on. Nobody who has a share may ask for another.
 pub fn share(bytes: usize) -> Option<Share<'static>> {
-    (bytes > FREE).then(|| BUDGET.share(bytes, max_bytes() / 4))
+    let size = |bytes: usize| (bytes >> 10).min(1 << 30) as u64;
+    (bytes > FREE).then(|| BUDGET.share(size(bytes), size(max_bytes() / 4)))
+}
+
+fn pack(process: u32, taken: u64) -> u64 {
+    u64::from(process) << 32 | taken
+}
+
+/// What threads of this process have taken.
+fn taken(state: u64, process: u32) -> u64 {
+    if state >> 32 == u64::from(process) { state & u64::from(u32::MAX) } else { 0 }
 }
 
 impl Budget {
-    fn share(&self, bytes: usize, all: usize) -> Share<'_> {
+    fn share(&self, size: u64, all: u64) -> Share<'_> {
         let process = std::process::id();
-        if self.process.swap(process, Ordering::AcqRel) != process {
-            self.taken.store(0, Ordering::Release);
-        }
-        let take = |taken: usize| {
-            let sum = taken.checked_add(bytes)?;
-            (taken == 0 || sum <= all).then_some(sum)
+        let take = |state: u64| {
+            let taken = taken(state, process);
+            (taken == 0 || taken + size <= all).then(|| pack(process, taken + size))
         };
-        while self.taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).is_err() {
+        while self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).is_err() {
             // Large decodes take tens of milliseconds.
             std::thread::sleep(Duration::from_millis(1));
         }
-        Share { budget: self, bytes, process }
+        Share { budget: self, size, process }
     }
 }
 
 impl Drop for Share<'_> {
     fn drop(&mut self) {
+        // In a forked child, the share is one of the parent's.
         if self.process == std::process::id() {
-            self.budget.taken.fetch_sub(self.bytes, Ordering::AcqRel);
+            self.budget.0.fetch_sub(self.size, Ordering::AcqRel);
         }
     }
 }
@@ -60,17 +66,21 @@ impl Drop for Share<'_> {
 mod tests {
     use super::*;
 
+    fn now(budget: &Budget) -> u64 {
+        taken(budget.0.load(Ordering::Acquire), std::process::id())
+    }
+
     #[test]
     fn shares_stay_within_the_budget_and_all_get_one() {
-        let budget = Budget { taken: AtomicUsize::new(0), process: AtomicU32::new(0) };
-        let most = AtomicUsize::new(0);
+        let budget = Budget(AtomicU64::new(0));
+        let most = AtomicU64::new(0);
         std::thread::scope(|scope| {
-            for bytes in [10, 60, 70, 10, 60, 70, 150] {
+            for size in [10, 60, 70, 10, 60, 70, 150] {
                 let (budget, most) = (&budget, &most);
                 scope.spawn(move || {
                     for _ in 0..20 {
-                        let share = budget.share(bytes, 100);
-                        most.fetch_max(budget.taken.load(Ordering::Acquire), Ordering::AcqRel);
+                        let share = budget.share(size, 100);
+                        most.fetch_max(now(budget), Ordering::AcqRel);
                         std::thread::yield_now();
                         drop(share);
                     }
@@ -78,14 +88,16 @@ mod tests {
             }
         });
         assert_eq!(most.into_inner(), 150, "one may exceed it, alone");
-        assert_eq!(budget.taken.into_inner(), 0);
+        assert_eq!(now(&budget), 0);
     }
 
     #[test]
     fn what_a_forked_parent_took_does_not_count() {
         let parent = std::process::id().wrapping_add(1);
-        let budget = Budget { taken: AtomicUsize::new(1000), process: AtomicU32::new(parent) };
-        drop(budget.share(10, 100));
-        assert_eq!(budget.taken.into_inner(), 0);
+        let budget = Budget(AtomicU64::new(pack(parent, 1000)));
+        let share = budget.share(10, 100);
+        assert_eq!(now(&budget), 10);
+        drop(share);
+        assert_eq!(now(&budget), 0);
     }
 }

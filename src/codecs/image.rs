@@ -107,6 +107,8 @@ fn fault(format: Format) -> impl FnOnce(Problem) -> Cause {
 impl<'a> Image<'a> {
     pub fn open(bytes: &'a [u8]) -> Result<Image<'a>, Cause> {
         let Some(format) = sniff(bytes) else { return Err(unknown(bytes)) };
+        // Metadata may be copied.
+        bounds::probe(bytes.len(), 0)?;
         let (header, way) = if format == Format::Jpeg {
             let jpeg = Jpeg::open(bytes)?;
             let channels = match jpeg.header.stored {
@@ -167,8 +169,8 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Refuses an image that the file is too short for, or that takes too much memory, before any
-    /// is taken for it.
+    /// Refuses an image that the file is too short for, or that takes more memory than it may or
+    /// than there is, before any is taken for it.
     pub fn admit(&self, request: &Request, window: Window) -> Result<(), Cause> {
         let Header { format, height, width, smallest, .. } = self.header;
         let length = self.bytes.len();
@@ -181,7 +183,7 @@ impl<'a> Image<'a> {
             .fold(window.height, usize::saturating_mul);
         let bytes = result.saturating_add(self.scratch(request, window));
         match bytes <= bounds::max_bytes() {
-            true => Ok(()),
+            true => bounds::probe(bytes, 0),
             false => Err(bounds::large(format, height, width, bytes)),
         }
     }
@@ -215,7 +217,9 @@ impl<'a> Image<'a> {
             return Ok(());
         }
         let orientation = self.orientation(request);
-        let _share = budget::share(self.scratch(request, window));
+        let scratch = self.scratch(request, window);
+        let _share = budget::share(scratch);
+        bounds::probe(scratch, dst.len())?;
         let window = window.stored(orientation, self.header.height, self.header.width);
         let (_, decode) = match &mut self.way {
             Way::Jpeg(jpeg) => return decode_jpeg(jpeg, request, orientation, window, dst),

@@ -632,6 +632,31 @@ mod tests {
     }
 
     #[test]
+    fn complaints_are_told_apart_by_their_text() {
+        let new = |text: &str| Complaint::new(text.into());
+        let warning = "Corrupt JPEG data: 3 extraneous bytes before marker 0xd9";
+        assert!(matches!(new(warning), Complaint::Warning(_)));
+        assert!(matches!(new("Insufficient memory (case 4)"), Complaint::Memory));
+        assert!(matches!(new("tj3Decompress8(): Memory allocation failure"), Complaint::Memory));
+        assert!(matches!(new("Memory limit exceeded"), Complaint::Limit));
+        assert!(matches!(new("Application transferred too many scanlines"), Complaint::Fatal(_)));
+    }
+
+    #[test]
+    fn an_error_after_a_warning_is_an_error() {
+        let subsampling = (tj::TJPARAM_TJPARAM_SUBSAMP, tj::TJSAMP_TJSAMP_444);
+        let mut bytes = encode(77, 101, &[subsampling, (tj::TJPARAM_TJPARAM_PROGRESSIVE, 1)]);
+        let last = bytes.windows(2).rposition(|pair| pair == [0xff, 0xda]).unwrap();
+        // A warning, and then a second frame.
+        bytes.splice(last + 20..last + 20, *b"garbage\xff\xc0\0\x03\0");
+        let window = Window { y: 0, x: 0, height: 77, width: 101 };
+        let mut dst = vec![0; 77 * 101 * 3];
+        let mut jpeg = Jpeg::open(&bytes).unwrap();
+        let outcome = jpeg.decode(window, Target::Rgb, false, &mut dst);
+        assert!(matches!(outcome, Err(Cause::Undecodable { .. })), "{outcome:?}");
+    }
+
+    #[test]
     fn wherever_a_file_ends_it_is_truncated() {
         let bytes = encode(77, 101, &[(tj::TJPARAM_TJPARAM_SUBSAMP, tj::TJSAMP_TJSAMP_420)]);
         for end in (4..bytes.len()).step_by(37).chain([bytes.len() - 2, bytes.len() - 1]) {

@@ -49,8 +49,6 @@ fn read_pixels(bytes: &[u8]) -> Result<Pixels, Problem> {
     let color = color(&image);
     let wide = image.original_bit_depth() > 8;
     let samples = area * color.channels();
-    let cost = cost::cost(bytes).unwrap_or_default();
-    bounds::probe(scratch(&image, area, samples).saturating_add(cost.bytes))?;
     let mut context = DecoderContext::default();
     let decoded = image.decode(&mut context).map_err(broken)?;
     let planes = decoded.components();

@@ -58,7 +58,6 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
     let info = reader.info();
     let (height, width) = (info.height as usize, info.width as usize);
     bounds::area(height, width)?;
-    bounds::probe(rows_of(&reader))?;
     let size = reader.output_buffer_size().ok_or_else(|| Broken("is too large".into()))?;
     let (read, depth) = reader.output_color_type();
     let (color, _) = stored(&reader);

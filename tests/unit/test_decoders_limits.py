@@ -70,6 +70,7 @@ def png(height, width, color, chunks, data):
 
 
 SIZES = {256: 4096, 257: 4096, 258: 8, 262: 1}
+BMP = encoded(PICTURE, "BMP").tobytes()
 CLAIMS = {
     "gif": gif((16384, 16384)),
     "gif frame": gif((4000, 4000), (4000, 4000)),
@@ -79,7 +80,7 @@ CLAIMS = {
     "jpeg 2000, 255 channels": codestream(4096, 255),
     "jpeg 2000, tiles": codestream(2048, 3, tile=10),
     "ppm": b"P6 16000 16000 255 ",
-    "bmp": encoded(PICTURE, "BMP").tobytes()[:18] + struct.pack("<ii", 16000, 16000) + b"\1\0\x18",
+    "bmp": BMP[:18] + struct.pack("<ii", 16000, 16000) + BMP[26:60],
 }
 
 
@@ -87,17 +88,12 @@ CLAIMS = {
 def test_claims_that_a_file_can_not_hold_are_refused(claim):
     before = time.monotonic()
     text = error_of(CLAIMS[claim])
-    assert "too short" in text or "absurd" in text or "header" in text, text
+    assert "too short for its size" in text or "absurd tiles" in text
     assert time.monotonic() - before < 10
 
 
-@pytest.mark.parametrize(
-    "file",
-    [codestream(4096, 1, layers=65535), codestream(4096, 1, precinct=0x11)],
-    ids=["layers", "precincts"],
-)
-def test_all_that_is_allocated_counts(file):
-    text = error_of(file)
+def test_all_that_is_allocated_counts():
+    text = error_of(codestream(4096, 1, precinct=0x11))
     assert "4096 x 4096 pixels takes" in text
     assert "bytes to decode; the limit is" in text
     assert "PENSTOCK_MAX_PIXELS" in text
@@ -220,15 +216,19 @@ def test_no_memory_is_an_error_of_the_sample_alone():
 
 
 LARGE = """
-import resource, threading, time
+import resource
 import numpy as np
 from tests.images import encoded
 import penstock as ndd
 
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
 file = encoded(np.zeros((2500, 2500, 3), np.uint8), progressive=True)
-images = ndd.decoders.image(ndd.batch([file] * 8))
-assert not np.asarray(images.tensors[7]).any()
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+before = peak()
+images = ndd.decoders.image(ndd.batch([file] * 16), output_type=ndd.types.GRAY)
+assert not np.asarray(images.tensors[15]).any()
+print(peak() - before)
 """
 
 
@@ -243,5 +243,5 @@ def test_large_images_take_turns():
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    # 8 results of 19 MB, coefficients of 38 MB for each that is decoded at the time.
-    assert int(done.stdout) < 8 * 19 + 2 * 38 + 150
+    # 16 results of 6 MB, coefficients of 38 MB for each that is decoded at the time.
+    assert int(done.stdout) < 16 * 6 + 2 * 38

@@ -13,8 +13,8 @@ import penstock as ndd
 from penstock.errors import DecodeError
 
 ROOT = Path(__file__).parents[2]
-FILES = 60
-"""Of each kind: about 1,500, in four ways."""
+FILES = 100
+"""Of each kind: 1,400 JPEGs and as many others, in four ways."""
 
 
 def test_results_do_not_depend_on_what_was_in_memory():
@@ -48,17 +48,16 @@ PICTURE = photograph(64, 80)
 
 
 @pytest.mark.parametrize("marker", [b"\xff\xc0\x00\x03\x00", b"\xff\xc4\x00\x04\xff\xff"], ids=str)
-@pytest.mark.parametrize("options", [{"progressive": True}, {"restart_marker_blocks": 2}], ids=str)
-def test_an_error_after_a_warning_is_an_error(options, marker):
-    file = with_marker(encoded(PICTURE, quality=90, **options), marker)
+def test_an_error_after_a_warning_is_an_error(marker):
+    file = with_marker(encoded(PICTURE, quality=90, progressive=True), marker)
     shape = np.int32([0, 0]), np.int32([70, 60])
-    for image in (
-        ndd.decoders.image(file),
-        ndd.decoders.image_crop(file, crop=[60, 70]),
-        ndd.decoders.image_slice(file, *shape),
+    for decode in (
+        ndd.decoders.image,
+        lambda file: ndd.decoders.image_crop(file, crop=[60, 70]),
+        lambda file: ndd.decoders.image_slice(file, *shape),
     ):
         with pytest.raises(DecodeError, match="this JPEG has bad data"):
-            image.evaluate()
+            decode(file).evaluate()
 
 
 def test_files_with_mere_warnings_are_decoded_as_elsewhere():
