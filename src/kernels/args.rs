@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::philox::{Position, Stream};
 use super::{Result, frames};
-use crate::value::{Cause, DType, Layout, Sample, with_element};
+use crate::value::{Cause, DType, Layout, Sample, collected, with_element};
 
 /// One argument as the call gave it.
 #[derive(Clone, Debug)]
@@ -73,7 +73,13 @@ impl<'a> ArgReader<'a> {
             Arg::Draw(position) => T::from_draw(position.stream(self.sample)),
             constant => T::from_constant(constant),
         };
-        made.map_err(|problem| Cause::Argument { name, problem })
+        made.map_err(|problem| match arg {
+            Arg::Input(index) if problem == NO_MEMORY => {
+                let count = self.inputs.get(*index).map_or(0, |sample| sample.desc.elements());
+                Cause::Memory { bytes: count.saturating_mul(size_of::<f64>()) }
+            }
+            _ => Cause::Argument { name, problem },
+        })
     }
 
     /// What of an argument's value is meant, in row-major order.
@@ -146,15 +152,33 @@ fn scalar(sample: &Sample) -> std::result::Result<(), String> {
     }
 }
 
-fn floats(sample: &Sample) -> Vec<f64> {
+/// What is wrong with an argument of so many numbers that there is no memory for them.
+const NO_MEMORY: &str = "has too many numbers for the memory that is left";
+
+/// All of an iterator's numbers, which may be as many as an array has.
+fn all<T>(numbers: impl ExactSizeIterator<Item = T>) -> std::result::Result<Vec<T>, String> {
+    collected(numbers).map_err(|_| NO_MEMORY.into())
+}
+
+/// The same without memory of their own, where they are few.
+fn few<T: Copy, A: smallvec::Array<Item = T>>(
+    numbers: impl ExactSizeIterator<Item = T>,
+) -> std::result::Result<SmallVec<A>, String> {
+    if numbers.len() <= A::size() {
+        return Ok(numbers.collect());
+    }
+    all(numbers).map(SmallVec::from_vec)
+}
+
+fn floats(sample: &Sample) -> std::result::Result<Vec<f64>, String> {
     with_element!(sample.desc.dtype, |T| {
-        sample.elements::<T>().iter().map(|&x| super::cast::Convert::<f64>::convert(x)).collect()
+        all(sample.elements::<T>().iter().map(|&x| super::cast::Convert::<f64>::convert(x)))
     })
 }
 
-fn ints(sample: &Sample) -> Vec<i64> {
+fn ints(sample: &Sample) -> std::result::Result<Vec<i64>, String> {
     with_element!(sample.desc.dtype, |T| {
-        sample.elements::<T>().iter().map(|&x| super::cast::Convert::<i64>::convert(x)).collect()
+        all(sample.elements::<T>().iter().map(|&x| super::cast::Convert::<i64>::convert(x)))
     })
 }
 
@@ -168,7 +192,7 @@ impl FromArg for i64 {
 
     fn from_sample(sample: &Sample) -> std::result::Result<i64, String> {
         scalar(sample)?;
-        Ok(ints(sample)[0])
+        Ok(ints(sample)?[0])
     }
 }
 
@@ -193,7 +217,7 @@ impl FromArg for f64 {
 
     fn from_sample(sample: &Sample) -> std::result::Result<f64, String> {
         scalar(sample)?;
-        Ok(floats(sample)[0])
+        Ok(floats(sample)?[0])
     }
 }
 
@@ -227,21 +251,21 @@ impl FromArg for String {
 impl FromArg for Vec<i64> {
     fn from_constant(arg: &Arg) -> std::result::Result<Vec<i64>, String> {
         match arg {
-            Arg::Ints(values) => Ok(values.to_vec()),
+            Arg::Ints(values) => all(values.iter().copied()),
             Arg::Int(value) => Ok(vec![*value]),
             other => unfit("integers", other),
         }
     }
 
     fn from_sample(sample: &Sample) -> std::result::Result<Vec<i64>, String> {
-        Ok(ints(sample))
+        ints(sample)
     }
 }
 
 impl FromArg for Vec<f64> {
     fn from_constant(arg: &Arg) -> std::result::Result<Vec<f64>, String> {
         match arg {
-            Arg::Floats(values) => Ok(values.to_vec()),
+            Arg::Floats(values) => all(values.iter().copied()),
             Arg::Float(value) => Ok(vec![*value]),
             ints => Vec::<i64>::from_constant(ints)
                 .map(|values| values.into_iter().map(|value| value as f64).collect())
@@ -250,7 +274,7 @@ impl FromArg for Vec<f64> {
     }
 
     fn from_sample(sample: &Sample) -> std::result::Result<Vec<f64>, String> {
-        Ok(floats(sample))
+        floats(sample)
     }
 }
 
@@ -258,22 +282,22 @@ impl FromArg for Vec<f64> {
 impl FromArg for SmallVec<[i64; 6]> {
     fn from_constant(arg: &Arg) -> std::result::Result<Self, String> {
         match arg {
-            Arg::Ints(values) => Ok(SmallVec::from_slice(values)),
+            Arg::Ints(values) => few(values.iter().copied()),
             Arg::Int(value) => Ok(SmallVec::from_slice(&[*value])),
             other => unfit("integers", other),
         }
     }
 
     fn from_sample(sample: &Sample) -> std::result::Result<Self, String> {
-        Ok(SmallVec::from_vec(ints(sample)))
+        ints(sample).map(SmallVec::from_vec)
     }
 }
 
 impl FromArg for SmallVec<[f64; 6]> {
     fn from_constant(arg: &Arg) -> std::result::Result<Self, String> {
         match arg {
-            Arg::Floats(values) => Ok(SmallVec::from_slice(values)),
-            Arg::Ints(values) => Ok(values.iter().map(|&value| value as f64).collect()),
+            Arg::Floats(values) => few(values.iter().copied()),
+            Arg::Ints(values) => few(values.iter().map(|&value| value as f64)),
             Arg::Float(value) => Ok(SmallVec::from_slice(&[*value])),
             Arg::Int(value) => Ok(SmallVec::from_slice(&[*value as f64])),
             other => unfit("numbers", other),
@@ -281,7 +305,7 @@ impl FromArg for SmallVec<[f64; 6]> {
     }
 
     fn from_sample(sample: &Sample) -> std::result::Result<Self, String> {
-        Ok(SmallVec::from_vec(floats(sample)))
+        floats(sample).map(SmallVec::from_vec)
     }
 }
 

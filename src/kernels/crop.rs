@@ -4,6 +4,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::kernel::Allocate;
 use super::philox::Stream;
+use super::precision::part_of;
 use super::random_window::RandomWindow;
 use super::regions::{Border, LONGEST, Policy, Region, cut_alike, cut_as, fill_of, too_large};
 use super::{
@@ -107,7 +108,7 @@ impl Window<'_> {
             let n = desc.shape[axis];
             // What is below one, and what is no number, stands for the whole axis.
             let length = if wanted >= 1.0 { wanted.trunc().min(1e15) } else { n as f64 };
-            let start = f64::from(position as f32 * (n as f64 - length) as f32);
+            let start = part_of(position, n as f64 - length);
             let start = match self.rounding {
                 Rounding::Round => start.round(),
                 Rounding::Truncate => start.trunc(),

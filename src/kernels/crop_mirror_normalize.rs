@@ -14,6 +14,7 @@ use super::regions::{Border, Policy, Region, fill_bytes, too_large};
 use super::{Entry, Kernel, Result, Space};
 use crate::value::{
     Cause, DType, Desc, Element, Layout, Sample, Shape, contiguous_strides, extent, with_element,
+    zeroed,
 };
 
 pub const TABLE: &[Entry] = &[Entry::one::<CropMirrorNormalize>("crop_mirror_normalize")];
@@ -111,7 +112,7 @@ impl Kernel for CropMirrorNormalize {
         let fill = args.fill(&plan)?;
         with_element!(sample.desc.dtype, |T| {
             let rows = Rows { src: sample.elements::<T>(), steps: &steps, plan: &plan };
-            write_as(&rows, &plan, &fill, out);
+            write_as(&rows, &plan, &fill, out)?;
         });
         Ok(())
     }
@@ -470,12 +471,19 @@ converted! {
     f64: plainly;
 }
 
-fn write_as(rows: &dyn Source, plan: &Plan, fill: &[f32], out: &mut Space) {
+fn write_as(rows: &dyn Source, plan: &Plan, fill: &[f32], out: &mut Space) -> Result<()> {
     thread_local! {
         static SCRATCH: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
     }
     let dtype = out.desc.dtype;
+    // Rows are made as floats first, where they are stored as something else: three at a time, or
+    // all channels of one.
+    let row = plan.width.out_extent.saturating_mul(fill.len().max(3));
+    let needed = if dtype == DType::F32 { 0 } else { row };
     SCRATCH.with_borrow_mut(|scratch| {
+        if scratch.len() < needed {
+            *scratch = zeroed(needed)?;
+        }
         with_element!(dtype, |U| {
             let fill: SmallVec<[U; 4]> = fill.iter().map(|&x| element(x, dtype)).collect();
             write::<U>(rows, plan, &fill, out.elements(), scratch);
@@ -484,7 +492,8 @@ fn write_as(rows: &dyn Source, plan: &Plan, fill: &[f32], out: &mut Space) {
         if scratch.len() > 1 << 20 {
             *scratch = Vec::new();
         }
-    });
+        Ok(())
+    })
 }
 
 /// A fill value as an element, as `regions` has it.

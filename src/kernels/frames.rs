@@ -5,7 +5,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::kernel::{Allocate, descs};
 use super::{Arg, ArgReader, FromArgs, Result, Space};
-use crate::value::{Cause, Desc, Layout, Sample, extent};
+use crate::value::{Cause, Desc, Layout, Sample, extent, with_room};
 
 /// What a frame axis of arguments and inputs means to a kernel.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,9 @@ impl<'a> Sequence<'a> {
         }
         let others = || framed().map(|(_, n)| n).chain(of_inputs().filter_map(|(_, n)| n));
         let frames = first.unwrap_or_else(|| others().max().unwrap_or(0));
-        if frames == 0 && framed().next().is_none() {
+        // Nothing but the first input is divided: the kernel can do with no frames at all.
+        let alone = framed().next().is_none() && of_inputs().skip(1).all(|(_, n)| n.is_none());
+        if frames == 0 && alone {
             return Ok(None);
         }
         let fits = |n: usize| n == 1 || n == frames;
@@ -110,13 +112,13 @@ impl<'a> Sequence<'a> {
             return Err(Cause::Value { problem });
         }
         let mut made: SmallVec<[Vec<Desc>; 2]> = smallvec![];
-        let mut args = Vec::with_capacity(self.frames);
+        let mut args = with_room(self.frames)?;
         for frame in 0..self.frames {
             let own = self.args_of(frame)?;
             let inputs = self.inputs_of(frame)?;
             for (output, desc) in outputs(&own, &descs(&inputs))?.into_iter().enumerate() {
                 if made.len() <= output {
-                    made.push(Vec::with_capacity(self.frames));
+                    made.push(with_room(self.frames)?);
                 }
                 made[output].push(desc);
             }

@@ -2,7 +2,7 @@
 
 use super::cast::Convert;
 use super::{Entry, Frames, Kernel, Result, Space, args};
-use crate::value::{Cause, DType, Desc, Element, Sample, Shape, extent, with_element};
+use crate::value::{Cause, DType, Desc, Element, Sample, Shape, extent, filled, with_element};
 
 pub const TABLE: &[Entry] =
     &[Entry::one::<LookupTable>("lookup_table"), Entry::one::<OneHot>("one_hot")];
@@ -45,7 +45,7 @@ where
     let other: T = value(args.default_value);
     // Any 8-bit number has its place, so that reading one needs no check.
     let length = args.keys.iter().map(|&key| key.clamp(0, MOST) + 1).fold(256, i64::max);
-    let mut table = vec![other; length as usize];
+    let mut table = filled(other, length as usize)?;
     for (&key, &v) in args.keys.iter().zip(&args.values) {
         if let Some(place) = usize::try_from(key).ok().and_then(|key| table.get_mut(key)) {
             *place = value(v);

@@ -25,6 +25,7 @@ mod noise;
 mod patches;
 mod philox;
 mod portable;
+mod precision;
 mod probe;
 mod random;
 mod random_window;

@@ -5,7 +5,7 @@ use super::philox::{Source, Stream, fraction};
 use super::portable::{exp, ln};
 use super::random::{normals, of_pairs};
 use super::{Entry, Kernel, Result, Space, args};
-use crate::value::{Cause, DType, Desc, Sample, with_element};
+use crate::value::{Cause, DType, Desc, Sample, filled, with_element};
 
 pub const TABLE: &[Entry] = &[
     Entry::one::<Gaussian>("noise.gaussian"),
@@ -96,7 +96,7 @@ impl Kernel for SaltAndPepper {
             None => (1, 1),
         };
         let pixels = desc.elements().checked_div(count).unwrap_or(0);
-        let mut grains = vec![Grain::None; pixels];
+        let mut grains = filled(Grain::None, pixels)?;
         let salted = args.prob * args.salt_vs_pepper;
         of_pairs(&args.rng, &mut grains, |low, high| match fraction(low, high) {
             part if part >= args.prob => Grain::None,

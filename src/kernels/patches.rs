@@ -5,9 +5,10 @@ use std::ops::Range;
 use smallvec::{SmallVec, smallvec};
 
 use super::isa::Isa;
+use super::precision::{is_long, part_of};
 use super::regions::{Border, Fill, LONGEST, Region, axes_of, cut, fill_bytes, repeat, too_large};
 use super::{Entry, Kernel, Result, Space, args};
-use crate::value::{Cause, Desc, Layout, Sample, extent};
+use crate::value::{Cause, Desc, Layout, Sample, extent, filled, with_room};
 
 pub const TABLE: &[Entry] = &[
     Entry::one::<Erase>("erase"),
@@ -79,24 +80,28 @@ impl EraseArgs {
             }
         }
         let whole: SmallVec<[Range<usize>; 6]> = desc.shape.iter().map(|&n| 0..n).collect();
-        let mut regions = Vec::new();
+        let mut regions = with_room(anchors.len() / count)?;
         for (anchor, shape) in anchors.chunks_exact(count).zip(shapes.chunks_exact(count)) {
             let mut region = whole.clone();
             for (&axis, (&anchor, &shape)) in axes.iter().zip(anchor.iter().zip(shape)) {
                 let n = desc.shape[axis];
-                let measure = |x: f64, relative| x as f32 * if relative { n as f32 } else { 1.0 };
+                // In single precision, as the reference, unless the axis is too long for that.
+                let rounded = |x: f64| if is_long(n) { x } else { f64::from(x as f32) };
+                let measure =
+                    |x, relative| rounded(rounded(x) * if relative { n as f64 } else { 1.0 });
                 let shape = measure(shape, self.relative_shape);
                 let mut start = measure(anchor, self.relative_anchor);
                 if self.centered_anchor {
-                    start -= shape / 2.0;
+                    start = rounded(start - rounded(shape / 2.0));
                 }
-                if (start + shape).is_nan() {
+                let end = rounded(start + shape);
+                if end.is_nan() {
                     let problem = format!("of {shape} at the `anchor` {start} is no region");
                     return argument("shape", problem);
                 }
                 // Cut off towards zero.
-                let clip = |x: f32| (x as i64).clamp(0, n as i64) as usize;
-                let (first, last) = (clip(start), clip(start + shape));
+                let clip = |x: f64| (x as i64).clamp(0, n as i64) as usize;
+                let (first, last) = (clip(start), clip(end));
                 region[axis] = first..last.max(first);
             }
             regions.push(region);
@@ -214,11 +219,11 @@ impl Kernel for Paste {
             return argument("n_channels", format!("is {n}, but the image has {c} channels"));
         }
         let canvas = |n: usize| {
-            let side = (n as f32 * args.ratio as f32).trunc();
-            side.max((args.min_canvas_size as f32).trunc())
+            let side = part_of(args.ratio, n as f64).trunc();
+            side.max(f64::from(args.min_canvas_size as f32).trunc())
         };
         let (height, width) = (canvas(h), canvas(w));
-        if !(f64::from(height) <= LONGEST && f64::from(width) <= LONGEST) {
+        if !(height <= LONGEST && width <= LONGEST) {
             return Err(too_large("ratio"));
         }
         let shape = smallvec![height as usize, width as usize, c];
@@ -231,7 +236,7 @@ impl Kernel for Paste {
     fn run(args: &PasteArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
         let (image, canvas) = (&inputs[0].desc.shape, &out.desc.shape);
         let start = |position: f64, axis: usize| {
-            -((position as f32 * (canvas[axis] - image[axis]) as f32) as i64)
+            -(part_of(position, (canvas[axis] - image[axis]) as f64) as i64)
         };
         let region = Region {
             start: smallvec![start(args.paste_y, 0), start(args.paste_x, 1), 0],
@@ -301,7 +306,7 @@ impl Kernel for GridMask {
         let inner = h.max(w);
         let pixel: usize = desc.shape[inner + 1..].iter().product::<usize>() * desc.dtype.size();
         let rows = desc.shape[inner - 1];
-        let mut mask = vec![false; desc.shape[inner]];
+        let mut mask = filled(false, desc.shape[inner])?;
         let grid = Grid::new(args);
         let row = mask.len() * pixel;
         let src = inputs[0].elements_as_bytes();

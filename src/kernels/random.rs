@@ -12,7 +12,9 @@ use super::isa::Isa;
 use super::philox::{GROUP, LANES, Stream, below, fraction, short_fraction};
 use super::portable::{ln_of_normal, sin_cos_of_turn};
 use super::{Arg, BatchKernel, Entry, FromArg, Kernel, Result, Space, Work, args};
-use crate::value::{Bool, Cause, DType, Desc, Layout, Sample, Shape, extent, with_element};
+use crate::value::{
+    Bool, Cause, DType, Desc, Layout, Sample, Shape, collected, extent, filled, with_element,
+};
 
 pub const TABLE: &[Entry] = &[
     Entry::one::<Uniform>("random.uniform"),
@@ -100,7 +102,7 @@ impl Kernel for Uniform {
                 return Err(argument("values", "has nothing to choose from"));
             }
             with_element!(args.dtype, |T| {
-                let values: Vec<T> = values.iter().map(|&value| value.convert()).collect();
+                let values: Vec<T> = collected(values.iter().map(|&value| value.convert()))?;
                 let count = values.len() as u64;
                 of_pairs(rng, out.elements::<T>(), |a, b| values[below(a, b, count) as usize]);
             });
@@ -331,7 +333,7 @@ impl Kernel for Choice {
             let bytes = from.elements_as_bytes();
             let row = bytes.len() / count as usize;
             if let Some(rows) = out.bytes().len().checked_div(row) {
-                let mut picked = vec![0; rows];
+                let mut picked = filled(0, rows)?;
                 of_pairs(&args.rng, &mut picked, |a, b| index(a, b) as usize);
                 for (dst, picked) in out.bytes().chunks_exact_mut(row).zip(picked) {
                     dst.copy_from_slice(&bytes[picked * row..][..row]);
@@ -380,7 +382,7 @@ impl Chances {
             total += p;
             total
         });
-        let sums: Vec<f64> = sums.collect();
+        let sums: Vec<f64> = collected(sums)?;
         let alike = p.len() == 1;
         let total = if alike { total * count as f64 } else { total };
         // The tolerance is the reference's.

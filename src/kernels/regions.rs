@@ -8,12 +8,14 @@ use smallvec::{SmallVec, smallvec};
 
 use super::cast::{Convert, Number, cast};
 use super::kernel::Allocate;
+use super::precision::part_of;
 use super::{
     Alike, Arg, ArgReader, BatchKernel, Entry, FromArg, FromArgs, Kernel, Lie, Result,
     SampleKernel, Space, Work, args,
 };
 use crate::value::{
     Cause, DType, Desc, Element, Layout, Sample, Shape, Stores, copy_strided, extent, with_element,
+    zeroed,
 };
 
 pub const TABLE: &[Entry] = &[
@@ -595,7 +597,7 @@ impl SliceArgs {
                 }
                 let read = |index: usize| -> Result<Vec<f64>> {
                     let sample = inputs[index].compact()?;
-                    let mut values = vec![0.0; sample.desc.elements()];
+                    let mut values = zeroed::<f64>(sample.desc.elements())?;
                     f64::convert_row(&sample, 0, &mut values);
                     if values.len() != count {
                         let problem = format!(
@@ -733,7 +735,7 @@ impl Bounds<'_> {
                 };
                 // The reference multiplies in single precision here, in double for positions.
                 let part = |values: &[f64], name| -> Result<f64> {
-                    Ok(f64::from(value_of(values, index, *count, name)? as f32 * n as f32))
+                    Ok(part_of(value_of(values, index, *count, name)?, extent))
                 };
                 let length = |length: f64, name| {
                     let problem = format!("must not be negative, got {length}");

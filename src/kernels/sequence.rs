@@ -8,7 +8,7 @@ use super::kernel::Allocate;
 use super::{
     Arg, ArgReader, BatchKernel, Entry, FromArg, FromArgs, Result, SampleKernel, Space, Work, args,
 };
-use crate::value::{Cause, Desc, Sample};
+use crate::value::{Cause, Desc, Sample, with_room};
 
 pub const TABLE: &[Entry] = &[
     Entry {
@@ -88,11 +88,10 @@ impl SampleKernel for SequenceRearrange {
         let args = SequenceRearrangeArgs::from_args(args)?;
         let sample = inputs[0].compact()?;
         let count = frames(&sample.desc)?;
-        let order: Vec<usize> = args
-            .new_order
-            .iter()
-            .map(|&index| position("new_order", index, count, "frames"))
-            .collect::<Result<_>>()?;
+        let mut order: Vec<usize> = with_room(args.new_order.len())?;
+        for &index in &args.new_order {
+            order.push(position("new_order", index, count, "frames")?);
+        }
         let Some(&first) = order.first() else {
             return Err(Cause::Argument { name: "new_order", problem: "must name a frame".into() });
         };

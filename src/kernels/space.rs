@@ -196,6 +196,9 @@ impl<'a, 's, T: Element> Writer<'a, 's, T> {
         }
         let words = size_of_val(next).div_ceil(size_of::<u64>());
         if self.made.len() < words {
+            if self.made.try_reserve_exact(words - self.made.len()).is_err() {
+                return make(next);
+            }
             self.made.resize(words, 0);
         }
         // SAFETY: there are as many bytes, at a place for any element, and any bits are one.

@@ -96,7 +96,8 @@ def resize(
     resized = _resized(input, dtype)
     if not save_attrs:
         return resized
-    return resized, Result(int32, 1)
+    # A sequence whose arguments differ from frame to frame has extents for each frame.
+    return resized, Result(int32, 1 if input._value.ndim == 3 else None)
 
 
 @operator(layouts=_LAYOUTS)

@@ -6,7 +6,7 @@ use super::rows::{Stack, Window, convolve};
 use crate::kernels::Result;
 use crate::kernels::floats;
 use crate::kernels::isa::Isa;
-use crate::value::{Cause, DType, Desc, Sample};
+use crate::value::{Cause, DType, Desc, Sample, zeroed};
 
 pub type Axes = SmallVec<[usize; 6]>;
 
@@ -59,10 +59,10 @@ pub fn convolve_axes(
     axes: &[usize],
     windows: &[Window],
     mut write: impl FnMut(usize, &[f32]),
-) {
+) -> Result<()> {
     let shape = &input.desc.shape;
     if shape.contains(&0) {
-        return;
+        return Ok(());
     }
     let product = |extents: &[usize]| extents.iter().product::<usize>();
     let column = |axis: usize| Stack {
@@ -94,7 +94,7 @@ pub fn convolve_axes(
     // The axes before, one after another.
     let mut between: Option<Vec<f32>> = None;
     for (&axis, window) in axes.iter().zip(windows).take(axes.len() - final_axes) {
-        let mut made = vec![0.0; input.desc.elements()];
+        let mut made = zeroed::<f32>(input.desc.elements())?;
         convolve(
             isa,
             &column(axis),
@@ -102,7 +102,7 @@ pub fn convolve_axes(
             &nothing,
             |start, row| read(isa, input, between.as_deref(), start, row),
             |start, row| made[start..start + row.len()].copy_from_slice(row),
-        );
+        )?;
         between = Some(made);
     }
     convolve(
@@ -112,7 +112,7 @@ pub fn convolve_axes(
         horizontal,
         |start, row| read(isa, input, between.as_deref(), start, row),
         &mut write,
-    );
+    )
 }
 
 /// A row of what has been made so far, or else of the input.

@@ -7,7 +7,7 @@ use super::rows::mirrored;
 use crate::kernels::frames::Frames;
 use crate::kernels::isa::Isa;
 use crate::kernels::{Arg, FromArg, Kernel, Result, Space, args, floats};
-use crate::value::{Cause, DType, Desc, Sample, Shape};
+use crate::value::{Cause, DType, Desc, Sample, Shape, filled, zeroed};
 
 pub struct Filter;
 
@@ -126,7 +126,7 @@ impl Kernel for Filter {
         let shape = out.desc.shape.clone();
         let inner = shape[last] * seen.pixel;
         let direct = out.desc.dtype == DType::F32;
-        let mut results = vec![0.0; if direct { 0 } else { 2 * inner }];
+        let mut results = zeroed::<f32>(if direct { 0 } else { 2 * inner })?;
         let mut taps = Taps::default();
         // Rows follow one another downwards, where there is such an axis; the others turn outside.
         let mut turns: Shape = SmallVec::from_slice(&shape[..last]);
@@ -241,7 +241,7 @@ impl<'a> Seen<'a> {
         let planes: usize = planes.iter().product();
         let count = kept.checked_mul(planes).and_then(|n| n.checked_add(1));
         let total = count.and_then(|n| n.checked_mul(row));
-        let rows = vec![fill; total.filter(|&n| n <= 1 << 31).ok_or_else(too_large)?];
+        let rows = filled(fill, total.filter(|&n| n <= 1 << 31).ok_or_else(too_large)?)?;
         Ok(Seen { isa, data, axes, filter, anchors, border, kept, rows, row, pixel })
     }
 

@@ -4,7 +4,7 @@ use super::axes::{convolve_axes, filtered, per_axis, spatial};
 use super::rows::Window;
 use crate::kernels::isa::Isa;
 use crate::kernels::{Kernel, Result, Space, args, floats};
-use crate::value::{Cause, DType, Desc, Sample};
+use crate::value::{Cause, DType, Desc, Sample, zeroed};
 
 pub struct Laplacian;
 
@@ -41,7 +41,7 @@ impl Kernel for Laplacian {
             None => None,
         };
         let isa = Isa::best();
-        let mut sums = vec![0.0_f32; input.desc.elements()];
+        let mut sums = zeroed::<f32>(input.desc.elements())?;
         for derived in 0..count {
             let mut windows = Vec::with_capacity(count);
             let mut scale = scales[derived];
@@ -65,7 +65,7 @@ impl Kernel for Laplacian {
                 for (sum, x) in sums[start..].iter_mut().zip(row) {
                     *sum += x;
                 }
-            });
+            })?;
         }
         floats::write(isa, &sums, 0, out);
         Ok(())

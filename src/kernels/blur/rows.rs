@@ -2,7 +2,9 @@
 
 use smallvec::SmallVec;
 
+use crate::kernels::Result;
 use crate::kernels::isa::Isa;
+use crate::value::zeroed;
 
 /// Weights of a window that is the same on both sides: the center's, then outward.
 pub type Window = Vec<f32>;
@@ -48,18 +50,18 @@ pub fn convolve(
     horizontal: &[f32],
     read: impl Fn(usize, &mut [f32]),
     mut write: impl FnMut(usize, &[f32]),
-) {
+) -> Result<()> {
     let row = stack.row();
     if row == 0 || stack.rows == 0 {
-        return;
+        return Ok(());
     }
     let (reach, reach_along) = (vertical.len() - 1, horizontal.len() - 1);
     // Rows that have been filtered along, as many as the window sees; row `y` is at `y % kept`.
     let kept = stack.rows.min(2 * reach + 1);
-    let mut ring = vec![0.0; kept * row];
+    let mut ring = zeroed::<f32>(kept * row)?;
     let border = reach_along * stack.pixel;
-    let mut padded = vec![0.0; if is_nothing(horizontal) { 0 } else { row + 2 * border }];
-    let mut result = vec![0.0; if is_nothing(vertical) { 0 } else { row }];
+    let mut padded = zeroed::<f32>(if is_nothing(horizontal) { 0 } else { row + 2 * border })?;
+    let mut result = zeroed::<f32>(if is_nothing(vertical) { 0 } else { row })?;
     for image in 0..stack.outer {
         let start = |y: usize| (image * stack.rows + y) * row;
         let mut ready = 0;
@@ -91,6 +93,7 @@ pub fn convolve(
             write(start(y), &result);
         }
     }
+    Ok(())
 }
 
 /// A window that leaves everything as it is.
@@ -217,7 +220,8 @@ mod tests {
                             horizontal,
                             |start, row| row.copy_from_slice(&x[start..start + row.len()]),
                             |start, row| out[start..start + row.len()].copy_from_slice(row),
-                        );
+                        )
+                        .unwrap();
                         for (a, b) in out.iter().zip(&expected) {
                             assert!((a - b).abs() < 1e-3, "{isa:?} {rows}x{columns}x{pixel}");
                         }

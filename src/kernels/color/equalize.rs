@@ -1,7 +1,7 @@
 //! Histogram equalisation.
 
 use crate::kernels::{Kernel, Result, Space};
-use crate::value::{Cause, DType, Desc, Sample};
+use crate::value::{Cause, DType, Desc, Sample, collected, filled};
 
 pub struct Equalize;
 
@@ -35,7 +35,7 @@ impl Kernel for Equalize {
             match channels {
                 1 => equalize::<1>(src, dst),
                 3 => equalize::<3>(src, dst),
-                _ => equalize_any(src, dst, channels),
+                _ => equalize_any(src, dst, channels)?,
             }
         }
         Ok(())
@@ -76,19 +76,20 @@ fn equalize<const N: usize>(src: &[u8], dst: &mut [u8]) {
     }
 }
 
-fn equalize_any(src: &[u8], dst: &mut [u8], channels: usize) {
-    let mut counts = vec![[0; 256]; channels];
+fn equalize_any(src: &[u8], dst: &mut [u8], channels: usize) -> Result<()> {
+    let mut counts = filled([0; 256], channels)?;
     for pixel in src.chunks_exact(channels) {
         for (counts, &x) in counts.iter_mut().zip(pixel) {
             counts[usize::from(x)] += 1;
         }
     }
-    let tables: Vec<[u8; 256]> = counts.iter().map(equalizing).collect();
+    let tables: Vec<[u8; 256]> = collected(counts.iter().map(equalizing))?;
     for (dst, src) in dst.chunks_exact_mut(channels).zip(src.chunks_exact(channels)) {
         for ((d, &s), table) in dst.iter_mut().zip(src).zip(&tables) {
             *d = table[usize::from(s)];
         }
     }
+    Ok(())
 }
 
 /// The share of pixels that are at most as bright, from the darkest there is on; a plane of one

@@ -6,9 +6,10 @@ use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use smallvec::SmallVec;
 
+use crate::kernels::Result;
 use crate::kernels::cast::Number;
 use crate::kernels::space::PIECE;
-use crate::value::{Element, LINE, Sample};
+use crate::value::{Element, LINE, Sample, with_room, zeroed};
 
 /// One operand, read in order of the result's elements.
 pub struct Lane<'a, C: Clone> {
@@ -35,24 +36,29 @@ enum Source<'a, C: Clone> {
 type Axes = SmallVec<[(usize, usize); 6]>;
 
 impl<'a, C: Number> Lane<'a, C> {
+    /// An operand without elements.
+    pub fn empty() -> Lane<'a, C> {
+        Lane { source: Source::Direct(&[]), scratch: Vec::new() }
+    }
+
     /// The operand broadcast to `shape`, which must be possible.
-    pub fn new(sample: &'a Sample, shape: &[usize]) -> Lane<'a, C> {
+    pub fn new(sample: &'a Sample, shape: &[usize]) -> Result<Lane<'a, C>> {
         let count = shape.iter().product::<usize>();
         let own = sample.desc.elements();
         let same_type = sample.desc.dtype.storage() == C::DTYPE;
-        let whole = || {
+        let whole = || -> Result<Cow<'a, [C]>> {
             if same_type {
-                return Cow::Borrowed(sample.elements::<C>());
+                return Ok(Cow::Borrowed(sample.elements::<C>()));
             }
-            let mut all = vec![C::default(); own];
+            let mut all = zeroed::<C>(own)?;
             C::convert_row(sample, 0, &mut all);
-            Cow::Owned(all)
+            Ok(Cow::Owned(all))
         };
         let mut scratch = 0;
         let source = if count == 0 {
             Source::Direct(&[])
         } else if own == 1 {
-            Source::Single([whole()[0]])
+            Source::Single([whole()?[0]])
         } else if own == count && same_type {
             Source::Direct(sample.elements())
         } else if own == count {
@@ -61,18 +67,19 @@ impl<'a, C: Number> Lane<'a, C> {
         } else {
             match axes(&sample.desc.shape, shape)[..] {
                 [(_, 0), (period, 1)] => {
-                    let all = whole();
+                    let all = whole()?;
                     let length = period + PIECE.min(count - period);
-                    let tile = all.iter().copied().cycle().take(length).collect();
+                    let mut tile = with_room(length)?;
+                    tile.extend(all.iter().copied().cycle().take(length));
                     Source::Repeating { tile, period }
                 }
                 ref axes => {
                     scratch = PIECE.min(count);
-                    Source::Spread { elements: whole(), axes: SmallVec::from_slice(axes) }
+                    Source::Spread { elements: whole()?, axes: SmallVec::from_slice(axes) }
                 }
             }
         };
-        Lane { source, scratch: vec![C::default(); scratch] }
+        Ok(Lane { source, scratch: vec![C::default(); scratch] })
     }
 
     /// `len` elements of the broadcast operand from `start` on, or the one that stands for all.
@@ -274,8 +281,8 @@ mod tests {
         for &(own, shape) in shapes {
             let sample = counting(own);
             let count: usize = shape.iter().product();
-            let mut ints = Lane::<i32>::new(&sample, shape);
-            let mut floats = Lane::<f64>::new(&sample, shape);
+            let mut ints = Lane::<i32>::new(&sample, shape).unwrap();
+            let mut floats = Lane::<f64>::new(&sample, shape).unwrap();
             for start in (0..count).step_by(PIECE) {
                 let len = PIECE.min(count - start);
                 let (ints, floats) = (ints.chunk(start, len), floats.chunk(start, len));

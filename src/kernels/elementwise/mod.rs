@@ -115,7 +115,16 @@ where
     let row = row_for::<N, C, Op>(Isa::best());
     let inputs: [Cow<'_, Sample>; N] = std::array::from_fn(|i| wrapped(&inputs[i], C::DTYPE));
     let shape = out.desc.shape.clone();
-    let mut lanes = inputs.each_ref().map(|input| Lane::<C>::new(input, &shape));
+    let mut failed = None;
+    let mut lanes = inputs.each_ref().map(|input| {
+        Lane::<C>::new(input, &shape).unwrap_or_else(|cause| {
+            failed = Some(cause);
+            Lane::empty()
+        })
+    });
+    if let Some(cause) = failed {
+        return Err(cause);
+    }
     out.write(|start, piece| {
         let operands = lanes.each_mut().map(|lane| lane.chunk(start, piece.len()));
         if O::fill(piece, |out| row(operands, out)) {

@@ -8,11 +8,12 @@ use std::marker::PhantomData;
 
 use half::{bf16, f16};
 
+use super::super::Result;
 use super::super::cast::Convert;
 use super::super::isa::Isa;
 use super::plan::Plan;
 use super::store::Total;
-use crate::value::{Bool, Element};
+use crate::value::{Bool, Element, filled};
 
 pub trait Fold {
     type Item: Element;
@@ -59,25 +60,25 @@ fn lanes(columns: usize, block: usize) -> usize {
 }
 
 /// Folds the elements of a contiguous array. `centers` has one for all results, or one for each.
-pub fn fold<F: Fold>(plan: &Plan, x: &[F::Item], centers: &[F::Center]) -> Vec<F::Total> {
-    let mut totals = vec![F::start(); plan.kept()];
+pub fn fold<F: Fold>(plan: &Plan, x: &[F::Item], centers: &[F::Center]) -> Result<Vec<F::Total>> {
+    let mut totals = filled(F::start(), plan.kept())?;
     let (rows, columns) = (plan.rows, plan.columns);
     let repeated;
     let centers = if centers.len() == 1 && plan.kept() != 1 {
-        repeated = vec![centers[0]; plan.kept()];
+        repeated = filled(centers[0], plan.kept())?;
         &repeated[..]
     } else {
         centers
     };
     if plan.is_empty() {
-        return totals;
+        return Ok(totals);
     }
     if columns == 1 && plan.is_flat() {
         match rows {
-            1 => return fold_short::<F, 1>(x, centers, totals),
-            2 => return fold_short::<F, 2>(x, centers, totals),
-            3 => return fold_short::<F, 3>(x, centers, totals),
-            4 => return fold_short::<F, 4>(x, centers, totals),
+            1 => return Ok(fold_short::<F, 1>(x, centers, totals)),
+            2 => return Ok(fold_short::<F, 2>(x, centers, totals)),
+            3 => return Ok(fold_short::<F, 3>(x, centers, totals)),
+            4 => return Ok(fold_short::<F, 4>(x, centers, totals)),
             _ => {}
         }
     }
@@ -87,7 +88,7 @@ pub fn fold<F: Fold>(plan: &Plan, x: &[F::Item], centers: &[F::Center]) -> Vec<F
         let (centers, totals) = (&centers[at..at + columns], &mut totals[at..at + columns]);
         lanes.fold(x, centers, totals);
     });
-    totals
+    Ok(totals)
 }
 
 /// Results of a few neighbours each.
@@ -566,7 +567,7 @@ mod tests {
                 (0..shape.iter().product::<usize>()).map(|i| (i * 37 % 251) as u8).collect();
             for set in 0..8_usize {
                 let axes: Vec<usize> = (0..3).filter(|axis| set >> axis & 1 == 1).collect();
-                let sums = fold::<Sum<u8>>(&plan(&shape, &axes), &x, &[()]);
+                let sums = fold::<Sum<u8>>(&plan(&shape, &axes), &x, &[()]).unwrap();
                 assert_eq!(sums, slow(shape, &axes, &x), "{shape:?} along {axes:?}");
             }
         }
@@ -583,8 +584,8 @@ mod tests {
                 let of_stack = plan(&[3, shape[0], shape[1], shape[2]], &moved);
                 let parts = x.chunks(size).take(3);
                 let parts: Vec<f64> =
-                    parts.flat_map(|x| fold::<Spread<f32>>(&of_part, x, &[0.1])).collect();
-                let stack = fold::<Spread<f32>>(&of_stack, &x[..3 * size], &[0.1]);
+                    parts.flat_map(|x| fold::<Spread<f32>>(&of_part, x, &[0.1]).unwrap()).collect();
+                let stack = fold::<Spread<f32>>(&of_stack, &x[..3 * size], &[0.1]).unwrap();
                 assert_eq!(stack, parts, "{shape:?} along {axes:?}");
             }
         }
@@ -594,26 +595,33 @@ mod tests {
     fn lanes_are_emptied_before_they_overflow() {
         let count = 300_000;
         let all = plan(&[count], &[0]);
-        assert_eq!(fold::<Sum<u8>>(&all, &vec![255; count], &[()]), [255 * count as u64]);
-        assert_eq!(fold::<Sum<i8>>(&all, &vec![-128; count], &[()]), [-128 * count as i64]);
-        assert_eq!(fold::<Sum<u16>>(&all, &vec![65_535; count], &[()]), [65_535 * count as u64]);
-        let squares = fold::<Squares<u8>>(&plan(&[1 << 25], &[0]), &vec![255; 1 << 25], &[()]);
+        assert_eq!(fold::<Sum<u8>>(&all, &vec![255; count], &[()]).unwrap(), [255 * count as u64]);
+        assert_eq!(
+            fold::<Sum<i8>>(&all, &vec![-128; count], &[()]).unwrap(),
+            [-128 * count as i64]
+        );
+        assert_eq!(
+            fold::<Sum<u16>>(&all, &vec![65_535; count], &[()]).unwrap(),
+            [65_535 * count as u64]
+        );
+        let squares =
+            fold::<Squares<u8>>(&plan(&[1 << 25], &[0]), &vec![255; 1 << 25], &[()]).unwrap();
         assert_eq!(squares, [65_025.0 * f64::from(1 << 25)]);
     }
 
     #[test]
     fn floats_are_summed_up_accurately() {
         let x = vec![0.1_f32; 10_000_000];
-        let sum = fold::<Sum<f32>>(&plan(&[x.len()], &[0]), &x, &[()])[0];
+        let sum = fold::<Sum<f32>>(&plan(&[x.len()], &[0]), &x, &[()]).unwrap()[0];
         assert!((sum / 1e6 - 1.0).abs() < 1e-6, "{sum}");
-        let spread = fold::<Spread<f32>>(&plan(&[x.len()], &[0]), &x, &[0.0])[0];
+        let spread = fold::<Spread<f32>>(&plan(&[x.len()], &[0]), &x, &[0.0]).unwrap()[0];
         assert!((spread / 1e5 - 1.0).abs() < 1e-6, "{spread}");
     }
 
     #[test]
     fn what_is_not_a_number_is_passed_over() {
         let x = [f32::NAN, 1.0, -3.0, f32::NAN];
-        assert_eq!(fold::<Highest<f32>>(&plan(&[4], &[0]), &x, &[()]), [1.0]);
-        assert_eq!(fold::<Lowest<f32>>(&plan(&[4], &[0]), &x, &[()]), [-3.0]);
+        assert_eq!(fold::<Highest<f32>>(&plan(&[4], &[0]), &x, &[()]).unwrap(), [1.0]);
+        assert_eq!(fold::<Lowest<f32>>(&plan(&[4], &[0]), &x, &[()]).unwrap(), [-3.0]);
     }
 }

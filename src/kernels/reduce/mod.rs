@@ -15,7 +15,7 @@ use self::store::{Total, store};
 use super::alike::axes_of_stack;
 use super::cast::Convert;
 use super::{Entry, Kernel, Result, Space, Work, args};
-use crate::value::{Cause, DType, Desc, Sample, Shape, with_element};
+use crate::value::{Cause, DType, Desc, Sample, Shape, collected, with_element, zeroed};
 
 pub const TABLE: &[Entry] = &[
     Entry::one::<Max>("reductions.max"),
@@ -111,8 +111,7 @@ impl Kernel for Max {
 
     fn run(args: &ExtremeArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
         let plan = plan(&args.axes, &inputs[0])?;
-        with_element!(inputs[0].desc.dtype, |T| extreme::<Highest<T>>(&plan, &inputs[0], out));
-        Ok(())
+        with_element!(inputs[0].desc.dtype, |T| extreme::<Highest<T>>(&plan, &inputs[0], out))
     }
 
     fn for_stack(args: &mut ExtremeArgs, _: usize) -> bool {
@@ -130,8 +129,7 @@ impl Kernel for Min {
 
     fn run(args: &ExtremeArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
         let plan = plan(&args.axes, &inputs[0])?;
-        with_element!(inputs[0].desc.dtype, |T| extreme::<Lowest<T>>(&plan, &inputs[0], out));
-        Ok(())
+        with_element!(inputs[0].desc.dtype, |T| extreme::<Lowest<T>>(&plan, &inputs[0], out))
     }
 
     fn for_stack(args: &mut ExtremeArgs, _: usize) -> bool {
@@ -139,15 +137,16 @@ impl Kernel for Min {
     }
 }
 
-fn extreme<F: Fold<Center = ()>>(plan: &Plan, input: &Sample, out: &mut Space)
+fn extreme<F: Fold<Center = ()>>(plan: &Plan, input: &Sample, out: &mut Space) -> Result<()>
 where
     F::Item: Extreme,
     F::Total: Convert<F::Item>,
 {
-    let found = fold::<F>(plan, input.elements(), &[()]);
+    let found = fold::<F>(plan, input.elements(), &[()])?;
     for (slot, total) in out.elements::<F::Item>().iter_mut().zip(found) {
         *slot = total.convert();
     }
+    Ok(())
 }
 
 pub struct SumOf;
@@ -163,7 +162,7 @@ impl Kernel for SumOf {
     fn run(args: &SumArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
         let plan = plan(&args.axes, &inputs[0])?;
         with_element!(inputs[0].desc.dtype, |T| {
-            store(out, fold::<Sum<T>>(&plan, inputs[0].elements(), &[()]));
+            store(out, fold::<Sum<T>>(&plan, inputs[0].elements(), &[()])?);
         });
         Ok(())
     }
@@ -187,7 +186,7 @@ impl Kernel for Mean {
 
     fn run(args: &SumArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
         let plan = plan(&args.axes, &inputs[0])?;
-        store(out, means(&plan, &inputs[0]));
+        store(out, means(&plan, &inputs[0])?);
         Ok(())
     }
 
@@ -206,7 +205,7 @@ impl Kernel for MeanSquare {
 
     fn run(args: &SumArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
         let plan = plan(&args.axes, &inputs[0])?;
-        store(out, mean_squares(&plan, &inputs[0]));
+        store(out, mean_squares(&plan, &inputs[0])?);
         Ok(())
     }
 
@@ -225,7 +224,7 @@ impl Kernel for Rms {
 
     fn run(args: &SumArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
         let plan = plan(&args.axes, &inputs[0])?;
-        let squares = mean_squares(&plan, &inputs[0]);
+        let squares = mean_squares(&plan, &inputs[0])?;
         store(out, squares.into_iter().map(f64::sqrt).collect());
         Ok(())
     }
@@ -236,29 +235,34 @@ impl Kernel for Rms {
 }
 
 /// The mean of what goes into each result; "not a number" of nothing.
-fn means(plan: &Plan, input: &Sample) -> Vec<f64> {
+fn means(plan: &Plan, input: &Sample) -> Result<Vec<f64>> {
     let count = plan.count() as f64;
     // Sums of 64-bit integers may not fit their own type.
     let wide: Option<Vec<f64>> = match input.desc.dtype {
-        DType::I64 => Some(input.elements::<i64>().iter().map(|&x| x as f64).collect()),
-        DType::U64 => Some(input.elements::<u64>().iter().map(|&x| x as f64).collect()),
+        DType::I64 => Some(collected(input.elements::<i64>().iter().map(|&x| x as f64))?),
+        DType::U64 => Some(collected(input.elements::<u64>().iter().map(|&x| x as f64))?),
         _ => None,
     };
     if let Some(wide) = wide {
-        let sums = fold::<Sum<f64>>(plan, &wide, &[()]);
-        return sums.into_iter().map(|sum| sum / count).collect();
+        let sums = fold::<Sum<f64>>(plan, &wide, &[()])?;
+        return Ok(averages(sums, count));
     }
     with_element!(input.desc.dtype, |T| {
-        let sums = fold::<Sum<T>>(plan, input.elements(), &[()]);
-        sums.into_iter().map(|sum| sum.real() / count).collect()
+        let sums = fold::<Sum<T>>(plan, input.elements(), &[()])?;
+        Ok(averages(sums, count))
     })
 }
 
-fn mean_squares(plan: &Plan, input: &Sample) -> Vec<f64> {
+/// In the memory of the sums, which are of the same size.
+fn averages(sums: Vec<impl Total>, count: f64) -> Vec<f64> {
+    sums.into_iter().map(|sum| sum.real() / count).collect()
+}
+
+fn mean_squares(plan: &Plan, input: &Sample) -> Result<Vec<f64>> {
     let count = plan.count() as f64;
     with_element!(input.desc.dtype, |T| {
-        let sums = fold::<Squares<T>>(plan, input.elements(), &[()]);
-        sums.into_iter().map(|sum| sum / count).collect()
+        let sums = fold::<Squares<T>>(plan, input.elements(), &[()])?;
+        Ok(averages(sums, count))
     })
 }
 
@@ -296,7 +300,7 @@ fn variances(args: &SpreadArgs, inputs: &[Sample], out: &Space) -> Result<Vec<f6
     let (input, mean) = (&inputs[0], &inputs[1]);
     if args.axes.is_empty() && input.desc.ndim() > 0 {
         // Single elements don't vary, whatever the mean; as in the reference.
-        return Ok(vec![0.0; out.desc.elements()]);
+        return zeroed(out.desc.elements());
     }
     let plan = plan(&args.axes, input)?;
     let given = |s: &Desc| s.shape.iter().copied().filter(|&d| d != 1).collect::<Shape>();
@@ -310,16 +314,16 @@ fn variances(args: &SpreadArgs, inputs: &[Sample], out: &Space) -> Result<Vec<f6
         return Err(Cause::Input { index: 1, problem });
     }
     let centers: Vec<f64> = with_element!(mean.desc.dtype, |T| {
-        mean.elements::<T>().iter().map(|&x| x.convert()).collect()
+        collected(mean.elements::<T>().iter().map(|&x| x.convert()))?
     });
     let freedom = plan.count() as f64 - args.ddof as f64;
-    Ok(spreads(&plan, input, &centers).into_iter().map(|sum| sum / freedom).collect())
+    Ok(averages(spreads(&plan, input, &centers)?, freedom))
 }
 
 /// The sum of squared distances from `centers`: one for all, or one for each result.
-fn spreads(plan: &Plan, input: &Sample, centers: &[f64]) -> Vec<f64> {
+fn spreads(plan: &Plan, input: &Sample, centers: &[f64]) -> Result<Vec<f64>> {
     with_element!(input.desc.dtype, |T| {
-        let centers: Vec<Center<T>> = centers.iter().map(|&c| Real::from_f64(c)).collect();
+        let centers: Vec<Center<T>> = collected(centers.iter().map(|&c| Real::from_f64(c)))?;
         fold::<Spread<T>>(plan, input.elements(), &centers)
     })
 }

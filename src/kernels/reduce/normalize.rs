@@ -14,7 +14,9 @@ use super::super::{Arg, BatchKernel, FromArg, Kernel, Result, Space, args};
 use super::fold::{Center, Real};
 use super::plan::Plan;
 use super::{Flags, means, move_axes, numeric, reduced, spreads};
-use crate::value::{Cause, DType, Desc, Element, Sample, Shape, with_element};
+use crate::value::{
+    Cause, DType, Desc, Element, Sample, Shape, collected, filled, with_element, zeroed,
+};
 
 pub struct Normalize;
 
@@ -70,9 +72,8 @@ impl Kernel for Normalize {
         }
         let statistics = Statistics::new(args, &plan, input)?;
         with_element!(input.desc.dtype, |T| {
-            apply::<T, Center<T>>(&plan, input.elements(), &statistics, args.shift, out);
-        });
-        Ok(())
+            apply::<T, Center<T>>(&plan, input.elements(), &statistics, args.shift, out)
+        })
     }
 
     fn for_stack(args: &mut NormalizeArgs, ndim: usize) -> bool {
@@ -140,17 +141,17 @@ impl Statistics {
     fn new(args: &NormalizeArgs, plan: &Plan, input: &Sample) -> Result<Statistics> {
         let kept = plan.kept();
         let each = |given: &Given| match given.shape {
-            None => vec![given.values[0]; kept],
-            Some(_) => given.values.clone(),
+            None => filled(given.values[0], kept),
+            Some(_) => collected(given.values.iter().copied()),
         };
         let shared = args.shared.as_deref().map(|shared| shared.split_at(shared.len() / 2));
         if shared.is_some_and(|(means, _)| means.len() != kept) {
             return Err(Cause::Internal("shared moments of another shape".into()));
         }
         let means = match (&args.mean, shared) {
-            (Some(given), _) => each(given),
-            (None, Some((means, _))) => means.to_vec(),
-            (None, None) => means(plan, input),
+            (Some(given), _) => each(given)?,
+            (None, Some((means, _))) => collected(means.iter().copied())?,
+            (None, None) => means(plan, input)?,
         };
         let factor = |variance: f64| match variance + args.epsilon {
             // What doesn't vary becomes zero.
@@ -161,14 +162,14 @@ impl Statistics {
             (Some(given), _) if args.epsilon == 0.0 => {
                 let single = given.shape.is_none();
                 let factor = |s: f64| if s == 0.0 && !single { 0.0 } else { args.scale / s };
-                each(given).into_iter().map(factor).collect()
+                each(given)?.into_iter().map(factor).collect()
             }
-            (Some(given), _) => each(given).into_iter().map(|s| factor(s * s)).collect(),
-            (None, Some((_, variances))) => variances.iter().copied().map(factor).collect(),
+            (Some(given), _) => each(given)?.into_iter().map(|s| factor(s * s)).collect(),
+            (None, Some((_, variances))) => collected(variances.iter().copied().map(factor))?,
             (None, None) => {
                 let freedom = plan.count() as f64 - args.ddof as f64;
                 let variance = |spread| if freedom > 0.0 { spread / freedom } else { 0.0 };
-                let spreads = exact_spreads(plan, input, &means, args.mean.is_some());
+                let spreads = exact_spreads(plan, input, &means, args.mean.is_some())?;
                 spreads.into_iter().map(|spread| factor(variance(spread))).collect()
             }
         };
@@ -178,8 +179,8 @@ impl Statistics {
 
 /// Sums of squared distances from the means. Those are rounded to the type that distances are
 /// computed in; what this adds is taken away again, unless the means were given.
-fn exact_spreads(plan: &Plan, input: &Sample, means: &[f64], given: bool) -> Vec<f64> {
-    let mut spreads = spreads(plan, input, means);
+fn exact_spreads(plan: &Plan, input: &Sample, means: &[f64], given: bool) -> Result<Vec<f64>> {
+    let mut spreads = spreads(plan, input, means)?;
     if !given {
         with_element!(input.desc.dtype, |T| {
             for (spread, &mean) in spreads.iter_mut().zip(means) {
@@ -190,7 +191,7 @@ fn exact_spreads(plan: &Plan, input: &Sample, means: &[f64], given: bool) -> Vec
             }
         });
     }
-    spreads
+    Ok(spreads)
 }
 
 /// Elements worked on at a time, so that what is between input and output stays in the first cache.
@@ -250,19 +251,23 @@ macro_rules! computed {
 }
 computed!(f32, f64);
 
-fn apply<T, R>(plan: &Plan, x: &[T], statistics: &Statistics, shift: f64, out: &mut Space)
+fn apply<T, R>(
+    plan: &Plan,
+    x: &[T],
+    statistics: &Statistics,
+    shift: f64,
+    out: &mut Space,
+) -> Result<()>
 where
     T: Element + Convert<R>,
     R: Computed,
 {
     if out.desc.dtype == R::DTYPE {
-        out.write_in_order(|writer| {
-            apply_to(plan, x, statistics, shift, &mut Sink::Direct(writer));
-        });
+        out.write_in_order(|writer| apply_to(plan, x, statistics, shift, &mut Sink::Direct(writer)))
     } else {
         let buffer = [R::default(); TILE];
         let mut sink = Sink::Converted { out, start: 0, buffer };
-        apply_to(plan, x, statistics, shift, &mut sink);
+        apply_to(plan, x, statistics, shift, &mut sink)
     }
 }
 
@@ -273,12 +278,13 @@ fn apply_to<T, R>(
     statistics: &Statistics,
     shift: f64,
     sink: &mut Sink<'_, '_, R>,
-) where
+) -> Result<()>
+where
     T: Element + Convert<R>,
     R: Computed,
 {
-    let narrowed = |all: &[f64]| all.iter().map(|&x| R::from_f64(x)).collect::<Vec<R>>();
-    let (means, factors) = (narrowed(&statistics.means), narrowed(&statistics.factors));
+    let narrowed = |all: &[f64]| collected(all.iter().map(|&x| R::from_f64(x)));
+    let (means, factors) = (narrowed(&statistics.means)?, narrowed(&statistics.factors)?);
     let shift = R::from_f64(shift);
     let (rows, columns) = (plan.rows, plan.columns);
     let normalized = move |x: T, mean: R, factor: R| (x.convert() - mean) * factor + shift;
@@ -336,6 +342,7 @@ fn apply_to<T, R>(
             }
         });
     }
+    Ok(())
 }
 
 /// Means and factors, laid out as the elements that they are for.
@@ -420,12 +427,12 @@ impl Kernel for Moments {
         let input = &inputs[0];
         let plan = Plan::new(&input.desc.shape, &args.reduced(input.desc.ndim())?);
         let means = match args.mean {
-            Some(mean) => vec![mean; plan.kept()],
+            Some(mean) => filled(mean, plan.kept())?,
             // The mean of nothing has no weight, but must be a number.
-            None if plan.count() == 0 => vec![0.0; plan.kept()],
-            None => means(&plan, input),
+            None if plan.count() == 0 => zeroed(plan.kept())?,
+            None => means(&plan, input)?,
         };
-        let spreads = exact_spreads(&plan, input, &means, args.mean.is_some());
+        let spreads = exact_spreads(&plan, input, &means, args.mean.is_some())?;
         let out = out.elements::<f64>();
         let (counts, rest) = out.split_at_mut(plan.kept());
         counts.fill(plan.count() as f64);

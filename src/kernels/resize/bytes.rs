@@ -12,8 +12,11 @@
 //! A band of sixteen rows of the result is made from the left to the right, so that what it
 //! takes stays in the nearest cache.
 
+use std::rc::Rc;
+
 use super::filter::{Fixed, Taps};
 use super::stage::{Stage, grow};
+use crate::kernels::Result;
 use crate::kernels::isa::Isa;
 
 /// Rows of a band: the lanes of a vector. Also the pixels of a result that are made at once.
@@ -49,22 +52,32 @@ struct Tile {
 }
 
 /// The weights of an axis.
-fn fixed<const SIGNED: bool>(taps: &Taps) -> Option<&Fixed> {
+fn fixed<const SIGNED: bool>(taps: &Taps) -> Result<Option<&Fixed>> {
     if SIGNED { taps.signed() } else { taps.plain() }
 }
 
-fn all_fixed<const SIGNED: bool>(stage: &Stage) -> bool {
-    let each = [&stage.vertical, &stage.horizontal];
-    each.into_iter().flatten().all(|taps| fixed::<SIGNED>(taps).is_some())
+fn all_fixed<const SIGNED: bool>(stage: &Stage) -> Result<bool> {
+    for taps in [&stage.vertical, &stage.horizontal].into_iter().flatten() {
+        if fixed::<SIGNED>(taps)?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether a stage can be run here.
-pub fn takes(stage: &Stage) -> bool {
-    stage.channels <= 4 && (all_fixed::<false>(stage) || all_fixed::<true>(stage))
+pub fn takes(stage: &Stage) -> Result<bool> {
+    Ok(stage.channels <= 4 && (all_fixed::<false>(stage)? || all_fixed::<true>(stage)?))
 }
 
-pub fn run(isa: Isa, stage: &Stage, src: &[u8], dst: &mut [u8], scratch: &mut Scratch) {
-    let signed = !all_fixed::<false>(stage);
+pub fn run(
+    isa: Isa,
+    stage: &Stage,
+    src: &[u8],
+    dst: &mut [u8],
+    scratch: &mut Scratch,
+) -> Result<()> {
+    let signed = !all_fixed::<false>(stage)?;
     match (isa, signed) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
@@ -79,8 +92,13 @@ pub fn run(isa: Isa, stage: &Stage, src: &[u8], dst: &mut [u8], scratch: &mut Sc
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn run_avx2<const SIGNED: bool>(stage: &Stage, src: &[u8], dst: &mut [u8], scratch: &mut Scratch) {
-    run_with::<SIGNED, true>(stage, src, dst, scratch);
+fn run_avx2<const SIGNED: bool>(
+    stage: &Stage,
+    src: &[u8],
+    dst: &mut [u8],
+    scratch: &mut Scratch,
+) -> Result<()> {
+    run_with::<SIGNED, true>(stage, src, dst, scratch)
 }
 
 /// Where pieces of `LANES` start: the last one overlaps that before.
@@ -124,18 +142,21 @@ fn run_with<const SIGNED: bool, const VECTORS: bool>(
     src: &[u8],
     dst: &mut [u8],
     scratch: &mut Scratch,
-) {
+) -> Result<()> {
     let channels = stage.channels;
     let (left, right) = stage.reach();
     let used = (right - left) * channels;
     let (rows, wide) = (stage.rows(), stage.columns());
     let made = wide * channels;
     if made == 0 || rows == 0 {
-        return;
+        return Ok(());
     }
-    let weights = |taps| fixed::<SIGNED>(taps).map(|fixed| (taps, fixed));
-    let vertical = stage.vertical.as_deref().and_then(weights);
-    let horizontal = stage.horizontal.as_deref().and_then(weights);
+    fn weights<const SIGNED: bool>(axis: &Option<Rc<Taps>>) -> Result<Option<(&Taps, &Fixed)>> {
+        let Some(taps) = axis.as_deref() else { return Ok(None) };
+        Ok(fixed::<SIGNED>(taps)?.map(|fixed| (taps, fixed)))
+    }
+    let vertical = weights::<SIGNED>(&stage.vertical)?;
+    let horizontal = weights::<SIGNED>(&stage.horizontal)?;
     let reach = vertical.map_or(1, |(taps, _)| taps.longest + taps.reach.1 * LANES / rows);
     let strip = if reach < MANY_ROWS { STRIP.min(used) } else { used };
     let plane = |plane: usize| Rows {
@@ -146,17 +167,17 @@ fn run_with<const SIGNED: bool, const VECTORS: bool>(
     };
 
     let Some((taps, fixed)) = horizontal else {
-        let sums = grow(&mut scratch.band, used);
+        let sums = grow(&mut scratch.band, used)?;
         for (row, out) in dst.chunks_exact_mut(made).enumerate() {
             plane(row / rows).sum::<SIGNED, VECTORS>(row % rows, 0, sums);
             for (out, &x) in out.iter_mut().zip(sums.iter()) {
                 *out = byte_of_sum::<SIGNED>(x);
             }
         }
-        return;
+        return Ok(());
     };
 
-    let tiles = grow(&mut scratch.tiles, wide.div_ceil(LANES));
+    let tiles = grow(&mut scratch.tiles, wide.div_ceil(LANES))?;
     for (tile, first) in tiles.iter_mut().zip(pieces(wide)) {
         let starts = (first..wide.min(first + LANES)).map(|index| fixed.of(index).0);
         let (low, high) = starts.fold((right, left), |(a, b), x| (a.min(x), b.max(x)));
@@ -169,12 +190,12 @@ fn run_with<const SIGNED: bool, const VECTORS: bool>(
     let widest = tiles.iter().map(|tile| tile.high - tile.low).max().unwrap_or(0);
 
     let pitch = strip.next_multiple_of(LANES) + LANES;
-    let band = grow(&mut scratch.band, LANES * pitch + LANES);
+    let band = grow(&mut scratch.band, LANES * pitch + LANES)?;
     let aligned = band.as_ptr().align_offset(align_of::<Column>()).min(LANES);
     let band = &mut band[aligned..][..LANES * pitch];
-    let columns = grow(&mut scratch.columns, KEPT.max(widest) + widest + 2 * pitch);
-    let results = grow(&mut scratch.results, LANES * channels);
-    let spare = grow(&mut scratch.rows, LANES * LANES * channels);
+    let columns = grow(&mut scratch.columns, KEPT.max(widest) + widest + 2 * pitch)?;
+    let results = grow(&mut scratch.results, LANES * channels)?;
+    let spare = grow(&mut scratch.rows, LANES * LANES * channels)?;
     for index in 0..stage.planes {
         let source = plane(index);
         let dst = &mut dst[index * rows * made..][..rows * made];
@@ -221,6 +242,7 @@ fn run_with<const SIGNED: bool, const VECTORS: bool>(
             }
         }
     }
+    Ok(())
 }
 
 /// A byte as a number.
@@ -651,8 +673,6 @@ mod vectors {
 
 #[cfg(test)]
 mod tests {
-    use std::rc::Rc;
-
     use super::super::extent::Map;
     use super::super::filter::{Filter, Filters};
     use super::*;
@@ -678,7 +698,7 @@ mod tests {
             map = map.mirrored();
         }
         let filters = Filters { shrink: filter, enlarge: filter, antialias: true };
-        (input != output).then(|| Rc::new(Taps::new(&map, &filters)))
+        (input != output).then(|| Rc::new(Taps::new(&map, &filters).unwrap()))
     }
 
     fn cases() -> impl Iterator<Item = (String, Stage, Vec<u8>)> {
@@ -691,7 +711,7 @@ mod tests {
                 let vertical = taps(height, rows, filter, mirrored);
                 let horizontal = taps(width, columns, filter, mirrored);
                 let stage = Stage { planes: 2, height, width, channels, vertical, horizontal };
-                assert!(takes(&stage));
+                assert!(takes(&stage).unwrap());
                 (format!("{filter:?} {mirrored} {size:?}"), stage, src)
             })
         })
@@ -699,7 +719,7 @@ mod tests {
 
     fn made(isa: Isa, stage: &Stage, src: &[u8]) -> Vec<u8> {
         let mut dst = vec![0; stage.elements()];
-        run(isa, stage, src, &mut dst, &mut Scratch::default());
+        run(isa, stage, src, &mut dst, &mut Scratch::default()).unwrap();
         dst
     }
 

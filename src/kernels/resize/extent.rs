@@ -4,6 +4,7 @@
 use smallvec::SmallVec;
 
 use crate::kernels::Result;
+use crate::kernels::regions::LONGEST;
 use crate::value::Cause;
 
 /// One number for each axis that is resized.
@@ -12,10 +13,8 @@ pub type PerAxis<T> = SmallVec<[T; 6]>;
 /// Regions are at least this large, as in the reference: it is where a map of coordinates is
 /// still one.
 const SMALLEST_REGION: f64 = 1e-3;
-/// Regions reach at most this far; filters look at all of it.
-const LARGEST_REGION: f64 = (1 << 24) as f64;
-/// Extents that nobody means.
-const LARGEST_EXTENT: f64 = (1_u64 << 40) as f64;
+/// Regions reach at most this far, where places are still numbers of elements.
+const LARGEST_REGION: f64 = (1_u64 << 40) as f64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -143,7 +142,7 @@ pub fn maps(wanted: &Wanted<'_>, sizes: &[f64], inputs: &[usize]) -> Result<PerA
             Rounding::Ceil => size.abs().ceil(),
         };
         let whole = whole.max(1.0);
-        if whole.is_nan() || whole > LARGEST_EXTENT {
+        if whole.is_nan() || whole > LONGEST {
             return Err(argument(wanted.name, format!("asks for an extent of {whole}")));
         }
         let (mut start, mut end) = (starts[axis], ends[axis]);

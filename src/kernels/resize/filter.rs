@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 
 use super::extent::Map;
 use crate::kernels::Result;
+use crate::kernels::precision::is_long;
+use crate::value::{Cause, append, filled, with_room};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filter {
@@ -47,6 +49,25 @@ impl Filter {
             Filter::Lanczos3 => sampled(&LANCZOS3, 3, lanczos3, x),
             Filter::Gaussian => sampled(&GAUSSIAN, 1, |x| (-4.0 * x * x).exp(), x),
         }
+    }
+
+    /// The sum of the weights of elements from `from` up to, but not including, `to`, around a
+    /// `centre`. A filter is a few straight lines, and so are its sums.
+    fn sum(self, from: i64, to: i64, centre: f64, stretch: f64) -> f64 {
+        let pieces = (self.radius() as i64 + 1) * PER_UNIT as i64;
+        let mut sum = 0.0;
+        let mut at = from;
+        for piece in 1 - pieces..=pieces {
+            // Where this line ends, and the next one begins.
+            let end = centre + piece as f64 * stretch / PER_UNIT as f64;
+            let end = if piece == pieces { to } else { (end.ceil() as i64).clamp(at, to) };
+            if end > at {
+                let [first, last] = [at, end - 1].map(|x| self.at((x as f64 - centre) / stretch));
+                sum += (end - at) as f64 * 0.5 * (first + last);
+                at = end;
+            }
+        }
+        sum
     }
 }
 
@@ -168,38 +189,46 @@ impl Taps {
     }
 
     /// Weights as parts of 65536 which add up to that, where none is negative.
-    pub fn plain(&self) -> Option<&Fixed> {
+    pub fn plain(&self) -> Result<Option<&Fixed>> {
         // With more in a span, products that are cut off lose too much.
         const LONGEST: usize = 64;
-        let made = self.plain.get_or_init(|| {
-            let fit = self.exact.iter().all(|w| (0.0..=1.001).contains(w));
-            (fit && self.longest <= LONGEST).then(|| self.quantize(65536.0, 0..=65535))
-        });
-        made.as_ref()
+        if let Some(made) = self.plain.get() {
+            return Ok(made.as_ref());
+        }
+        let fit = self.exact.iter().all(|w| (0.0..=1.001).contains(w));
+        let made = match fit && self.longest <= LONGEST {
+            true => Some(self.quantize(65536.0, 0..=65535)?),
+            false => None,
+        };
+        Ok(self.plain.get_or_init(|| made).as_ref())
     }
 
     /// Weights as parts of 16384, as numbers with a sign.
-    pub fn signed(&self) -> Option<&Fixed> {
+    pub fn signed(&self) -> Result<Option<&Fixed>> {
         // With more in a span, products that are rounded are off by too much.
         const LONGEST: usize = 128;
         // So that sums of bytes stay in their 16 bits.
         const LARGEST: f64 = 1.6;
-        let made = self.signed.get_or_init(|| {
-            let size = |span| self.exact(span).iter().map(|w| w.abs()).sum::<f64>();
-            let fit = self.spans.iter().all(|span| size(span) <= LARGEST);
-            (fit && self.longest <= LONGEST).then(|| self.quantize(16384.0, -32767..=32767))
-        });
-        made.as_ref()
+        if let Some(made) = self.signed.get() {
+            return Ok(made.as_ref());
+        }
+        let size = |span| self.exact(span).iter().map(|w| w.abs()).sum::<f64>();
+        let fit = self.spans.iter().all(|span| size(span) <= LARGEST);
+        let made = match fit && self.longest <= LONGEST {
+            true => Some(self.quantize(16384.0, -32767..=32767)?),
+            false => None,
+        };
+        Ok(self.signed.get_or_init(|| made).as_ref())
     }
 
-    pub fn new(map: &Map, filters: &Filters) -> Taps {
+    pub fn new(map: &Map, filters: &Filters) -> Result<Taps> {
         let (filter, stretch) = filters.of(map);
         let each = (2.0 * filter.radius() * stretch).ceil() as usize;
         let usual = map.output.saturating_mul(each).min(1 << 16);
         let mut taps = Taps {
-            spans: Vec::with_capacity(map.output),
-            weights: Vec::with_capacity(usual),
-            exact: Vec::with_capacity(usual),
+            spans: with_room(map.output)?,
+            weights: with_room(usual)?,
+            exact: with_room(usual)?,
             plain: OnceCell::new(),
             signed: OnceCell::new(),
             reach: (map.input, 0),
@@ -213,34 +242,37 @@ impl Taps {
                 row.push(1.0);
                 nearest(map, i)
             } else {
-                gather(map, i, filter, stretch, &mut row)
+                gather(map, i, filter, stretch, &mut row)?
             };
-            taps.push(start, &row);
+            taps.push(start, &row)?;
         }
-        taps
+        Ok(taps)
     }
 
     /// Adds an element of the result, without weights of nothing.
-    fn push(&mut self, start: usize, row: &[f64]) {
+    fn push(&mut self, start: usize, row: &[f64]) -> Result<()> {
         let first = row.iter().position(|&w| w != 0.0).unwrap_or(0);
         let last = row.iter().rposition(|&w| w != 0.0).unwrap_or(0);
         let span = Span { start: start + first, len: last - first + 1, at: self.exact.len() };
-        self.exact.extend_from_slice(&row[first..=last]);
+        append(&mut self.exact, &row[first..=last])?;
+        let room = self.weights.try_reserve(span.len);
+        room.map_err(|_| Cause::Memory { bytes: self.exact.len() * size_of::<f32>() })?;
         self.weights.extend(row[first..=last].iter().map(|&w| w as f32));
         self.reach.0 = self.reach.0.min(span.start);
         self.reach.1 = self.reach.1.max(span.start + span.len);
         self.longest = self.longest.max(span.len);
         self.picks &= span.len == 1;
         self.spans.push(span);
+        Ok(())
     }
 
-    fn quantize(&self, one: f64, range: RangeInclusive<i64>) -> Fixed {
+    fn quantize(&self, one: f64, range: RangeInclusive<i64>) -> Result<Fixed> {
         let count = self.longest;
         let mut made = Fixed {
             count,
-            starts: Vec::with_capacity(self.spans.len()),
-            weights: vec![[0; 2]; self.spans.len() * count],
-            losses: Vec::with_capacity(self.spans.len()),
+            starts: with_room(self.spans.len())?,
+            weights: filled([0; 2], self.spans.len() * count)?,
+            losses: with_room(self.spans.len())?,
         };
         for (index, span) in self.spans.iter().enumerate() {
             let start = span.start.min(self.reach.1 - count);
@@ -263,47 +295,71 @@ impl Taps {
             made.starts.push(start);
             made.losses.push(losses.map(|loss| ((loss + (1 << 16)) >> 17) as u16));
         }
-        made
+        Ok(made)
     }
 }
 
 /// The element that is nearest. In 32 bits, as the reference: it decides what lies between two.
 fn nearest(map: &Map, i: usize) -> usize {
+    if is_long(map.input) || is_long(map.output) {
+        let at = map.origin + i as f64 * map.step + 0.5;
+        return (at.floor().max(0.0) as usize).min(map.input - 1);
+    }
     let step = map.step as f32;
     let at = (map.origin - 0.5 * map.step + 0.5) as f32 + (i as f32 + 0.5) * step;
     (at.floor().max(0.0) as usize).min(map.input - 1)
 }
 
+/// Far beyond any extent, yet safe to compute with.
+const FAR: f64 = (1_i64 << 60) as f64;
+
 /// The weights of an element of the result, and the first element they are for. Beyond its ends
 /// the input goes on as it ends.
-fn gather(map: &Map, i: usize, filter: Filter, stretch: f64, row: &mut Vec<f64>) -> usize {
+fn gather(map: &Map, i: usize, filter: Filter, stretch: f64, row: &mut Vec<f64>) -> Result<usize> {
     let centre = map.origin + i as f64 * map.step;
     let radius = filter.radius() * stretch;
     // As many for each, as in the reference: a filter may end above 0, and then it matters.
-    let low = (centre - radius).ceil() as i64;
+    let low = (centre - radius).ceil().clamp(-FAR, FAR) as i64;
     let count = (2.0 * radius).ceil() as i64;
     let last = map.input as i64 - 1;
     let (start, end) = (low.clamp(0, last), (low + count - 1).clamp(0, last));
+    let room = (end - start) as usize + 1;
     row.clear();
-    row.resize((end - start) as usize + 1, 0.0);
+    row.try_reserve(room).map_err(|_| Cause::Memory { bytes: room * size_of::<f64>() })?;
+    row.resize(room, 0.0);
     let mut sum = 0.0;
-    for x in low..low + count {
-        let weight = filter.at((x as f64 - centre) / stretch);
+    let mut add = |x: i64, weight: f64| {
         sum += weight;
         row[(x.clamp(start, end) - start) as usize] += weight;
+    };
+    let weigh = |x: i64| filter.at((x as f64 - centre) / stretch);
+    // Elements beyond the input are all the same: of very many, one sum will do.
+    let (first, past) = (low.max(0).min(low + count), (low + count).min(last + 1).max(low));
+    let many = |outside: i64| outside > 8 * map.input as i64 + 64;
+    if many(first - low) {
+        add(low, filter.sum(low, first, centre, stretch));
+    } else {
+        (low..first).for_each(|x| add(x, weigh(x)));
+    }
+    (first..past).for_each(|x| add(x, weigh(x)));
+    let rest = past.max(first);
+    if many(low + count - rest) {
+        add(low + count - 1, filter.sum(rest, low + count, centre, stretch));
+    } else {
+        (rest..low + count).for_each(|x| add(x, weigh(x)));
     }
     if sum == 0.0 {
         row.truncate(1);
         row[0] = 1.0;
-        return centre.clamp(0.0, last as f64).round() as usize;
+        return Ok(centre.clamp(0.0, last as f64).round() as usize);
     }
     let scale = 1.0 / sum;
     row.iter_mut().for_each(|w| *w *= scale);
-    start as usize
+    Ok(start as usize)
 }
 
 /// Batches resize alike many times over: a thread remembers the last few.
-pub fn taps(map: &Map, filters: &Filters) -> Rc<Taps> {
+pub fn taps(map: &Map, filters: &Filters) -> Result<Rc<Taps>> {
     type Known = Vec<(Map, Filters, Rc<Taps>)>;
     const REMEMBERED: usize = 16;
     const LARGEST_REMEMBERED: usize = 1 << 16;
@@ -313,14 +369,14 @@ pub fn taps(map: &Map, filters: &Filters) -> Rc<Taps> {
     KNOWN.with_borrow_mut(|known| {
         if let Some(place) = known.iter().position(|(m, f, _)| m == map && f == filters) {
             known[..=place].rotate_right(1);
-            return known[0].2.clone();
+            return Ok(known[0].2.clone());
         }
-        let made = Rc::new(Taps::new(map, filters));
+        let made = Rc::new(Taps::new(map, filters)?);
         if made.exact.len() <= LARGEST_REMEMBERED {
             known.truncate(REMEMBERED - 1);
             known.insert(0, (*map, *filters, made.clone()));
         }
-        made
+        Ok(made)
     })
 }
 
@@ -332,7 +388,7 @@ mod tests {
         let step = input as f64 / output as f64;
         let map = Map { input, output, origin: 0.5 * step - 0.5, step };
         let filters = Filters { shrink: Filter::Linear, enlarge: Filter::Linear, antialias: true };
-        Taps::new(&map, &filters)
+        Taps::new(&map, &filters).unwrap()
     }
 
     #[test]
@@ -344,11 +400,11 @@ mod tests {
                 assert!((taps.exact(span).iter().sum::<f64>() - 1.0).abs() < 1e-9);
             }
             for index in 0..output {
-                let (start, weights) = taps.plain().unwrap().of(index);
+                let (start, weights) = taps.plain().unwrap().unwrap().of(index);
                 assert!(start + weights.len() <= input);
                 let sum: u32 = weights.iter().map(|w| u32::from(w[0])).sum();
                 assert!((65535..=65536).contains(&sum));
-                let (_, weights) = taps.signed().unwrap().of(index);
+                let (_, weights) = taps.signed().unwrap().unwrap().of(index);
                 assert_eq!(weights.iter().map(|w| w[0] as i16).sum::<i16>(), 16384);
             }
         }

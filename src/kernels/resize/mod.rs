@@ -18,9 +18,10 @@ use super::cast::Convert;
 use super::isa::Isa;
 use super::philox::Stream;
 use super::random_window::RandomWindow;
+use super::regions::LONGEST;
 use super::{Entry, Kernel, ManyKernel, Result, Space, args};
 use crate::value::{
-    Cause, DType, Desc, Element, Layout, Sample, Shape, extent as count, with_element,
+    Cause, DType, Desc, Element, Layout, Sample, Shape, extent as count, with_element, with_room,
 };
 
 pub const TABLE: &[Entry] = &[
@@ -309,7 +310,7 @@ impl ResizeCropMirrorArgs {
                     let problem = format!("must be between 0 and 1, got {at}");
                     return Err(argument(names[from_last], problem));
                 }
-                if size > (1_u64 << 40) as f64 {
+                if size > LONGEST {
                     return Err(argument("crop", format!("asks for an extent of {size}")));
                 }
                 let first = (map.output as f64 - size) * at;
@@ -471,6 +472,9 @@ impl RandomResizedCropArgs {
             let input = desc.shape[axis];
             let output = usize::try_from(size)
                 .map_err(|_| argument("size", format!("must not be negative, got {size}")))?;
+            if output as f64 > LONGEST {
+                return Err(argument("size", format!("asks for an extent of {size}")));
+            }
             let step = span as f64 / size as f64;
             let output = if input == 0 { 0 } else { output };
             Ok(Map { input, output, origin: start as f64 + 0.5 * step - 0.5, step })
@@ -502,13 +506,25 @@ impl Kernel for RandomResizedCrop {
 /// Pixels of more elements are rows of their own, rather than columns of a turned band.
 const WIDEST_PIXEL: usize = 16;
 
+/// Whether to make rows first, then their columns, is far more work than input and output are:
+/// many rows, of far more columns than the result has.
+fn is_detour(vertical: &Map, horizontal: &Map) -> bool {
+    const MUCH: f64 = 64.0;
+    let [rows, columns] = [vertical, horizontal].map(|map| map.output as f64);
+    let [height, width] = [vertical, horizontal].map(|map| map.input as f64);
+    rows * width > MUCH * (height * width + rows * columns)
+}
+
 /// Resamples along every axis whose map says so.
 fn resample(input: &Sample, out: &mut Space, maps: &[Map], filters: &Filters) -> Result<()> {
     if out.desc.elements() == 0 {
         return Ok(());
     }
-    let resized = |map: &Map| (!map.is_identity()).then(|| taps(map, filters));
-    let mut axes: SmallVec<[_; 6]> = maps.iter().map(resized).collect();
+    let resized = |map: &Map| match map.is_identity() {
+        true => Ok(None),
+        false => taps(map, filters).map(Some),
+    };
+    let mut axes: SmallVec<[_; 6]> = maps.iter().map(resized).collect::<Result<_>>()?;
     let last = axes.iter().rposition(Option::is_some);
     let same_type = input.desc.dtype == out.desc.dtype;
     if same_type && axes.iter().flatten().all(|taps| taps.picks) {
@@ -534,14 +550,22 @@ fn resample(input: &Sample, out: &mut Space, maps: &[Map], filters: &Filters) ->
         if axis > last || (axes[axis].is_none() && !pair && axis != last) {
             continue;
         }
-        let planes = shape[..axis].iter().product();
+        let planes: usize = shape[..axis].iter().product();
         let within = shape[axis + 1..].iter().product();
         let height = shape[axis];
-        stages.push(if pair {
+        let stage = if pair {
             let (vertical, horizontal) = (axes[axis].take(), axes[last].take());
             let width = shape[last];
             shape[last] = maps[last].output;
-            Stage { planes, height, width, channels, vertical, horizontal }
+            if is_detour(&maps[axis], &maps[last]) {
+                let (height, planes) = (planes * height, 1);
+                stages.push(Stage { planes, height, width, channels, vertical: None, horizontal });
+                let (height, width) = (shape[axis], shape[last] * channels);
+                let planes: usize = shape[..axis].iter().product();
+                Stage { planes, height, width, channels: 1, vertical, horizontal: None }
+            } else {
+                Stage { planes, height, width, channels, vertical, horizontal }
+            }
         } else if as_columns && axis == last {
             // The rows are what there is before.
             let (height, planes) = (planes, 1);
@@ -550,7 +574,8 @@ fn resample(input: &Sample, out: &mut Space, maps: &[Map], filters: &Filters) ->
         } else {
             let vertical = axes[axis].take();
             Stage { planes, height, width: within, channels: 1, vertical, horizontal: None }
-        });
+        };
+        stages.push(stage);
         shape[axis] = maps[axis].output;
         if pair {
             break;
@@ -558,15 +583,14 @@ fn resample(input: &Sample, out: &mut Space, maps: &[Map], filters: &Filters) ->
     }
     let isa = Isa::best();
     if let ([stage], DType::U8, true) = (&stages[..], input.desc.dtype, same_type)
-        && bytes::takes(stage)
+        && bytes::takes(stage)?
     {
         thread_local! {
             static SCRATCH: RefCell<bytes::Scratch> = RefCell::default();
         }
-        SCRATCH.with_borrow_mut(|scratch| {
-            bytes::run(isa, stage, input.elements(), out.elements(), scratch);
+        return SCRATCH.with_borrow_mut(|scratch| {
+            bytes::run(isa, stage, input.elements(), out.elements(), scratch)
         });
-        return Ok(());
     }
     thread_local! {
         static SINGLE: RefCell<Scratch<f32>> = RefCell::default();
@@ -634,15 +658,13 @@ fn run_stages<R: Computed>(
         let source = Source { load: &load, direct };
         if index + 1 == stages.len() {
             let mut put = |at: usize, row: &[R]| store(isa, row, out, at);
-            stage::run(isa, stage, &source, &mut put, scratch);
+            stage::run(isa, stage, &source, &mut put, scratch)?;
         } else {
             let elements = stage.elements();
-            let mut made = Vec::new();
-            made.try_reserve_exact(elements)
-                .map_err(|_| Cause::Memory { bytes: elements * size_of::<R>() })?;
+            let mut made = with_room(elements)?;
             // Rows come in order.
             let mut put = |_: usize, row: &[R]| made.extend_from_slice(row);
-            stage::run(isa, stage, &source, &mut put, scratch);
+            stage::run(isa, stage, &source, &mut put, scratch)?;
             between = Some(made);
         }
     }

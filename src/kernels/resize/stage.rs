@@ -10,7 +10,9 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::filter::{Span, Taps};
+use crate::kernels::Result;
 use crate::kernels::isa::Isa;
+use crate::value::{collected, filled};
 
 /// What is resampled: `planes` images of `height` rows, which have `width` pixels of `channels`.
 pub struct Stage {
@@ -147,11 +149,22 @@ pub struct Scratch<R> {
 }
 
 /// Makes room without touching what is there.
-pub fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> &mut [T] {
+pub fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> Result<&mut [T]> {
     if memory.len() < len {
-        memory.resize(len, T::default());
+        // What is there need not be kept.
+        *memory = Vec::new();
+        *memory = filled(T::default(), len)?;
     }
-    &mut memory[..len]
+    Ok(&mut memory[..len])
+}
+
+/// Parts of a row, without memory of their own where they are few.
+#[inline(always)]
+fn few<T: Copy>(parts: impl ExactSizeIterator<Item = T>) -> Result<SmallVec<[T; 8]>> {
+    if parts.len() <= 8 {
+        return Ok(parts.collect());
+    }
+    Ok(SmallVec::from_vec(collected(parts)?))
 }
 
 /// Where rows come from: a function that puts elements from a place on into a slice, or elements
@@ -168,7 +181,7 @@ pub fn run<R: Real>(
     source: &Source<'_, R>,
     store: &mut dyn FnMut(usize, &[R]),
     scratch: &mut Scratch<R>,
-) {
+) -> Result<()> {
     match isa {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an `Isa::Avx2` is only made where AVX2 and FMA were detected.
@@ -184,8 +197,8 @@ fn run_avx2<R: Real>(
     source: &Source<'_, R>,
     store: &mut dyn FnMut(usize, &[R]),
     scratch: &mut Scratch<R>,
-) {
-    run_with::<R, true>(stage, source, store, scratch);
+) -> Result<()> {
+    run_with::<R, true>(stage, source, store, scratch)
 }
 
 #[inline(always)]
@@ -194,18 +207,18 @@ fn run_with<R: Real, const FUSED: bool>(
     source: &Source<'_, R>,
     store: &mut dyn FnMut(usize, &[R]),
     scratch: &mut Scratch<R>,
-) {
+) -> Result<()> {
     let channels = stage.channels;
     let (left, right) = stage.reach();
     let used = (right - left) * channels;
     let rows = stage.rows();
     let made = stage.columns() * channels;
     let longest = stage.vertical.as_ref().map_or(0, |taps| taps.longest);
-    let ring = grow(&mut scratch.ring, if source.direct.is_none() { longest * used } else { 0 });
-    let held = grow(&mut scratch.held, longest);
-    let band = grow(&mut scratch.band, LANES * used.max(made));
-    let columns = grow(&mut scratch.columns, used);
-    let results = grow(&mut scratch.results, made);
+    let ring = grow(&mut scratch.ring, if source.direct.is_none() { longest * used } else { 0 })?;
+    let held = grow(&mut scratch.held, longest)?;
+    let band = grow(&mut scratch.band, LANES * used.max(made))?;
+    let columns = grow(&mut scratch.columns, used)?;
+    let results = grow(&mut scratch.results, made)?;
     for plane in 0..stage.planes {
         let place = |row: usize| ((plane * stage.height + row) * stage.width + left) * channels;
         held.fill(usize::MAX);
@@ -219,7 +232,7 @@ fn run_with<R: Real, const FUSED: bool>(
                 let span = &taps.spans[row];
                 let wanted = span.start..span.start + span.len;
                 let parts: SmallVec<[&[R]; 8]> = if let Some(all) = source.direct {
-                    wanted.map(|row| &all[place(row)..][..used]).collect()
+                    few(wanted.map(|row| &all[place(row)..][..used]))?
                 } else {
                     for row in wanted.clone() {
                         let slot = row % longest;
@@ -228,7 +241,7 @@ fn run_with<R: Real, const FUSED: bool>(
                             (source.load)(place(row), &mut ring[slot * used..][..used]);
                         }
                     }
-                    wanted.map(|row| &ring[row % longest * used..][..used]).collect()
+                    few(wanted.map(|row| &ring[row % longest * used..][..used]))?
                 };
                 sum_rows::<R, FUSED>(&parts, R::weights(taps, span), out);
             }
@@ -253,6 +266,7 @@ fn run_with<R: Real, const FUSED: bool>(
             }
         }
     }
+    Ok(())
 }
 
 #[inline(always)]

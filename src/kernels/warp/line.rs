@@ -106,12 +106,6 @@ pub fn split(place: f32, n: usize) -> (i64, f32) {
     (floor as i64, if part > 0.0 { part } else { 0.0 })
 }
 
-/// Whether an axis has more pixels than single precision can count.
-pub fn is_long(n: usize) -> bool {
-    // Some less than 2^24, for places a little outside of the axis.
-    n > (1 << 24) - 8
-}
-
 /// As [`split`], for axes and rows of any length.
 #[inline]
 pub fn split_long(place: f64, n: usize) -> (i64, f32) {

@@ -10,9 +10,10 @@ use smallvec::SmallVec;
 
 use super::frames::{self, Frames};
 use super::portable::sin_cos_of_turn;
+use super::precision::is_long;
 use super::regions::{LONGEST, too_large};
 use super::{Arg, Entry, FromArg, Kernel, Result, Space, args};
-use crate::value::{Cause, DType, Desc, Sample, extent};
+use crate::value::{Cause, DType, Desc, Sample, extent, with_room};
 
 pub const TABLE: &[Entry] =
     &[Entry::one::<WarpAffine>("warp_affine"), Entry::one::<Rotate>("rotate")];
@@ -161,7 +162,7 @@ impl Map {
 /// Whether places of such an image, for such a result, need double precision. Others have single
 /// precision, as in the reference.
 fn needs_double(from: &Extents, to: &Extents) -> bool {
-    from.sides.into_iter().chain(to.sides).any(line::is_long)
+    from.sides.into_iter().chain(to.sides).any(is_long)
 }
 
 /// What a call asks for beside the map.
@@ -389,7 +390,7 @@ impl Kernel for Rotate {
     /// Frames that are turned by angles of their own get a canvas for all.
     fn fit(args: &[RotateArgs], inputs: &[&Desc], frames: &[Desc]) -> Result<Desc> {
         let own = Extents::of(inputs[0]);
-        let mut canvases = Vec::with_capacity(args.len());
+        let mut canvases = with_room(args.len())?;
         for args in args {
             if args.asked(&own)?.is_some() {
                 return Ok(frames::largest(frames));

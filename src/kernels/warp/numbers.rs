@@ -10,7 +10,7 @@ use super::{Extents, Interpolation, Map, Sampling, needs_double};
 use crate::kernels::cast::Convert;
 use crate::kernels::isa::Isa;
 use crate::kernels::{Result, Space};
-use crate::value::{Bool, DType, Element, Sample, with_element};
+use crate::value::{Bool, DType, Element, Sample, with_element, zeroed};
 
 /// A type to compute in.
 trait Wide:
@@ -60,13 +60,8 @@ pub fn warp(sampling: &Sampling, map: &Map, image: &Sample, out: &mut Space) -> 
     let small = dtype.size() <= 2 || dtype == DType::F32;
     with_element!(dtype, |T| {
         let picture = Picture::<T>::new(image, sampling, &from, long);
-        if small {
-            rows::<T, f32>(&picture, map, out);
-        } else {
-            rows::<T, f64>(&picture, map, out);
-        }
-    });
-    Ok(())
+        if small { rows::<T, f32>(&picture, map, out) } else { rows::<T, f64>(&picture, map, out) }
+    })
 }
 
 /// An image, or frames of them, and what is around it.
@@ -218,7 +213,11 @@ fn pick<T: Element, const C: usize>(
 }
 
 /// Rows in the type that is computed in, stored as what is asked for.
-fn rows<T: Element + Convert<A>, A: Wide>(picture: &Picture<'_, T>, map: &Map, out: &mut Space)
+fn rows<T: Element + Convert<A>, A: Wide>(
+    picture: &Picture<'_, T>,
+    map: &Map,
+    out: &mut Space,
+) -> Result<()>
 where
     f64: Convert<T>,
 {
@@ -236,9 +235,10 @@ where
     };
     if A::DTYPE == dtype {
         let rows = out.elements::<A>().chunks_exact_mut(row_length);
-        return rows.enumerate().for_each(|(index, row)| make(index, row));
+        rows.enumerate().for_each(|(index, row)| make(index, row));
+        return Ok(());
     }
-    let mut wide = vec![A::default(); row_length];
+    let mut wide = zeroed::<A>(row_length)?;
     with_element!(dtype, |U| {
         for (index, row) in out.elements::<U>().chunks_exact_mut(row_length).enumerate() {
             make(index, &mut wide);
@@ -247,6 +247,7 @@ where
             }
         }
     });
+    Ok(())
 }
 
 fn image_row<T: Element + Convert<A>, A: Wide>(
