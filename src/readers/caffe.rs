@@ -70,10 +70,8 @@ impl Record {
         }
         let buffer = Buffer::new(bytes)?;
         let mut space = Space::new(Desc::new(DType::U8, &[bytes]), buffer.clone(), 0);
-        match records.read(number, space.bytes()) {
-            Ok(()) => Ok(Record { buffer }),
-            Err(error) => refuse(format!("the record could not be read: {error}")),
-        }
+        records.read(number, space.bytes())?;
+        Ok(Record { buffer })
     }
 
     fn bytes(&self) -> &[u8] {

@@ -494,7 +494,7 @@ def test_the_other_samples_of_a_batch_can_be_read(files):
 def test_what_is_no_file_is_said(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
-    for name, says in (("pipe", "no regular file"), ("folder", "folder")):
+    for name, says in (("pipe", "it is a pipe"), ("folder", "it is a folder")):
         [(data, _)] = File(files=[tmp_path / name]).next_epoch()
         with pytest.raises(OSError, match=says):
             data.evaluate()

@@ -12,7 +12,7 @@ from penstock._device import DeviceLike
 from penstock._sites import here
 from penstock.errors import ArgumentError
 from penstock.readers.base import Reader
-from penstock.readers.names import Name, path, paths, texts
+from penstock.readers.names import Name, contents, path, paths, texts
 from penstock.readers.options import Common
 from penstock.readers.order import Numbers
 from penstock.readers.pool import io_pool
@@ -154,11 +154,7 @@ class File(Reader):
 
     def _listed(self, path: str) -> _core.Files:
         root = os.path.dirname(path) if self._root is None else self._root
-        try:
-            with open(path, "rb") as file:
-                text = file.read()
-        except OSError as error:
-            raise self._wrong("file_list", f"can't be read: {error.strerror}: {path}") from error
+        text = contents(self._what, "file_list", path)
         try:
             files = _core.Files.parsed(root, text)
         except ValueError as error:

@@ -143,16 +143,18 @@ class NemoAsr(Reader):
         contents: list[bytes | tuple[str, str]] = []
         for name in names:
             try:
-                with open(name, "rb") as file:
-                    contents.append(file.read())
-            except OSError as error:
-                problem = error.strerror
-                if self._options.on_error != "raise":
+                contents.append(_core.contents(name))
+            except ValueError as error:
+                problem, system = error.args
+                if self._options.on_error != "raise" and not system:
                     contents.append((name, f"the manifest can't be read: {problem}"))
                     continue
-                raise self._wrong(
-                    "manifest_filepaths", f"can't be read: {problem}: {name}"
-                ) from error
+                raise _errors.cant_read(
+                    self._what,
+                    "manifest_filepaths",
+                    f"can't be read: {problem}: {name}",
+                    system=system,
+                ) from None
         most = self._number("max_duration", self._most, 0.0)
         least = self._number("min_duration", self._least, 0.0)
         manifest, bad = _core.Manifest.parsed(
