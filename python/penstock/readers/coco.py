@@ -41,6 +41,12 @@ class COCO(Reader):
     `pixelwise_masks`, an image of labels (int32, HWC); and with `image_ids` the id (int32 of shape
     (1,)). Images come in the order of their ids.
 
+    Annotations are trusted to name files, as in DALI: a `file_name` may be an absolute path, or
+    leave `file_root` by `..`. Don't take annotations from somebody who must not choose which files
+    the program reads. What may be in the files themselves is another matter: damage is an error, of
+    the sample or of the reader. Masks are painted up to the limit of pixels that decoders have
+    (PENSTOCK_MAX_PIXELS).
+
     Args:
         annotations_file: The file, in JSON. What the outputs don't need is passed over.
         avoid_class_remapping: Take the ids of categories as labels. By default, labels count the

@@ -45,6 +45,10 @@ class File(Reader):
     which is a class; `files` lists them in the program; `file_list` is a text that does. Where a
     sample came from is its `source_info`: the name, relative to `file_root`.
 
+    Lists are trusted to name files, as in DALI: names may be absolute paths, or leave `file_root`
+    by `..`, and folders may have links to anywhere. Don't take a list from somebody who must not
+    choose which files the program reads. Only regular files are read; pipes and devices are errors.
+
     Args:
         case_sensitive_filter: Whether case counts in the filters.
         dir_filters: Patterns of folders to take, all by default.

@@ -61,7 +61,9 @@ class NemoAsr(Reader):
     `duration` and `offset` (in seconds: the part of the file that is read) and `text`. The outputs
     are the samples; with `read_sample_rate` the rate of the file (a float32 without axes); with
     `read_text` the text (its UTF-8 as uint8); with `read_idxs` the number of the utterance (int64
-    of shape (1,)). Lines that can't be used are left out, with a warning.
+    of shape (1,)). Lines that can't be used are left out, with a warning. A file may become 2**24
+    samples and 1024 more for each of its bytes, and 2**30 at most; the environment variable
+    PENSTOCK_MAX_AUDIO_SAMPLES sets another limit.
 
     Args:
         manifest_filepaths: The manifest, or several.

@@ -53,7 +53,8 @@ class Numpy(Reader):
     each axis (or each of `roi_axes`), or one number for all; those that begin with `rel_` are parts
     of the extent. A call of the reader can be given them, too, also as a batch with one for each
     sample. All arrays of a batch must have one element type and number of dimensions. With
-    `device="gpu"` they are read to the host and moved to the gpu, as `.gpu()` does.
+    `device="gpu"` they are read to the host and moved to the gpu, as `.gpu()` does. Names may be
+    absolute paths, or leave `file_root` by `..`.
 
     Args:
         cache_header_information: Remember what files say of their arrays, for the next epochs.
