@@ -110,6 +110,7 @@ class Definition(NamedTuple):
     crosses: bool = False
     makes_frames: bool = False
     sifts: bool = False
+    takes: Callable[[Any], Any] | None = None
 
 
 def operator(
@@ -122,6 +123,7 @@ def operator(
     crosses: bool = False,
     makes_frames: bool = False,
     sifts: bool = False,
+    takes: Callable[[Any], Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a definition into an operator.
 
@@ -137,6 +139,7 @@ def operator(
         makes_frames: Whether an argument for each frame (see `per_frame`) makes a sequence of what
             is none. Its kernel says the same.
         sifts: Whether it takes `on_error` and `along`, for samples that are damaged; see `_sift`.
+        takes: Makes data of what users may give beside it, such as names of files.
     """
 
     def define(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -149,6 +152,7 @@ def operator(
             crosses,
             makes_frames,
             sifts,
+            takes,
         )
         made = OPERATORS[name] = Operator(name, function, said)
         return made.function
@@ -298,7 +302,8 @@ class Operator:
         if data is None:
             raise _errors.missing_input(self.name, name or "")
         try:
-            made: Array = wrap(single(data))
+            data = data if self.said.takes is None else self.said.takes(data)
+            made: Array = data if isinstance(data, Array) else wrap(single(data))
         except (TypeError, ValueError) as error:
             raise _errors.told_by(self.name, error, name) from None
         return made

@@ -85,6 +85,15 @@ def bad_input(operator: str, problem: str) -> ArgumentError:
     return ArgumentError(f"{operator}: {problem}.")
 
 
+def cant_read(operator: str, name: str, problem: str, *, system: bool) -> Exception:
+    """A file that an argument names can't be read, by its own fault or by the machine's."""
+    return (
+        FileError(f"{operator}: `{name}` {problem}.")
+        if system
+        else bad_argument(operator, name, problem)
+    )
+
+
 def batch_sizes_differ(first: int, other: int, where: str) -> ValueError:
     """Batches of different sizes in one call."""
     return ValueError(
@@ -322,6 +331,14 @@ def _file(fault: _core.Fault, problem: str, *, tolerated: bool = False) -> Excep
     return FileError(_located(fault, f"the file can't be read: {problem}", hint=hint))
 
 
+def _system(fault: _core.Fault, problem: str) -> Exception:
+    hint = "this says nothing about the sample, so that `on_error` does not leave it out."
+    skips = fault.operator.startswith("readers.")
+    return FileError(
+        _located(fault, f"the file can't be read: {problem}", hint=hint if skips else None)
+    )
+
+
 def _memory(fault: _core.Fault, size: int) -> Exception:
     return MemoryError(_located(fault, f"no memory for {size} bytes"))
 
@@ -365,6 +382,7 @@ _KINDS: dict[str, Any] = {
     "index": _index,
     "ragged": _ragged,
     "file": _file,
+    "system": _system,
     "memory": _memory,
     "forked": _forked,
     "stopped": _stopped,

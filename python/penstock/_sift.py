@@ -16,13 +16,15 @@ from penstock._context import EvalContext
 
 if TYPE_CHECKING:
     from penstock._core import Fault, Value
+    from penstock._device import Device
     from penstock.readers.base import Reader
     from penstock.readers.order import Numbers
 
 ON_ERROR = ("raise", "skip", "substitute")
 
 TOLERATED = ("undecodable", "file")
-"""Faults of a sample's own data. Others (a wrong argument, no memory) are errors in any case."""
+"""Faults of a sample's own data. Others (a wrong argument, no memory, no descriptors left) are
+errors in any case."""
 
 
 class Origin(NamedTuple):
@@ -110,6 +112,13 @@ def mark(values: Sequence[Value], reader: Reader, numbers: Numbers) -> tuple[Arr
     for array in made:
         array.__dict__["_origin"] = origin
     return made
+
+
+def moved(array: Array, device: Device) -> Array:
+    """What a reader gives, on another device, with the same note."""
+    there = array.to_device(device)
+    there.__dict__["_origin"] = array.__dict__.get("_origin")
+    return there
 
 
 def _listed(along: Any) -> list[Any]:

@@ -1,18 +1,73 @@
 //! Compressed sound: what a file says of itself, and its samples.
 
 use std::io::{Error, ErrorKind, Read, Seek, SeekFrom};
+use std::sync::OnceLock;
 
 use super::audio_packets::Packets;
 use super::audio_wav::Wav;
-use super::pixels::Broken;
+use crate::value::{Cause, Damage, collected, io_fault};
+
+pub type Result<T> = std::result::Result<T, Cause>;
 
 /// A file, or bytes in memory.
 pub trait Stream: Read + Seek + Send + Sync {}
 
 impl<S: Read + Seek + Send + Sync> Stream for S {}
 
-/// More than a day of 16 kHz; a file of a few bytes can claim any length.
-pub const MOST_SAMPLES: usize = 1 << 31;
+/// How many samples a sound may become. It is there for files that lie, or are made to fill the
+/// memory: by default 18 hours of 16 kHz, and of a small file no more than silence compresses to.
+/// PENSTOCK_MAX_AUDIO_SAMPLES moves it.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit(pub usize);
+
+impl Limit {
+    /// For a file of so many bytes.
+    pub fn new(bytes: u64) -> Limit {
+        static GIVEN: OnceLock<Option<usize>> = OnceLock::new();
+        let given = *GIVEN.get_or_init(|| {
+            let given = std::env::var("PENSTOCK_MAX_AUDIO_SAMPLES").ok();
+            given.and_then(|text| text.trim().parse().ok())
+        });
+        Limit(given.unwrap_or_else(|| Limit::of_file(bytes).min(1 << 30)))
+    }
+
+    /// What a file of that size decodes to, at most, if it is no bomb.
+    pub fn of_file(bytes: u64) -> usize {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        bytes.saturating_mul(1024).saturating_add(1 << 24)
+    }
+
+    /// Refuses more samples than may be.
+    pub fn check(self, samples: usize) -> Result<()> {
+        if samples <= self.0 {
+            return Ok(());
+        }
+        let problem = format!(
+            "would have {samples} samples or more, and the limit is {}; if it is really so long, set \
+             the environment variable PENSTOCK_MAX_AUDIO_SAMPLES to a higher limit",
+            self.0
+        );
+        Err(Cause::Undecodable { kind: Damage::Large, problem })
+    }
+}
+
+/// What is wrong with a sound, in words that complete "this file ...".
+pub fn broken(problem: impl Into<String>) -> Cause {
+    Cause::Undecodable { kind: Damage::Broken, problem: problem.into() }
+}
+
+pub fn truncated() -> Cause {
+    Cause::Undecodable { kind: Damage::Truncated, problem: "ends too early".into() }
+}
+
+/// What an error of the stream means.
+pub fn unread(error: &Error) -> Cause {
+    match error.kind() {
+        ErrorKind::UnexpectedEof => truncated(),
+        _ if error.raw_os_error().is_some() => io_fault(error),
+        _ => broken(format!("could not be read: {error}")),
+    }
+}
 
 /// What samples are read as. Numbers of the file's are scaled to the type's range.
 pub trait Pcm: Copy + Send + 'static {
@@ -83,20 +138,20 @@ pub enum Sound<'a> {
 
 impl<'a> Sound<'a> {
     /// `Err` when it is of no known format, or its header is damaged.
-    pub fn open(mut stream: Box<dyn Stream + 'a>) -> Result<Sound<'a>, Broken> {
+    pub fn open(mut stream: Box<dyn Stream + 'a>) -> Result<Sound<'a>> {
         let mut magic = [0; 4];
         let begins = stream.read_exact(&mut magic).and_then(|()| stream.seek(SeekFrom::Start(0)));
         match begins {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                return Err(Broken("is too short to be a sound".into()));
+                return Err(broken("is too short to be a sound"));
             }
             Err(error) => return Err(unread(&error)),
         }
         match &magic {
             b"RIFF" | b"RF64" => Ok(Sound::Wav(Wav::open(stream)?)),
             b"fLaC" | b"OggS" => Ok(Sound::Packets(Packets::open(stream)?)),
-            _ => Err(Broken("is in no known format: it is neither WAV nor FLAC nor Ogg".into())),
+            _ => Err(broken("is in no known format: it is neither WAV nor FLAC nor Ogg")),
         }
     }
 
@@ -123,9 +178,17 @@ impl<'a> Sound<'a> {
         }
     }
 
+    /// How many samples it may become.
+    pub fn limit(&self) -> Limit {
+        match self {
+            Sound::Wav(wav) => wav.limit,
+            Sound::Packets(packets) => packets.limit,
+        }
+    }
+
     /// The samples of all channels, frame by frame. A span that reaches beyond the end gets what
     /// there is.
-    pub fn read<T: Pcm>(self, span: Span) -> Result<Vec<T>, Broken> {
+    pub fn read<T: Pcm>(self, span: Span) -> Result<Vec<T>> {
         match self {
             Sound::Wav(wav) => wav.read(span),
             Sound::Packets(packets) => packets.read(span),
@@ -134,14 +197,10 @@ impl<'a> Sound<'a> {
 }
 
 /// The mean of the channels.
-pub fn downmix(samples: &[f32], channels: usize) -> Vec<f32> {
+pub fn downmix(samples: &[f32], channels: usize) -> Result<Vec<f32>> {
     let weight = 1.0 / channels as f32;
     let mean = |frame: &[f32]| frame.iter().fold(0.0, |sum, sample| sum + sample * weight);
-    samples.chunks_exact(channels.max(1)).map(mean).collect()
-}
-
-pub fn unread(error: &Error) -> Broken {
-    Broken(format!("could not be read: {error}"))
+    collected(samples.chunks_exact(channels.max(1)).map(mean))
 }
 
 #[cfg(test)]

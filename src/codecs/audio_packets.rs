@@ -1,6 +1,7 @@
 //! FLAC, and Vorbis in Ogg: formats that are decoded packet by packet.
 
-use std::io::{ErrorKind, Read, Result as IoResult, Seek, SeekFrom};
+use std::io::{Read, Result as IoResult, Seek, SeekFrom};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use symphonia::core::audio::{Audio as _, AudioBuffer, GenericAudioBufferRef};
 use symphonia::core::codecs::audio::{AudioDecoder, AudioDecoderOptions};
@@ -11,8 +12,8 @@ use symphonia::core::io::{MediaSource, MediaSourceStream};
 use symphonia::core::meta::MetadataOptions;
 use symphonia::core::units::Timestamp;
 
-use super::audio::{MOST_SAMPLES, Pcm, Span, Stream, unread};
-use super::pixels::Broken;
+use super::audio::{Limit, Pcm, Result, Span, Stream, broken, unread};
+use crate::value::Cause;
 
 pub struct Packets<'a> {
     reader: Box<dyn FormatReader + 'a>,
@@ -24,6 +25,8 @@ pub struct Packets<'a> {
     pub frames: Option<u64>,
     /// Whether packets stand alone, so that reading can begin with any.
     alone: bool,
+    pub limit: Limit,
+    bytes: u64,
 }
 
 struct Media<'a> {
@@ -57,7 +60,11 @@ impl MediaSource for Media<'_> {
 const FAR: u64 = 1 << 16;
 
 impl<'a> Packets<'a> {
-    pub fn open(mut stream: Box<dyn Stream + 'a>) -> Result<Packets<'a>, Broken> {
+    pub fn open(stream: Box<dyn Stream + 'a>) -> Result<Packets<'a>> {
+        caught(|| Packets::open_any(stream))
+    }
+
+    fn open_any(mut stream: Box<dyn Stream + 'a>) -> Result<Packets<'a>> {
         let mut magic = [0; 4];
         let begins = stream.read_exact(&mut magic).and_then(|()| stream.seek(SeekFrom::End(0)));
         let bytes = begins.map_err(|error| unread(&error))?;
@@ -65,30 +72,38 @@ impl<'a> Packets<'a> {
         let media = MediaSourceStream::new(Box::new(Media { stream, bytes }), Default::default());
         let reader = symphonia::default::get_probe()
             .probe(&Hint::new(), media, FormatOptions::default(), MetadataOptions::default())
-            .map_err(broken)?;
+            .map_err(undecoded)?;
         let Some(track) = reader.default_track(TrackType::Audio) else {
-            return Err(Broken("holds no sound that can be decoded".into()));
+            return Err(broken("holds no sound that can be decoded"));
         };
         let known = track.codec_params.as_ref().and_then(|params| params.audio());
         let Some(params) = known else {
-            return Err(Broken("holds a sound of unknown coding".into()));
+            return Err(broken("holds a sound of unknown coding"));
         };
         let decoder = symphonia::default::get_codecs()
             .make_audio_decoder(params, &AudioDecoderOptions::default())
-            .map_err(broken)?;
+            .map_err(undecoded)?;
         let rate = params.sample_rate.unwrap_or(0);
         let channels = params.channels.as_ref().map_or(0, |channels| channels.count());
         if rate == 0 || channels == 0 {
-            return Err(Broken(format!("claims {channels} channels and {rate} Hz")));
+            return Err(broken(format!("claims {channels} channels and {rate} Hz")));
         }
         let (track, frames) = (track.id, track.num_frames);
         let alone = &magic == b"fLaC";
-        Ok(Packets { reader, decoder, track, rate, channels, frames, alone })
+        let limit = Limit::new(bytes);
+        Ok(Packets { reader, decoder, track, rate, channels, frames, alone, limit, bytes })
     }
 
-    pub fn read<T: Pcm>(mut self, span: Span) -> Result<Vec<T>, Broken> {
+    pub fn read<T: Pcm>(self, span: Span) -> Result<Vec<T>> {
+        caught(|| self.read_any(span))
+    }
+
+    fn read_any<T: Pcm>(mut self, span: Span) -> Result<Vec<T>> {
         let mut samples: Vec<T> = Vec::new();
         let mut position = 0;
+        // What is decoded on the way to the span takes no memory, but time.
+        let way = Limit(self.limit.0.max(Limit::of_file(self.bytes)));
+        let mut decoded_samples = 0_usize;
         if self.alone && span.start > FAR && self.frames.is_some_and(|end| span.start < end) {
             position = self.seek(span.start)?;
         }
@@ -96,30 +111,33 @@ impl<'a> Packets<'a> {
             let packet = match self.reader.next_packet() {
                 Ok(Some(packet)) => packet,
                 Ok(None) => break,
-                Err(error) => return Err(broken(error)),
+                Err(error) => return Err(undecoded(error)),
             };
             if packet.track_id != self.track {
                 continue;
             }
-            let decoded = self.decoder.decode(&packet).map_err(broken)?;
+            let decoded = self.decoder.decode(&packet).map_err(undecoded)?;
             let frames = decoded.frames();
             if frames == 0 {
                 continue;
             }
             let found = (decoded.spec().rate(), decoded.spec().channels().count());
             if found != (self.rate, self.channels) {
-                return Err(Broken("changes its rate or its channels midway".into()));
+                return Err(broken("changes its rate or its channels midway"));
             }
             let within = |at: u64| at.saturating_sub(position).min(frames as u64) as usize;
             let (first, last) = (within(span.start), within(span.end()));
-            if samples.len() + (last - first) * self.channels > MOST_SAMPLES {
-                return Err(Broken(format!("has more than {MOST_SAMPLES} samples")));
-            }
+            decoded_samples = decoded_samples.saturating_add(frames * self.channels);
+            way.check(decoded_samples)?;
+            let more = (last - first) * self.channels;
+            self.limit.check(samples.len() + more)?;
+            let bytes = (samples.len() + more).saturating_mul(size_of::<T>());
+            samples.try_reserve(more).map_err(|_| Cause::Memory { bytes })?;
             append(&mut samples, &decoded, first, last);
             position += frames as u64;
         }
         match self.frames {
-            Some(frames) if position < frames.min(span.end()) => Err(Broken(format!(
+            Some(frames) if position < frames.min(span.end()) => Err(broken(format!(
                 "ends too early: it claims {frames} frames, but has {position}"
             ))),
             _ => Ok(samples),
@@ -127,12 +145,12 @@ impl<'a> Packets<'a> {
     }
 
     /// Goes to a packet at or before a frame, and returns the frame that it begins with.
-    fn seek(&mut self, start: u64) -> Result<u64, Broken> {
+    fn seek(&mut self, start: u64) -> Result<u64> {
         let ts = Timestamp::new(i64::try_from(start).unwrap_or(i64::MAX));
         let to = SeekTo::Timestamp { ts, track_id: self.track };
-        let found = self.reader.seek(SeekMode::Accurate, to).map_err(broken)?;
+        let found = self.reader.seek(SeekMode::Accurate, to).map_err(undecoded)?;
         self.decoder.reset();
-        u64::try_from(found.actual_ts.get()).map_err(|_| Broken("has a damaged index".into()))
+        u64::try_from(found.actual_ts.get()).map_err(|_| broken("has a damaged index"))
     }
 }
 
@@ -190,13 +208,16 @@ fn add<T: Pcm, S: symphonia::core::audio::sample::Sample>(
     }
 }
 
-fn broken(error: Error) -> Broken {
+fn undecoded(error: Error) -> Cause {
     match error {
-        Error::IoError(error) if error.kind() == ErrorKind::UnexpectedEof => {
-            Broken("ends too early".into())
-        }
         Error::IoError(error) => unread(&error),
-        Error::DecodeError(what) => Broken(format!("is damaged: {what}")),
-        other => Broken(format!("can't be decoded: {other}")),
+        Error::DecodeError(what) => broken(format!("is damaged: {what}")),
+        other => broken(format!("can't be decoded: {other}")),
     }
+}
+
+/// What the decoder does. It panics on some damaged files, which are no more than that.
+fn caught<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|_| Err(broken("is damaged: it makes no sense to the decoder")))
 }

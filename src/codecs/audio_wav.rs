@@ -1,9 +1,9 @@
 //! WAV: samples as they are, after a few chunks that tell what they are.
 
-use std::io::{ErrorKind, Read, SeekFrom};
+use std::io::{Read, SeekFrom};
 
-use super::audio::{MOST_SAMPLES, Pcm, Span, Stream, unread};
-use super::pixels::Broken;
+use super::audio::{Limit, Pcm, Result, Span, Stream, broken, unread};
+use crate::value::with_room;
 
 pub struct Wav<'a> {
     stream: Box<dyn Stream + 'a>,
@@ -14,6 +14,7 @@ pub struct Wav<'a> {
     start: u64,
     /// How many frames there are: as claimed, but not more than the file has.
     pub frames: u64,
+    pub limit: Limit,
 }
 
 /// How a sample is stored.
@@ -58,15 +59,18 @@ impl Coding {
 /// Files have a handful of chunks; one of nothing else would keep us busy.
 const MOST_CHUNKS: usize = 10_000;
 
+/// Samples that are read at once; they are in the processor's cache when they are converted.
+const PIECE: usize = 16 << 10;
+
 const EXTENSIBLE: u16 = 0xfffe;
 
 impl<'a> Wav<'a> {
-    pub fn open(mut stream: Box<dyn Stream + 'a>) -> Result<Wav<'a>, Broken> {
+    pub fn open(mut stream: Box<dyn Stream + 'a>) -> Result<Wav<'a>> {
         let bytes = stream.seek(SeekFrom::End(0)).map_err(|error| unread(&error))?;
         let mut head = [0; 12];
         read_at(&mut stream, 0, &mut head)?;
         if &head[8..] != b"WAVE" {
-            return Err(Broken("is a RIFF file, but no sound".into()));
+            return Err(broken("is a RIFF file, but no sound"));
         }
         let mut at = 12;
         let mut large = None;
@@ -77,8 +81,8 @@ impl<'a> Wav<'a> {
                 break;
             }
             read_at(&mut stream, at, &mut chunk)?;
-            let [name, size] =
-                [chunk[..4].try_into(), chunk[4..].try_into()].map(Result::unwrap_or_default);
+            let [name, size] = [chunk[..4].try_into(), chunk[4..].try_into()]
+                .map(std::result::Result::unwrap_or_default);
             let (name, size): ([u8; 4], u32) = (name, u32::from_le_bytes(size));
             at += 8;
             match &name {
@@ -90,7 +94,7 @@ impl<'a> Wav<'a> {
                 b"fmt " => format = Some(Format::read(&mut stream, at, size)?),
                 b"data" => {
                     let Some(Format { rate, channels, coding }) = format else {
-                        return Err(Broken("has no `fmt ` chunk before its samples".into()));
+                        return Err(broken("has no `fmt ` chunk before its samples"));
                     };
                     let claimed = match size {
                         u32::MAX => large.unwrap_or(u64::MAX),
@@ -98,29 +102,34 @@ impl<'a> Wav<'a> {
                     };
                     let there = claimed.min(bytes - at);
                     let frames = there / (channels * coding.bytes()) as u64;
-                    return Ok(Wav { stream, rate, channels, coding, start: at, frames });
+                    let limit = Limit::new(bytes);
+                    return Ok(Wav { stream, rate, channels, coding, start: at, frames, limit });
                 }
                 _ => {}
             }
             // Chunks begin at even places.
             at += u64::from(size) + u64::from(size % 2);
         }
-        Err(Broken("has no `data` chunk".into()))
+        Err(broken("has no `data` chunk"))
     }
 
-    pub fn read<T: Pcm>(mut self, span: Span) -> Result<Vec<T>, Broken> {
+    pub fn read<T: Pcm>(mut self, span: Span) -> Result<Vec<T>> {
         let start = span.start.min(self.frames);
         let frames = span.end().min(self.frames) - start;
         let frame = self.channels * self.coding.bytes();
         let count = usize::try_from(frames).unwrap_or(usize::MAX).saturating_mul(self.channels);
-        if count > MOST_SAMPLES {
-            return Err(Broken(format!(
-                "has {count} samples, more than the limit of {MOST_SAMPLES}"
-            )));
+        self.limit.check(count)?;
+        let mut samples = with_room(count)?;
+        let from = SeekFrom::Start(self.start + start * frame as u64);
+        self.stream.seek(from).map_err(|error| unread(&error))?;
+        let mut piece = vec![0; PIECE * self.coding.bytes()];
+        while samples.len() < count {
+            let wanted = PIECE.min(count - samples.len()) * self.coding.bytes();
+            let bytes = &mut piece[..wanted];
+            self.stream.read_exact(bytes).map_err(|error| unread(&error))?;
+            convert(bytes, self.coding, &mut samples);
         }
-        let mut bytes = vec![0; count * self.coding.bytes()];
-        read_at(&mut self.stream, self.start + start * frame as u64, &mut bytes)?;
-        Ok(convert(&bytes, self.coding))
+        Ok(samples)
     }
 }
 
@@ -131,7 +140,7 @@ struct Format {
 }
 
 impl Format {
-    fn read(stream: &mut Box<dyn Stream + '_>, at: u64, size: u32) -> Result<Format, Broken> {
+    fn read(stream: &mut Box<dyn Stream + '_>, at: u64, size: u32) -> Result<Format> {
         let mut bytes = [0; 26];
         let known = bytes.len().min(size as usize);
         read_at(stream, at, &mut bytes[..known])?;
@@ -144,11 +153,11 @@ impl Format {
         }
         let Some(coding) = Coding::new(tag, bits) else {
             let problem = format!("has samples of {bits} bits in format {tag}, which is not known");
-            return Err(Broken(problem));
+            return Err(broken(problem));
         };
         let block = usize::from(short(12));
         if channels == 0 || rate == 0 || block != channels * coding.bytes() {
-            return Err(Broken(format!(
+            return Err(broken(format!(
                 "claims {channels} channels, {rate} Hz and {block} bytes for each frame"
             )));
         }
@@ -156,27 +165,30 @@ impl Format {
     }
 }
 
-fn read_at(stream: &mut Box<dyn Stream + '_>, at: u64, bytes: &mut [u8]) -> Result<(), Broken> {
+fn read_at(stream: &mut Box<dyn Stream + '_>, at: u64, bytes: &mut [u8]) -> Result<()> {
     let read = stream.seek(SeekFrom::Start(at)).and_then(|_| stream.read_exact(bytes));
-    read.map_err(|error| match error.kind() {
-        ErrorKind::UnexpectedEof => Broken("ends too early".into()),
-        _ => unread(&error),
-    })
+    read.map_err(|error| unread(&error))
 }
 
-fn convert<T: Pcm>(bytes: &[u8], coding: Coding) -> Vec<T> {
-    fn each<const N: usize, T>(bytes: &[u8], sample: impl Fn([u8; N]) -> T) -> Vec<T> {
-        bytes.as_chunks::<N>().0.iter().map(|&bytes| sample(bytes)).collect()
+/// Adds what bytes are as samples, for which there is room.
+fn convert<T: Pcm>(bytes: &[u8], coding: Coding, samples: &mut Vec<T>) {
+    fn each<const N: usize, T>(row: &mut Vec<T>, bytes: &[u8], sample: impl Fn([u8; N]) -> T) {
+        row.extend(bytes.as_chunks::<N>().0.iter().map(|&bytes| sample(bytes)));
     }
+    let row = samples;
     match coding {
-        Coding::Unsigned8 => each(bytes, |[b]| T::from_full((i32::from(b) - 128) << 24)),
-        Coding::Signed16 => each(bytes, |b| T::from_full(i32::from(i16::from_le_bytes(b)) << 16)),
-        Coding::Signed24 => each(bytes, |[a, b, c]| T::from_full(i32::from_le_bytes([0, a, b, c]))),
-        Coding::Signed32 => each(bytes, |b| T::from_full(i32::from_le_bytes(b))),
-        Coding::Float32 => each(bytes, |b| T::from_unit(f32::from_le_bytes(b))),
-        Coding::Float64 => each(bytes, |b| T::from_unit(f64::from_le_bytes(b) as f32)),
-        Coding::ALaw => each(bytes, |[b]| T::from_full(i32::from(from_a_law(b)) << 16)),
-        Coding::MuLaw => each(bytes, |[b]| T::from_full(i32::from(from_mu_law(b)) << 16)),
+        Coding::Unsigned8 => each(row, bytes, |[b]| T::from_full((i32::from(b) - 128) << 24)),
+        Coding::Signed16 => {
+            each(row, bytes, |b| T::from_full(i32::from(i16::from_le_bytes(b)) << 16))
+        }
+        Coding::Signed24 => {
+            each(row, bytes, |[a, b, c]| T::from_full(i32::from_le_bytes([0, a, b, c])))
+        }
+        Coding::Signed32 => each(row, bytes, |b| T::from_full(i32::from_le_bytes(b))),
+        Coding::Float32 => each(row, bytes, |b| T::from_unit(f32::from_le_bytes(b))),
+        Coding::Float64 => each(row, bytes, |b| T::from_unit(f64::from_le_bytes(b) as f32)),
+        Coding::ALaw => each(row, bytes, |[b]| T::from_full(i32::from(from_a_law(b)) << 16)),
+        Coding::MuLaw => each(row, bytes, |[b]| T::from_full(i32::from(from_mu_law(b)) << 16)),
     }
 }
 
@@ -220,7 +232,7 @@ mod tests {
         file
     }
 
-    fn read<T: Pcm>(file: &[u8], span: Span) -> Result<Vec<T>, Broken> {
+    fn read<T: Pcm>(file: &[u8], span: Span) -> Result<Vec<T>> {
         Sound::open(Box::new(Cursor::new(file)))?.read(span)
     }
 

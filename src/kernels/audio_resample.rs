@@ -1,7 +1,7 @@
 //! Sound at another rate: a windowed sine of few lobes, as wide as the distance of the input's
 //! samples (so that a lower rate is not band limited).
 
-use crate::value::Cause;
+use crate::value::{Cause, with_room};
 
 /// Entries of the filter for each sample of the input.
 const PHASES: usize = 32;
@@ -50,12 +50,7 @@ impl Resampler {
         let channels = channels.max(1);
         let (frames, step) = (samples.len() / channels, from / to);
         let count = Resampler::frames(frames, from, to);
-        let size = count.checked_mul(channels).filter(|&size| size <= isize::MAX as usize / 8);
-        let mut made: Vec<f32> = Vec::new();
-        let room = size.map(|size| made.try_reserve_exact(size));
-        if !matches!(room, Some(Ok(()))) {
-            return Err(Cause::Memory { bytes: count.saturating_mul(channels).saturating_mul(4) });
-        }
+        let mut made: Vec<f32> = with_room(count.saturating_mul(channels))?;
         let mut weights = vec![0.0_f32; self.taps];
         for block in (0..count).step_by(BLOCK) {
             let start = block as f64 * step;

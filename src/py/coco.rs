@@ -1,13 +1,12 @@
 //! Images with objects on them.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyIndexError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
@@ -66,13 +65,14 @@ impl PyCocoOptions {
 pub struct PyCoco(Arc<Coco>);
 
 fn refuse(error: StoreError) -> PyErr {
-    PyValueError::new_err((error.path.into_os_string(), error.problem))
+    PyValueError::new_err((error.path.into_os_string(), error.problem, error.system))
 }
 
 #[pymethods]
 impl PyCoco {
-    /// The images of an annotation file. A text that is wrong raises ValueError of the line, the
-    /// byte and what is wrong with it; a file that can't be read OSError.
+    /// The images of an annotation file. What is wrong with it raises ValueError of the line, the
+    /// byte, what it is, and whether the machine is at fault. The line is 0 when the file can't be
+    /// read.
     #[staticmethod]
     fn parsed(
         py: Python<'_>,
@@ -81,18 +81,14 @@ impl PyCoco {
         options: &PyCocoOptions,
     ) -> PyResult<PyCoco> {
         let options = options.0.clone();
-        let opened = File::open(&file).map_err(|error| {
-            let code = error.raw_os_error().unwrap_or(0);
-            PyOSError::new_err((code, error.to_string(), file.into_os_string()))
-        })?;
-        let parsed = py.detach(|| readers::parse_coco(opened, &root, options));
-        let parsed =
-            parsed.map_err(|bad| PyValueError::new_err((bad.line, bad.byte, bad.problem)))?;
+        let parsed = py.detach(|| readers::read_coco(&file, &root, options));
+        let parsed = parsed
+            .map_err(|bad| PyValueError::new_err((bad.line, bad.byte, bad.problem, bad.system)))?;
         Ok(PyCoco(Arc::new(parsed)))
     }
 
-    /// The images that `save` stored in a folder. What can't be read raises ValueError of its name
-    /// and what is wrong with it.
+    /// The images that `save` stored in a folder. What can't be read raises ValueError of its name,
+    /// what is wrong with it, and whether the machine is at fault.
     #[staticmethod]
     fn loaded(
         py: Python<'_>,

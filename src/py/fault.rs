@@ -39,6 +39,7 @@ impl PyFault {
                 ("ragged", sample, tuple(shape)?, tuple(first)?).into_pyobject(py)
             }
             Cause::File { problem } => ("file", problem).into_pyobject(py),
+            Cause::System { problem } => ("system", problem).into_pyobject(py),
             Cause::Memory { bytes } => ("memory", bytes).into_pyobject(py),
             Cause::Forked => ("forked",).into_pyobject(py),
             Cause::Stopped => ("stopped",).into_pyobject(py),

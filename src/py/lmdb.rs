@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyIndexError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use smallvec::{SmallVec, smallvec};
 
@@ -24,18 +24,19 @@ pub struct PyLmdb {
 
 #[pymethods]
 impl PyLmdb {
-    /// Opens databases. What can't be opened raises OSError, or ValueError of the position of its
-    /// name in `paths` and what is wrong; with `tolerant` it is a record that can't be read.
+    /// Opens databases. What can't be opened raises ValueError of its name, what is wrong, and
+    /// whether the machine is at fault; if not, with `tolerant` it is a record that can't be read.
     #[staticmethod]
     fn opened(py: Python<'_>, paths: Vec<PathBuf>, tolerant: bool) -> PyResult<PyLmdb> {
         let mut records = Lmdb::default();
-        for (index, path) in paths.into_iter().enumerate() {
-            py.detach(|| records.add(&path, tolerant)).map_err(|error| match error {
-                OpenError::Io(error) => {
-                    let code = error.raw_os_error().unwrap_or(0);
-                    PyOSError::new_err((code, error.to_string(), file_of(&path).into_os_string()))
-                }
-                OpenError::Broken(problem) => PyValueError::new_err((index, problem)),
+        for path in paths {
+            py.detach(|| records.add(&path, tolerant)).map_err(|error| {
+                let file = || file_of(&path).into_os_string();
+                PyValueError::new_err(match error {
+                    OpenError::File(problem) => (file(), problem, false),
+                    OpenError::System(problem) => (file(), problem, true),
+                    OpenError::Broken(problem) => (path.into_os_string(), problem, false),
+                })
             })?;
         }
         Ok(PyLmdb { records: Arc::new(records), fingerprint: OnceLock::new() })

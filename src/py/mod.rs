@@ -44,7 +44,7 @@ mod _core {
     #[pymodule_export]
     use super::pool::{PyPool, fork_parent, fork_prepare, shut_down};
     #[pymodule_export]
-    use super::readers::{PyFiles, shuffle};
+    use super::readers::{PyFiles, contents, shuffle};
     #[pymodule_export]
     use super::records::PyRecords;
     #[pymodule_export]

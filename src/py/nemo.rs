@@ -1,5 +1,7 @@
 //! Manifests of speech.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, OnceLock};
 
 use pyo3::buffer::PyBuffer;
@@ -27,7 +29,7 @@ pub struct PyManifest {
 #[derive(FromPyObject)]
 enum Contents<'py> {
     Text(Bound<'py, PyBytes>),
-    Unread(String, String),
+    Unread(OsString, String),
 }
 
 /// Position of the manifest, line, its text, and what is wrong with it.
@@ -46,7 +48,7 @@ impl PyManifest {
     ) -> (PyManifest, Vec<Bad>) {
         let contents = contents.iter().map(|contents| match contents {
             Contents::Text(bytes) => Ok(bytes.as_bytes()),
-            Contents::Unread(name, reason) => Err((name.clone(), reason.clone())),
+            Contents::Unread(name, reason) => Err((name.as_bytes().to_vec(), reason.clone())),
         });
         let contents: Vec<Result<&[u8], _>> = contents.collect();
         let (manifest, bad) = py.detach(|| {
@@ -76,8 +78,8 @@ impl PyManifest {
             *self.fingerprint.get_or_init(|| {
                 let mut hash = Hash(self.manifest.len() as u64);
                 for (file, text, span) in self.manifest.parts() {
-                    hash.bytes(file.as_bytes());
-                    hash.bytes(text.as_bytes());
+                    hash.bytes(file);
+                    hash.bytes(text);
                     span.into_iter().for_each(|seconds| hash.word(seconds.to_bits()));
                 }
                 hash.finish()
@@ -87,7 +89,7 @@ impl PyManifest {
 
     fn name(&self, number: usize) -> PyResult<String> {
         match number < self.manifest.len() {
-            true => Ok(self.manifest.file(number).into()),
+            true => Ok(String::from_utf8_lossy(self.manifest.file(number)).into()),
             false => Err(PyIndexError::new_err("there is no utterance of that number")),
         }
     }
@@ -95,7 +97,7 @@ impl PyManifest {
     /// The texts of utterances, as bytes, which are there at once.
     fn texts(&self, py: Python<'_>, numbers: PyBuffer<i64>, batch: bool) -> PyResult<PyValue> {
         let numbers = self.numbers(py, &numbers)?;
-        let rows: Vec<&[u8]> = numbers.iter().map(|&n| self.manifest.text(n).as_bytes()).collect();
+        let rows: Vec<&[u8]> = numbers.iter().map(|&n| self.manifest.text(n)).collect();
         ready(&rows, batch, false)
     }
 

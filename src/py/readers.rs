@@ -16,7 +16,7 @@ use super::submit::make_room;
 use super::value::PyValue;
 use crate::engine::{Call, Meta, Node, Output, Value};
 use crate::kernels::{Operator, Work, intern};
-use crate::readers::{self, Fetch, Files, Globs, Source};
+use crate::readers::{self, Fetch, Files, Globs, Opened, Source, Unreadable};
 use crate::value::{Buffer, Cause, DType, Desc, Device, Layout, Sample};
 
 /// Shuffles numbers in place, by a buffer of `fill` of them; see `readers::shuffle`.
@@ -39,6 +39,21 @@ pub fn shuffle(
     };
     py.detach(|| readers::shuffle(row, fill, seed, epoch, stream));
     Ok(())
+}
+
+/// What is in a regular file. One that can't be read raises ValueError of what is wrong, and whether
+/// the machine is at fault.
+#[pyfunction]
+pub fn contents<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyBytes>> {
+    let read = py.detach(|| {
+        let read = Opened::open(&path).and_then(|opened| opened.bytes());
+        read.map_err(|cause| Unreadable::of(&path, cause))
+    });
+    let read = read.map_err(|error| PyValueError::new_err((error.problem, error.system)))?;
+    PyBytes::new_with(py, read.len(), |bytes| {
+        bytes.copy_from_slice(&read);
+        Ok(())
+    })
 }
 
 /// Files by number, each with a label.

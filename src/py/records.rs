@@ -17,8 +17,8 @@ use crate::readers::{
 };
 use crate::value::{DType, Device, Layout};
 
-/// Records by number. What can't be opened raises ValueError of the file's name and the problem;
-/// with `tolerant` it is a record that can't be read.
+/// Records by number. What can't be opened raises ValueError of the file's name, the problem, and
+/// whether the machine is at fault; if not, with `tolerant` it is a record that can't be read.
 #[pyclass(name = "Records", module = "penstock._core", frozen)]
 pub struct PyRecords {
     /// What is read together, and the outputs of that.
@@ -177,5 +177,5 @@ fn wanted(py: Python<'_>, feature: PyFeature) -> PyResult<Feature> {
 }
 
 fn refused(file: Unreadable) -> PyErr {
-    PyValueError::new_err((file.path.into_os_string(), file.problem))
+    PyValueError::new_err((file.path.into_os_string(), file.problem, file.system))
 }

@@ -67,10 +67,8 @@ impl Record {
             ));
         }
         let mut space = Space::alone(Desc::new(DType::U8, &[bytes]))?;
-        match records.read(number, space.bytes()) {
-            Ok(()) => Ok(Record(space.into_sample()?)),
-            Err(error) => refuse(format!("the record could not be read: {error}")),
-        }
+        records.read(number, space.bytes())?;
+        Ok(Record(space.into_sample()?))
     }
 
     fn bytes(&self) -> &[u8] {

@@ -8,9 +8,10 @@ use smallvec::SmallVec;
 use super::fetch::Source;
 use super::files::{Files, Hash};
 use super::read::read_file;
-use super::rle::Canvas;
+use super::rle::{Canvas, Problem};
+use crate::codecs::image::max_pixels;
 use crate::kernels::{Allocate, Result};
-use crate::value::{Cause, DType, Desc, Origin, Sample};
+use crate::value::{Cause, DType, Damage, Desc, Origin, Sample};
 
 /// What a sample is made of, and which samples there are.
 #[derive(Clone, Debug, Default)]
@@ -254,10 +255,14 @@ impl Coco {
     /// An image of labels: where masks overlap, the larger label is on top.
     fn pixels(&self, sample: usize, allocate: &Allocate<'_>) -> Result<Sample> {
         let (height, width) = (self.heights[sample], self.widths[sample]);
-        let extent = i64::from(height) * i64::from(width);
-        if height < 0 || width < 0 || extent > i64::from(i32::MAX) {
-            let problem = format!("its size is said to be {height} x {width}");
+        let problem = format!("its size is said to be {height} x {width}");
+        if height < 0 || width < 0 {
             return Err(Cause::Input { index: 0, problem });
+        }
+        let (extent, limit) = (height as usize * width as usize, max_pixels());
+        if extent > limit {
+            let problem = format!("{problem}, which is more than the limit of {limit} pixels");
+            return Err(Cause::Undecodable { kind: Damage::Large, problem });
         }
         let shape = [height as usize, width as usize, 1];
         let mut space = allocate(3, Desc::new(DType::I32, &shape))?;
@@ -269,8 +274,12 @@ impl Coco {
             space.bytes().fill(0);
             return space.into_sample();
         }
-        let mut canvas = Canvas::new(shape[0], shape[1]);
+        let mut canvas = Canvas::new(shape[0], shape[1])?;
         let refuse = |problem| Cause::Input { index: 0, problem: format!("an object {problem}") };
+        let unpainted = |problem| match problem {
+            Problem::Object(problem) => refuse(problem),
+            Problem::Memory(cause) => cause,
+        };
         for object in members {
             let label = objects.labels[object];
             if let Some((runs, counts)) = objects.runs(object) {
@@ -283,7 +292,7 @@ impl Coco {
                 canvas.runs(counts, label).map_err(refuse)?;
             }
             for polygon in objects.polygons(object) {
-                canvas.polygon(objects.outline(polygon), label).map_err(refuse)?;
+                canvas.polygon(objects.outline(polygon), label).map_err(unpainted)?;
             }
         }
         canvas.write(space.elements::<i32>());

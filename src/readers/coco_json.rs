@@ -3,6 +3,8 @@
 
 use std::io::{ErrorKind, Read};
 
+use crate::value::{Cause, io_fault};
+
 /// Bytes that are read at once; they stay in the processor's cache while they are looked at.
 const PIECE: usize = 256 << 10;
 
@@ -17,6 +19,20 @@ pub struct Wrong {
     /// Counted from 0.
     pub byte: u64,
     pub problem: String,
+    /// Whether the machine is at fault.
+    pub system: bool,
+}
+
+impl From<Cause> for Wrong {
+    fn from(cause: Cause) -> Wrong {
+        let system = !matches!(cause, Cause::File { .. });
+        let problem = match cause {
+            Cause::File { problem } | Cause::System { problem } => problem,
+            Cause::Memory { bytes } => format!("there is no memory for {bytes} bytes"),
+            other => format!("{other:?}"),
+        };
+        Wrong { line: 0, byte: 0, problem, system }
+    }
 }
 
 pub type Result<T> = std::result::Result<T, Wrong>;
@@ -48,7 +64,7 @@ impl<R: Read> Scanner<R> {
     pub fn wrong(&self, problem: impl Into<String>) -> Wrong {
         let lines = self.buffer[..self.at].iter().filter(|&&byte| byte == b'\n').count() as u64;
         let (line, byte) = (self.lines + lines + 1, self.bytes + self.at as u64);
-        Wrong { line, byte, problem: problem.into() }
+        Wrong { line, byte, problem: problem.into(), system: false }
     }
 
     fn rest(&self) -> &[u8] {
@@ -71,9 +87,7 @@ impl<R: Read> Scanner<R> {
                 Ok(0) => break,
                 Ok(bytes) => self.end += bytes,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => {
-                    return Err(Wrong { problem: error.to_string(), line: 0, byte: self.bytes });
-                }
+                Err(error) => return Err(io_fault(&error).into()),
             }
         }
         Ok(())

@@ -6,10 +6,20 @@ use std::path::Path;
 
 use super::coco::{Coco, Image, Objects, Options, Outlines, Runs};
 use super::coco_json::{Result, Scanner, Wrong};
+use super::read::Opened;
 use super::rle::decompress;
 
 /// Reads an annotation file. Names of images are relative to `root`.
-pub fn parse(input: impl Read, root: &Path, options: Options) -> Result<Coco> {
+pub fn read(file: &Path, root: &Path, options: Options) -> Result<Coco> {
+    let opened = Opened::open(file).map_err(Wrong::from)?;
+    match opened.size {
+        0 => parse(&opened.bytes().map_err(Wrong::from)?[..], root, options),
+        // Not beyond: somebody may go on writing to it for ever.
+        size => parse(opened.into_file().take(size), root, options),
+    }
+}
+
+fn parse(input: impl Read, root: &Path, options: Options) -> Result<Coco> {
     let mut found = Found::new(options);
     let mut scanner = Scanner::new(input)?;
     let known = |name: &[u8]| match name {

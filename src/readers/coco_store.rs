@@ -1,30 +1,65 @@
 //! Annotations as arrays in files of their own, which are read much faster than the text. The
 //! names and the contents are those of the reference: each file is a count and so many records.
 
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::coco::{Coco, Objects, Options, Outlines, Runs};
 use super::fetch::Source;
 use super::files::Files;
+use super::read::{Opened, not_regular};
+use crate::value::Cause;
 
 /// What could not be read or written, or is not what it should be.
 #[derive(Debug)]
 pub struct StoreError {
     pub path: PathBuf,
     pub problem: String,
+    /// Whether the machine is at fault.
+    pub system: bool,
+}
+
+impl StoreError {
+    fn new(path: PathBuf, problem: impl Into<String>) -> StoreError {
+        StoreError { path, problem: problem.into(), system: false }
+    }
+
+    fn of(path: PathBuf, cause: Cause) -> StoreError {
+        match cause {
+            Cause::File { problem } => StoreError::new(path, problem),
+            Cause::System { problem } => StoreError { path, problem, system: true },
+            Cause::Memory { bytes } => {
+                let problem = format!("there is no memory for {bytes} bytes");
+                StoreError { path, problem, system: true }
+            }
+            other => StoreError::new(path, format!("{other:?}")),
+        }
+    }
 }
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 const NAMES: &str = "filenames.dat";
 
+/// Writes a file, in place of one that is there, and does not wait for the reader of a pipe.
+fn store(path: &Path, bytes: &[u8]) -> std::result::Result<(), String> {
+    let mut how = OpenOptions::new();
+    how.write(true).create(true).truncate(true).custom_flags(libc::O_NONBLOCK);
+    let mut file = how.open(path).map_err(|error| say(&error))?;
+    let known = file.metadata().map_err(|error| say(&error))?;
+    match not_regular(known.file_type()) {
+        Cause::File { problem } if !known.is_file() => Err(problem),
+        _ => file.write_all(bytes).map_err(|error| say(&error)),
+    }
+}
+
 /// Writes the samples to files in a folder.
 pub fn save(coco: &Coco, folder: &Path) -> Result<()> {
     let write = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
-        fs::write(&path, bytes).map_err(|error| StoreError { problem: say(&error), path })
+        store(&path, bytes).map_err(|problem| StoreError::new(path, problem))
     };
     let samples = coco.len();
     let mut names = Vec::new();
@@ -32,7 +67,7 @@ pub fn save(coco: &Coco, folder: &Path) -> Result<()> {
         let name = coco.files.name_bytes(number);
         if name.contains(&b'\n') {
             let problem = "a file name with a line break can't be stored".into();
-            return Err(StoreError { path: folder.join(NAMES), problem });
+            return Err(StoreError { path: folder.join(NAMES), problem, system: false });
         }
         names.extend_from_slice(name);
         names.push(b'\n');
@@ -60,9 +95,9 @@ pub fn save(coco: &Coco, folder: &Path) -> Result<()> {
     if coco.options.image_ids {
         let mut ids = Records::default();
         for &id in &coco.ids {
-            let id = i32::try_from(id).map_err(|_| StoreError {
-                path: folder.join("original_ids.dat"),
-                problem: format!("the image id {id} is too large for 32 bits"),
+            let id = i32::try_from(id).map_err(|_| {
+                let problem = format!("the image id {id} is too large for 32 bits");
+                StoreError::new(folder.join("original_ids.dat"), problem)
             })?;
             ids.push(id.to_le_bytes());
         }
@@ -200,6 +235,7 @@ pub fn load(folder: &Path, root: &Path, options: Options) -> Result<Coco> {
         vec![0; samples]
     };
     let objects = &mut coco.objects;
+    let all = labels.len();
     for sample in 0..samples {
         let (offset, count) = (offsets[sample] as usize, counts[sample] as usize);
         let (Some(sides), Some(labels)) =
@@ -207,6 +243,10 @@ pub fn load(folder: &Path, root: &Path, options: Options) -> Result<Coco> {
         else {
             return Err(store.wrong("offsets.dat", "points beyond the boxes"));
         };
+        // What is there once is given once: else a few bytes could ask for any amount.
+        if objects.labels.len() + count > all {
+            return Err(store.wrong("offsets.dat", "points to boxes more than once"));
+        }
         let first = objects.boxes.len() as u32;
         objects.boxes.extend_from_slice(sides);
         objects.labels.extend_from_slice(labels);
@@ -262,6 +302,11 @@ impl Polygons {
                 let Some(outline) = vertices.get(start..end) else {
                     return Err(store.wrong("polygon_data.dat", "points beyond the vertices"));
                 };
+                if objects.vertices.len() + outline.len() > self.vertices.len()
+                    || objects.vertex_ends.len() >= self.rows.len()
+                {
+                    return Err(store.wrong("polygon_data.dat", "has vertices more than once"));
+                }
                 objects.vertices.extend(outline.iter().map(|bytes| {
                     [
                         f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
@@ -329,6 +374,9 @@ impl Masks {
             if owner >= count || again {
                 return Err(store.wrong("masks_rles_idx.dat", "has masks of no object"));
             }
+            if objects.runs.len() >= self.masks.len() {
+                return Err(store.wrong("masks_offset.dat", "points to masks more than once"));
+            }
             let (height, width, counts) = &self.masks[mask];
             objects.counts.extend_from_slice(counts);
             let end = objects.counts.len();
@@ -348,12 +396,13 @@ struct Folder<'a>(&'a Path);
 
 impl Folder<'_> {
     fn wrong(&self, name: &str, problem: &str) -> StoreError {
-        StoreError { path: self.0.join(name), problem: problem.into() }
+        StoreError::new(self.0.join(name), problem)
     }
 
     fn bytes(&self, name: &str) -> Result<Vec<u8>> {
         let path = self.0.join(name);
-        fs::read(&path).map_err(|error| StoreError { problem: say(&error), path })
+        let read = Opened::open(&path).and_then(|opened| opened.bytes());
+        read.map_err(|cause| StoreError::of(path, cause))
     }
 
     /// The records of a file; as many as given, if that is known.

@@ -3,13 +3,10 @@
 //! shrinks is an error of ours rather than a signal.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::{Error, ErrorKind, Result as IoResult};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::read::fault;
+use super::read::Opened;
 use crate::value::Cause;
 
 /// The records of databases, one after the other, in the order of their keys.
@@ -26,8 +23,7 @@ pub struct Lmdb {
 
 struct Database {
     name: String,
-    file: Option<File>,
-    bytes: u64,
+    file: Option<Opened>,
     /// Why there is less in it than there should be. The last record stands for what is missing.
     damage: Option<String>,
     /// The number of the first record after it.
@@ -42,25 +38,24 @@ pub fn file_of(path: &Path) -> PathBuf {
 /// A database that can't be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    Io(Error),
+    /// The file itself can't be read.
+    File(String),
+    /// The machine is at fault.
+    System(String),
+    /// What is in it is damaged.
     Broken(String),
 }
 
-impl OpenError {
-    fn reason(self) -> String {
-        match self {
-            OpenError::Broken(problem) => problem,
-            OpenError::Io(error) => match fault(&error) {
-                Cause::File { problem } => problem,
-                _ => error.to_string(),
-            },
+impl From<Cause> for OpenError {
+    fn from(cause: Cause) -> OpenError {
+        match cause {
+            Cause::File { problem } => OpenError::File(problem),
+            Cause::System { problem } => OpenError::System(problem),
+            Cause::Memory { bytes } => {
+                OpenError::System(format!("there is no memory for {bytes} bytes"))
+            }
+            other => OpenError::Broken(format!("{other:?}")),
         }
-    }
-}
-
-impl From<Error> for OpenError {
-    fn from(error: Error) -> OpenError {
-        OpenError::Io(error)
     }
 }
 
@@ -69,6 +64,8 @@ const VERSION: u32 = 1;
 /// Of every page.
 const HEADER: usize = 16;
 const META_END: usize = HEADER + 136;
+/// Of every entry of a page, and where it is in the page.
+const ENTRY: usize = 8 + 2;
 const NONE: u64 = u64::MAX;
 /// Deeper than a tree of 2^48 pages, each with two entries.
 const DEEPEST: usize = 48;
@@ -122,9 +119,9 @@ impl Lmdb {
     pub fn add(&mut self, path: &Path, tolerant: bool) -> Result<(), OpenError> {
         let start = self.places.len();
         let name = path.to_string_lossy().into_owned();
-        let mut database = Database { name, file: None, bytes: 0, damage: None, end: 0 };
+        let mut database = Database { name, file: None, damage: None, end: 0 };
         if let Err(error) = self.walk(path, &mut database) {
-            if !tolerant {
+            if !tolerant || matches!(error, OpenError::System(_)) {
                 self.places.truncate(start);
                 self.sizes.truncate(start);
                 self.ends.truncate(start);
@@ -133,10 +130,12 @@ impl Lmdb {
             }
             let file = file_of(path);
             database.damage = Some(match error {
-                OpenError::Io(_) if file != path => {
-                    format!("{}: {}", file.display(), error.reason())
+                OpenError::File(problem) if file != path => {
+                    format!("{}: {problem}", file.display())
                 }
-                _ => error.reason(),
+                OpenError::File(problem)
+                | OpenError::System(problem)
+                | OpenError::Broken(problem) => problem,
             });
             // No record has an empty key.
             self.places.push(0);
@@ -149,10 +148,8 @@ impl Lmdb {
     }
 
     fn walk(&mut self, path: &Path, database: &mut Database) -> Result<(), OpenError> {
-        let file = database.file.insert(File::open(file_of(path))?);
-        database.bytes = file.metadata()?.len();
-        let (bytes, page, pages) = (database.bytes, Vec::new(), HashSet::new());
-        Walk { file, bytes, size: 0, page, pages }.all(self)
+        let file = database.file.insert(Opened::open(&file_of(path))?);
+        Walk { file, size: 0, page: Vec::new(), pages: HashSet::new() }.all(self)
     }
 
     pub fn len(&self) -> usize {
@@ -192,16 +189,16 @@ impl Lmdb {
     /// Whether the file is long enough for the record; else there is no use in making room for it.
     pub fn is_there(&self, number: usize) -> bool {
         let end = self.places[number].checked_add(u64::from(self.sizes[number]));
-        let bytes = self.database(number).map_or(0, |database| database.bytes);
-        end.is_some_and(|end| end <= bytes)
+        let file = self.database(number).and_then(|database| database.file.as_ref());
+        end.zip(file).is_some_and(|(end, file)| end <= file.size)
     }
 
     /// Reads a record, into room of its size.
-    pub fn read(&self, number: usize, room: &mut [u8]) -> IoResult<()> {
-        let Some(file) = self.database(number).and_then(|database| database.file.as_ref()) else {
-            return Err(ErrorKind::NotFound.into());
-        };
-        file.read_exact_at(room, self.places[number])
+    pub fn read(&self, number: usize, room: &mut [u8]) -> Result<(), Cause> {
+        match self.database(number).and_then(|database| database.file.as_ref()) {
+            Some(file) => file.read(self.places[number], room),
+            None => Err(Cause::File { problem: "the database is not open".into() }),
+        }
     }
 
     /// Tells sets of records apart: by keys, sizes and their order, not by where they lie.
@@ -217,8 +214,7 @@ impl Lmdb {
 
 /// A walk through the pages of a tree.
 struct Walk<'a> {
-    file: &'a File,
-    bytes: u64,
+    file: &'a Opened,
     size: usize,
     page: Vec<u8>,
     /// The pages that were read, none of them twice.
@@ -248,7 +244,7 @@ impl Walk<'_> {
 
     fn root(&mut self) -> Result<Root, OpenError> {
         let mut first = [0; META_END];
-        if self.file.read_exact_at(&mut first, 0).is_err() {
+        if self.file.read_up_to(0, &mut first)? < first.len() {
             return broken("it is no LMDB database: it is too short");
         }
         if u32_at(&first, HEADER) != Some(MAGIC) {
@@ -263,9 +259,8 @@ impl Walk<'_> {
             return broken(format!("it claims pages of {} bytes", self.size));
         }
         let mut second = [0; META_END];
-        let read = self.file.read_exact_at(&mut second, self.size as u64);
-        let second = read.ok().and_then(|()| Root::parse(&second));
-        let roots = [Root::parse(&first), second];
+        let read = self.file.read_up_to(self.size as u64, &mut second)?;
+        let roots = [Root::parse(&first), Root::parse(&second[..read])];
         match roots.into_iter().flatten().max_by_key(|root| root.transaction) {
             Some(root) => Ok(root),
             None => broken("neither of its two first pages is whole"),
@@ -276,15 +271,14 @@ impl Walk<'_> {
         if !self.pages.insert(page) {
             return broken(format!("page {page} of its tree is in there twice"));
         }
-        let at = page.checked_mul(self.size as u64).filter(|&at| at < self.bytes);
+        let at = page.checked_mul(self.size as u64).filter(|&at| at < self.file.size);
         self.page.resize(self.size, 0);
-        let read = at.map(|at| self.file.read_exact_at(&mut self.page, at));
-        match read {
-            Some(Ok(())) => Ok(()),
-            Some(Err(error)) if error.kind() != ErrorKind::UnexpectedEof => Err(error.into()),
-            _ => broken(format!(
+        let read = at.map_or(Ok(0), |at| self.file.read_up_to(at, &mut self.page))?;
+        match read == self.size {
+            true => Ok(()),
+            false => broken(format!(
                 "it is cut off: page {page} of its tree is missing, it has {} bytes",
-                self.bytes
+                self.file.size
             )),
         }
     }
@@ -335,10 +329,16 @@ impl Walk<'_> {
 
     fn leaf(&self, number: u64, found: &mut Lmdb) -> Result<Option<()>, OpenError> {
         let Some(nodes) = self.nodes() else { return Ok(None) };
+        let mut taken = HEADER;
         for node in nodes {
             let Some((key, flags, value, size)) = node.and_then(|node| self.entry(node)) else {
                 return Ok(None);
             };
+            // Entries don't overlap: a page can't have more of them than fit.
+            taken += ENTRY + key.len();
+            if taken > self.size {
+                return Ok(None);
+            }
             if flags & (SUBTREE | SEVERAL) != 0 {
                 return broken(format!(
                     "its record {:?} is a database of its own, which no such data set has",

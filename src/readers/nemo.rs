@@ -1,21 +1,23 @@
 //! Manifests of speech: a line of JSON for each utterance, with the name of its sound and its text.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
 use super::fetch::Source;
-use super::read::open;
+use super::read::Opened;
 use crate::codecs::audio::{Pcm, Sound, Span, downmix};
 use crate::kernels::{Allocate, Resampler, Result};
-use crate::value::{Cause, DType, Desc, Element, Sample};
+use crate::value::{Cause, DType, Desc, Element, Sample, collected};
 
 /// The utterances of manifests: one block of text and a few numbers, however many there are.
 #[derive(Default)]
 pub struct Manifest {
     /// The names of the sounds and the texts, in turns.
-    texts: String,
+    texts: Vec<u8>,
     ends: Vec<usize>,
     spans: Vec<Seconds>,
     /// The numbers of those that stand for a manifest that can't be read, in order, and why.
@@ -70,11 +72,11 @@ impl Manifest {
     }
 
     /// Adds an utterance that can't be read, in place of those of a manifest.
-    pub fn add_unread(&mut self, manifest: String, reason: String) {
+    pub fn add_unread(&mut self, manifest: Vec<u8>, reason: String) {
         self.unread.push((self.len(), reason));
         // No line of a manifest has such an offset.
         let span = Seconds { offset: f64::NAN, duration: -1.0 };
-        self.push(&Entry { file: manifest, text: String::new(), span });
+        self.push(&Entry { file: manifest, text: Vec::new(), span });
     }
 
     fn unread(&self, number: usize) -> Option<&str> {
@@ -84,7 +86,7 @@ impl Manifest {
 
     fn push(&mut self, entry: &Entry) {
         for text in [&entry.file, &entry.text] {
-            self.texts.push_str(text);
+            self.texts.extend_from_slice(text);
             self.ends.push(self.texts.len());
         }
         self.spans.push(entry.span);
@@ -98,21 +100,22 @@ impl Manifest {
         self.spans.is_empty()
     }
 
-    fn part(&self, index: usize) -> &str {
+    fn part(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] };
         &self.texts[start..self.ends[index]]
     }
 
-    pub fn file(&self, number: usize) -> &str {
+    /// Its name, which may be no UTF-8.
+    pub fn file(&self, number: usize) -> &[u8] {
         self.part(2 * number)
     }
 
-    pub fn text(&self, number: usize) -> &str {
+    pub fn text(&self, number: usize) -> &[u8] {
         self.part(2 * number + 1)
     }
 
     /// All that tells this manifest from another.
-    pub fn parts(&self) -> impl Iterator<Item = (&str, &str, [f64; 2])> {
+    pub fn parts(&self) -> impl Iterator<Item = (&[u8], &[u8], [f64; 2])> {
         let span = |span: Seconds| [span.offset, span.duration];
         (0..self.len()).map(move |n| (self.file(n), self.text(n), span(self.spans[n])))
     }
@@ -121,15 +124,15 @@ impl Manifest {
 /// What a line of a manifest says.
 #[derive(Debug, PartialEq)]
 struct Entry {
-    file: String,
-    text: String,
+    file: Vec<u8>,
+    text: Vec<u8>,
     span: Seconds,
 }
 
 impl Entry {
     fn parse(line: &[u8]) -> std::result::Result<Entry, &'static str> {
         let mut json = Json(line);
-        let (mut file, mut text) = (None, String::new());
+        let (mut file, mut text) = (None, Vec::new());
         let mut span = Seconds { offset: 0.0, duration: -1.0 };
         if !json.eat(b'{') {
             return Err("is no JSON object");
@@ -141,16 +144,16 @@ impl Entry {
                 return Err("has a name without a value");
             }
             let missing = json.word(b"null");
-            match key.as_str() {
+            match &key[..] {
                 _ if missing => {}
-                "audio_filepath" => {
+                b"audio_filepath" => {
                     file = Some(json.string().ok_or("has an `audio_filepath` that is no text")?);
                 }
-                "text" => text = json.string().ok_or("has a `text` that is no text")?,
-                "duration" => {
+                b"text" => text = json.string().ok_or("has a `text` that is no text")?,
+                b"duration" => {
                     span.duration = json.number().ok_or("has a `duration` that is no number")?;
                 }
-                "offset" => {
+                b"offset" => {
                     span.offset = json.number().ok_or("has an `offset` that is no number")?
                 }
                 _ => json.skip().ok_or("has a damaged value")?,
@@ -186,7 +189,8 @@ impl Json<'_> {
         rest.is_some()
     }
 
-    fn string(&mut self) -> Option<String> {
+    /// A text, as UTF-8 unless the line has it otherwise: names of files may be anything.
+    fn string(&mut self) -> Option<Vec<u8>> {
         self.eat(b'"').then_some(())?;
         let mut text = Vec::new();
         loop {
@@ -195,7 +199,7 @@ impl Json<'_> {
             let quote = self.0[plain] == b'"';
             self.0 = &self.0[plain + 1..];
             if quote {
-                return String::from_utf8(text).ok();
+                return Some(text);
             }
             let (&escaped, rest) = self.0.split_first()?;
             self.0 = rest;
@@ -297,13 +301,8 @@ impl Source for Speech {
         if let Some(reason) = self.manifest.unread(number) {
             return Err(refuse(reason.into()));
         }
-        let file = open(Path::new(self.manifest.file(number)))?;
-        match file.metadata() {
-            Ok(known) if known.is_file() => {}
-            Ok(known) if known.is_dir() => return Err(refuse("it is a folder".into())),
-            _ => return Err(refuse("it is no regular file".into())),
-        }
-        let sound = Sound::open(Box::new(file)).map_err(|broken| refuse(it(&broken.0)))?;
+        let file = Opened::open(Path::new(OsStr::from_bytes(self.manifest.file(number))))?;
+        let sound = Sound::open(Box::new(file.into_file())).map_err(of_the_file)?;
         let rate = sound.rate();
         let Seconds { offset, duration } = self.manifest.spans[number];
         let span = Span::seconds(offset, duration, rate);
@@ -334,12 +333,16 @@ impl Source for Speech {
     }
 
     fn name(&self, number: usize) -> Arc<str> {
-        self.manifest.file(number).into()
+        String::from_utf8_lossy(self.manifest.file(number)).into()
     }
 }
 
-fn it(problem: &str) -> String {
-    format!("it {problem}")
+/// What is wrong with a sound, said of its file.
+fn of_the_file(cause: Cause) -> Cause {
+    match cause {
+        Cause::Undecodable { problem, .. } => Cause::File { problem: format!("it {problem}") },
+        other => other,
+    }
 }
 
 impl Speech {
@@ -353,18 +356,20 @@ impl Speech {
         let resample = self.resample.as_ref().filter(|(to, _)| *to != rate);
         let mixed = self.downmix && channels > 1;
         let kept = if self.downmix { 1 } else { channels };
-        let refuse = |problem: &str| Cause::File { problem: it(problem) };
+        let limit = sound.limit();
         let samples: Vec<T> = if resample.is_some() || mixed {
-            let mut samples = sound.read::<f32>(span).map_err(|broken| refuse(&broken.0))?;
+            let mut samples = sound.read::<f32>(span).map_err(of_the_file)?;
             if mixed {
-                samples = downmix(&samples, channels);
+                samples = downmix(&samples, channels)?;
             }
             if let Some((to, resampler)) = resample {
+                let frames = Resampler::frames(samples.len() / kept, rate, *to);
+                limit.check(frames.saturating_mul(kept)).map_err(of_the_file)?;
                 samples = resampler.run(&samples, kept, rate, *to)?;
             }
-            samples.into_iter().map(T::from_unit).collect()
+            collected(samples.into_iter().map(T::from_unit))?
         } else {
-            sound.read(span).map_err(|broken| refuse(&broken.0))?
+            sound.read(span).map_err(of_the_file)?
         };
         let shape = [samples.len() / kept, kept];
         let shape = if self.downmix { &shape[..1] } else { &shape[..] };
@@ -391,9 +396,9 @@ mod tests {
         assert_eq!(manifest.add(text.as_bytes(), whole), []);
         assert_eq!(
             (manifest.len(), manifest.file(0), manifest.text(0)),
-            (2, "a.wav", "hé \"x\" 😀")
+            (2, &b"a.wav"[..], "hé \"x\" 😀".as_bytes())
         );
-        assert_eq!((manifest.file(1), manifest.text(1)), ("b.wav", "b"));
+        assert_eq!((manifest.file(1), manifest.text(1)), (&b"b.wav"[..], &b"b"[..]));
         assert_eq!(manifest.spans[1], Seconds { offset: 0.2, duration: -1.0 });
         let mut known = Manifest::default();
         known.add(text.as_bytes(), ANY);

@@ -1,14 +1,12 @@
 //! Arrays in files as NumPy writes them, whole or a part of them.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::sync::{Arc, OnceLock};
 
 use smallvec::{SmallVec, smallvec};
 
 use super::fetch::Source;
 use super::files::Files;
-use super::read::{fault, open};
+use super::read::Opened;
 use crate::kernels::regions::{Border, Fill, Region, cut};
 use crate::kernels::{Allocate, Result};
 use crate::value::{
@@ -32,6 +30,9 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// Headers are a line or two.
 const LONGEST: usize = 1 << 20;
 
+/// As many as arrays of NumPy have.
+const MOST_AXES: usize = 64;
+
 /// What is read at first: enough for any usual header.
 const FIRST: usize = 512;
 
@@ -40,13 +41,9 @@ fn damaged(problem: impl Into<String>) -> Cause {
 }
 
 impl Header {
-    fn read(file: &File) -> Result<Header> {
-        let known = file.metadata().map_err(|error| fault(&error))?;
-        if known.is_dir() {
-            return Err(damaged("it is a folder"));
-        }
+    fn read(file: &Opened) -> Result<Header> {
         let mut head = vec![0; FIRST];
-        let got = read_at(file, &mut head, 0)?;
+        let got = file.read_up_to(0, &mut head)?;
         head.truncate(got);
         let (start, length) = match &head[..] {
             [b'\x93', b'N', b'U', b'M', b'P', b'Y', 1, _, a, b, ..] => {
@@ -68,13 +65,13 @@ impl Header {
         let end = start + length;
         if end > head.len() {
             head.resize(end, 0);
-            if got < FIRST || read_at(file, &mut head[got..], got as u64)? < end - got {
+            if got < FIRST || file.read_up_to(got as u64, &mut head[got..])? < end - got {
                 return Err(damaged("it ends within its header"));
             }
         }
         let header = Header::parse(&head[start..end], end as u64).map_err(damaged)?;
         let bytes = header.desc.bytes() as u64;
-        let left = known.len().saturating_sub(header.data);
+        let left = file.size.saturating_sub(header.data);
         if bytes > left {
             return Err(damaged(format!(
                 "its array of shape {:?} takes {bytes} bytes, of which it has {left}",
@@ -134,8 +131,13 @@ impl Header {
                 ));
             }
         };
-        let elements = extent(&shape).and_then(|n| n.checked_mul(dtype.size()));
-        if elements.is_none_or(|bytes| bytes > isize::MAX as usize) {
+        if shape.len() > MOST_AXES {
+            return Err(format!("its array has {} dimensions", shape.len()));
+        }
+        // Also where there are no elements: the other axes must be ones that memory could hold.
+        let axes: SmallVec<[usize; 6]> = shape.iter().map(|&n| n.max(1)).collect();
+        let bytes = extent(&axes).and_then(|n| n.checked_mul(dtype.size()));
+        if bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
             return Err(format!("its shape {:?} is more than memory can hold", &shape[..]));
         }
         let big = order == '>' || (order == '=' && cfg!(target_endian = "big"));
@@ -222,31 +224,6 @@ impl<'a> Literal<'a> {
         }
         Ok(shape)
     }
-}
-
-/// Reads until the memory is full or the file at its end, and returns how much there was.
-fn read_at(file: &File, out: &mut [u8], at: u64) -> Result<usize> {
-    let mut got = 0;
-    while got < out.len() {
-        match file.read_at(&mut out[got..], at + got as u64) {
-            Ok(0) => break,
-            Ok(bytes) => got += bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(fault(&error)),
-        }
-    }
-    Ok(got)
-}
-
-fn fill_at(file: &File, out: &mut [u8], at: u64) -> Result<()> {
-    let got = read_at(file, out, at)?;
-    if got < out.len() {
-        let missing = out.len() - got;
-        return Err(damaged(format!(
-            "it has shrunk while it was read: {missing} bytes are missing"
-        )));
-    }
-    Ok(())
 }
 
 /// Which part of an array is wanted, for each of the axes, or for some of them.
@@ -398,7 +375,7 @@ impl Arrays {
         Arrays { files, headers }
     }
 
-    fn header(&self, number: usize, file: &File) -> Result<Header> {
+    fn header(&self, number: usize, file: &Opened) -> Result<Header> {
         match self.headers.as_ref().map(|headers| &headers[number]) {
             None => Header::read(file),
             Some(kept) => match kept.get() {
@@ -429,17 +406,27 @@ impl Cuts {
         (known && fits).then(|| Cuts { arrays, numbers, windows, alike: OnceLock::new() })
     }
 
+    /// What the first sample is. `None` when it can't be read.
+    fn first(&self) -> Result<Option<(DType, usize)>> {
+        let number = self.numbers[0];
+        let file = Opened::open(&self.arrays.files.path(number));
+        match file.and_then(|file| self.arrays.header(number, &file)) {
+            Ok(header) => Ok(Some((header.desc.dtype, header.desc.ndim()))),
+            Err(Cause::File { .. }) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+
     fn check_alike(&self, position: usize, desc: &Desc) -> Result<()> {
         let own = (desc.dtype, desc.ndim());
-        let first = *self.alike.get_or_init(|| {
-            if position == 0 {
-                return Some(own);
+        let first = match self.alike.get() {
+            Some(first) => *first,
+            None if position == 0 => *self.alike.get_or_init(|| Some(own)),
+            None => {
+                let first = self.first()?;
+                *self.alike.get_or_init(|| first)
             }
-            let number = self.numbers[0];
-            let file = open(&self.arrays.files.path(number)).ok()?;
-            let header = self.arrays.header(number, &file).ok()?;
-            Some((header.desc.dtype, header.desc.ndim()))
-        });
+        };
         match first {
             Some((dtype, ndim)) if (dtype, ndim) != own => Err(Cause::Input {
                 index: 0,
@@ -464,7 +451,7 @@ impl Source for Cuts {
 
     fn read(&self, position: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
         let number = self.numbers[position];
-        let file = open(&self.arrays.files.path(number))?;
+        let file = Opened::open(&self.arrays.files.path(number))?;
         let header = self.arrays.header(number, &file)?;
         let desc = &header.desc;
         if self.numbers.len() > 1 {
@@ -490,7 +477,7 @@ impl Source for Cuts {
 
 /// Reads a part of an array, and of the file no more than from its first byte to its last.
 fn read_part(
-    file: &File,
+    file: &Opened,
     header: &Header,
     region: &Region,
     fill: f32,
@@ -524,7 +511,7 @@ fn read_part(
         shape.iter().zip(&strides).map(|(&n, &step)| (n - 1) * step as usize).sum::<usize>() + size;
     let at = header.data + first as u64;
     if reach == out.len() && strides_are_those_of(&shape, &strides, size) && shape == region.shape {
-        fill_at(file, out, at)?;
+        file.read(at, out)?;
         if header.swapped {
             swap(out, size);
         }
@@ -532,7 +519,7 @@ fn read_part(
     }
     if let Some(run) = long_run(&shape, &strides, size).filter(|_| shape == region.shape) {
         for (out, offset) in out.chunks_exact_mut(run).zip(offsets(&shape, &strides, size, run)) {
-            fill_at(file, out, at + offset as u64)?;
+            file.read(at + offset as u64, out)?;
         }
         if header.swapped {
             swap(out, size);
@@ -542,7 +529,7 @@ fn read_part(
     let buffer = Buffer::new(reach)?;
     // SAFETY: the buffer is new, initialised, this many bytes long, and nobody else's yet.
     let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), reach) };
-    fill_at(file, bytes, at)?;
+    file.read(at, bytes)?;
     if header.swapped {
         swap(bytes, size);
     }
@@ -635,6 +622,9 @@ mod tests {
             "{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (3,)}",
             "{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296)}",
             "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}",
+            "{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775808, 0)}",
+            "{'descr': '<f8', 'fortran_order': True, 'shape': (0, 9223372036854775807)}",
+            "{'descr': '<f8', 'fortran_order': True, 'shape': (0, 4294967296, 4294967296)}",
             "{'more': 1, 'descr': '<f8', 'fortran_order': False, 'shape': (1,)}",
         ] {
             assert!(parse(text).is_err(), "{text}");

@@ -2,17 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::fs::{self, File};
-use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::files::Hash;
-use super::read::{fault, open};
+pub use super::read::Opened;
 use crate::value::Cause;
 
 pub type Result<T, E = Cause> = std::result::Result<T, E>;
@@ -31,16 +28,25 @@ const SCRATCH: usize = 16 << 20;
 pub struct Unreadable {
     pub path: PathBuf,
     pub problem: String,
+    /// Whether the machine is at fault; such a file can't be counted as a bad sample.
+    pub system: bool,
 }
 
 impl Unreadable {
     pub fn new(path: &Path, problem: impl Into<String>) -> Unreadable {
-        Unreadable { path: path.to_path_buf(), problem: problem.into() }
+        Unreadable { path: path.to_path_buf(), problem: problem.into(), system: false }
     }
 
     pub fn of(path: &Path, cause: Cause) -> Unreadable {
         match cause {
             Cause::File { problem } => Unreadable::new(path, problem),
+            Cause::System { problem } => {
+                Unreadable { system: true, ..Unreadable::new(path, problem) }
+            }
+            Cause::Memory { bytes } => Unreadable {
+                system: true,
+                ..Unreadable::new(path, format!("there is no memory for {bytes} bytes"))
+            },
             other => Unreadable::new(path, format!("{other:?}")),
         }
     }
@@ -90,36 +96,6 @@ pub struct Piece {
     pub file: u32,
     pub offset: u64,
     pub length: u64,
-}
-
-/// A file, and how long it was when it was opened.
-pub struct Opened {
-    file: File,
-    pub size: u64,
-}
-
-impl Opened {
-    pub fn open(path: &Path) -> Result<Opened> {
-        let file = open(path)?;
-        let known = file.metadata().map_err(|error| fault(&error))?;
-        match known.is_file() {
-            true => Ok(Opened { file, size: known.len() }),
-            false if known.is_dir() => Err(broken("it is a folder")),
-            false => Err(broken("it is no regular file")),
-        }
-    }
-
-    /// Fills `out` with the bytes from `offset` on.
-    pub fn read(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        self.file.read_exact_at(out, offset).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => broken(format!(
-                "it has shrunk while it was read: it had {} bytes, and ends before byte {} now",
-                self.size,
-                offset.saturating_add(out.len() as u64)
-            )),
-            _ => fault(&error),
-        })
-    }
 }
 
 /// Pieces of files.
@@ -259,7 +235,8 @@ impl Ranges {
 }
 
 /// What `look` finds in each of the files, in their order. With `tolerant`, a file that can't be
-/// read to its end is no error: what was found before that counts, and comes with the damage.
+/// read to its end is no error: what was found before that counts, and comes with the damage. But
+/// what the machine is at fault for is an error in any case.
 pub fn look_through<T: Default + Send>(
     files: &[PathBuf],
     tolerant: bool,
@@ -287,7 +264,7 @@ pub fn look_through<T: Default + Send>(
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_unstable_by_key(|(index, ..)| *index);
     let result = |(_, found, damage)| match damage {
-        Some(Damage { error, .. }) if !tolerant => Err(error),
+        Some(Damage { error, .. }) if !tolerant || error.system => Err(error),
         damage => Ok((found, damage)),
     };
     done.into_iter().map(result).collect()
@@ -295,7 +272,8 @@ pub fn look_through<T: Default + Send>(
 
 /// The bytes of an index.
 pub fn read_index(path: &Path) -> Result<Vec<u8>, Unreadable> {
-    fs::read(path).map_err(|error| Unreadable::of(path, fault(&error)))
+    let read = Opened::open(path).and_then(|opened| opened.bytes());
+    read.map_err(|cause| Unreadable::of(path, cause))
 }
 
 /// Adds the lines of an index, which are two whole numbers each, up to one that is not.
@@ -337,6 +315,8 @@ pub fn shown(text: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -1,16 +1,16 @@
-//! Reading whole files into memory that the engine gave.
+//! Reading files. All that readers open is opened here.
 
 use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read};
+use std::fs::{self, File, FileType, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use smallvec::{SmallVec, smallvec};
 
 use crate::kernels::{Allocate, ArgReader, Entry, Result, SampleKernel, Work};
-use crate::value::{Cause, DType, Desc, Sample};
+use crate::value::{Cause, DType, Desc, Sample, io_fault, zeroed};
 
 pub const TABLE: &[Entry] =
     &[Entry { name: "read_file", args: &[], make: || Work::Sample(&ReadFile) }];
@@ -35,11 +35,13 @@ impl SampleKernel for ReadFile {
         }
         let name = name.reinterpret(DType::U8);
         let path = Path::new(OsStr::from_bytes(name.elements::<u8>()));
-        let named = |cause| match cause {
-            Cause::File { problem } => {
-                Cause::File { problem: format!("{}: {problem}", path.display()) }
+        let named = |cause| {
+            let name = |problem| format!("{}: {problem}", path.display());
+            match cause {
+                Cause::File { problem } => Cause::File { problem: name(problem) },
+                Cause::System { problem } => Cause::System { problem: name(problem) },
+                other => other,
             }
-            other => other,
         };
         Ok(smallvec![read_file(path, allocate).map_err(named)?])
     }
@@ -51,55 +53,122 @@ impl SampleKernel for ReadFile {
 
 /// The bytes of a file.
 pub fn read_file(path: &Path, allocate: &Allocate<'_>) -> Result<Sample> {
-    let mut file = open(path)?;
-    let known = file.metadata().map_err(|error| fault(&error))?;
-    if !known.is_file() {
-        let what = if known.is_dir() { "it is a folder" } else { "it is no regular file" };
-        return Err(Cause::File { problem: what.into() });
-    }
-    let room = |bytes: u64| {
-        let bytes = usize::try_from(bytes).map_err(|_| Cause::Memory { bytes: usize::MAX })?;
-        allocate(0, Desc::new(DType::U8, &[bytes]))
-    };
-    if known.len() == 0 {
-        // Files of the system, as in /proc, don't tell their size.
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(|error| fault(&error))?;
-        let mut space = room(bytes.len() as u64)?;
+    let opened = Opened::open(path)?;
+    let room = |bytes: usize| allocate(0, Desc::new(DType::U8, &[bytes]));
+    if opened.size == 0 {
+        let bytes = opened.bytes()?;
+        let mut space = room(bytes.len())?;
         space.bytes().copy_from_slice(&bytes);
         return space.into_sample();
     }
-    let mut space = room(known.len())?;
-    let mut rest = space.bytes();
-    while !rest.is_empty() {
-        match file.read(rest) {
-            Ok(0) => {
-                let got = known.len() as usize - rest.len();
-                let problem = format!(
-                    "it has shrunk while it was read: it had {} bytes, of which {got} are left",
-                    known.len()
-                );
-                return Err(Cause::File { problem });
-            }
-            Ok(bytes) => rest = &mut rest[bytes..],
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(fault(&error)),
-        }
-    }
+    let mut space = room(opened.length()?)?;
+    opened.read(0, space.bytes())?;
     space.into_sample()
 }
 
-/// Opens without waiting: a pipe without a writer would hold a thread for ever.
-pub(super) fn open(path: &Path) -> Result<File> {
-    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
-    opened.map_err(|error| fault(&error))
+/// What a file of the system, as in /proc, may hold: it does not tell its size, and may not end.
+const UNTOLD: usize = 16 << 20;
+
+/// A regular file, and how long it was when it was opened. Nothing else is read: a pipe keeps its
+/// reader waiting, and a device may never end.
+pub struct Opened {
+    file: File,
+    pub size: u64,
 }
 
-pub(super) fn fault(error: &std::io::Error) -> Cause {
-    let problem = match error.kind() {
-        ErrorKind::NotFound => "there is no such file".into(),
-        ErrorKind::PermissionDenied => "the permission to read it is missing".into(),
-        _ => error.to_string(),
+impl Opened {
+    pub fn open(path: &Path) -> Result<Opened> {
+        // Without waiting: a pipe without a writer would hold the thread for ever.
+        let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+        let file = opened.map_err(|error| unopened(path, &error))?;
+        let known = file.metadata().map_err(|error| io_fault(&error))?;
+        match known.is_file() {
+            true => Ok(Opened { file, size: known.len() }),
+            false => Err(not_regular(known.file_type())),
+        }
+    }
+
+    /// Its size, of something that has to be held in memory.
+    pub fn length(&self) -> Result<usize> {
+        usize::try_from(self.size).map_err(|_| Cause::Memory { bytes: usize::MAX })
+    }
+
+    /// Fills `out` with the bytes from `offset` on.
+    pub fn read(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        match self.read_up_to(offset, out)? == out.len() {
+            true => Ok(()),
+            false => Err(Cause::File {
+                problem: format!(
+                    "it has shrunk while it was read: it had {} bytes, and ends before byte {} now",
+                    self.size,
+                    offset.saturating_add(out.len() as u64)
+                ),
+            }),
+        }
+    }
+
+    /// Fills `out` as far as the file goes, and returns how far.
+    pub fn read_up_to(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
+        let mut got = 0;
+        while got < out.len() {
+            match self.file.read_at(&mut out[got..], offset.saturating_add(got as u64)) {
+                Ok(0) => break,
+                Ok(bytes) => got += bytes,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(io_fault(&error)),
+            }
+        }
+        Ok(got)
+    }
+
+    /// All that is in the file.
+    pub fn bytes(&self) -> Result<Vec<u8>> {
+        if self.size > 0 {
+            let mut bytes = zeroed(self.length()?)?;
+            self.read(0, &mut bytes)?;
+            return Ok(bytes);
+        }
+        // Room is made as it is needed: most files of no size are empty.
+        let mut bytes = Vec::new();
+        loop {
+            let (start, piece) = (bytes.len(), bytes.len().clamp(4 << 10, 1 << 20));
+            bytes.resize(start + piece, 0);
+            let got = self.read_up_to(start as u64, &mut bytes[start..])?;
+            bytes.truncate(start + got);
+            if got < piece {
+                return Ok(bytes);
+            }
+            if bytes.len() > UNTOLD {
+                let problem = format!("it tells no size, and has more than {UNTOLD} bytes");
+                return Err(Cause::File { problem });
+            }
+        }
+    }
+
+    pub fn into_file(self) -> File {
+        self.file
+    }
+}
+
+/// Why a file can't be opened. Where its folder may not be searched, that is not the file's fault.
+fn unopened(path: &Path, error: &std::io::Error) -> Cause {
+    match (io_fault(error), fs::metadata(path)) {
+        (Cause::System { problem }, Ok(_)) if error.raw_os_error() == Some(libc::EACCES) => {
+            Cause::File { problem }
+        }
+        (Cause::File { .. }, Ok(known)) if !known.is_file() => not_regular(known.file_type()),
+        (cause, _) => cause,
+    }
+}
+
+pub(super) fn not_regular(kind: FileType) -> Cause {
+    let what = match kind {
+        kind if kind.is_dir() => "a folder",
+        kind if kind.is_fifo() => "a pipe",
+        kind if kind.is_socket() => "a socket",
+        kind if kind.is_char_device() || kind.is_block_device() => "a device",
+        _ => "no regular file",
     };
-    Cause::File { problem }
+    let more = if what == "a pipe" { "; write what comes through it to a file first" } else { "" };
+    Cause::File { problem: format!("it is {what}{more}") }
 }

@@ -15,7 +15,7 @@ use super::ranges::{
     read_index,
 };
 use crate::kernels::Allocate;
-use crate::value::{DType, Desc, Sample};
+use crate::value::{DType, Desc, Sample, with_room};
 
 const MAGIC: [u8; 4] = 0xCED7_230A_u32.to_le_bytes();
 
@@ -71,7 +71,7 @@ impl RecordIo {
         let mut ranges = Ranges::new(files);
         let mut starts = match read_starts(index) {
             Ok(starts) => starts,
-            Err(error) if tolerant => {
+            Err(error) if tolerant && !error.system => {
                 ranges.push_damage(0, error.into());
                 return Ok(RecordIo { ranges });
             }
@@ -111,7 +111,7 @@ impl Source for RecordIo {
             let data = match &parts(record)?[..] {
                 [one] => one,
                 many => {
-                    joined = many.join(&MAGIC[..]);
+                    joined = join(many, record.len())?;
                     &joined[..]
                 }
             };
@@ -219,6 +219,19 @@ fn head(bytes: &[u8; 8]) -> Result<Head, &'static str> {
         (true, _) => Err("it has unknown flags"),
         (false, _) => Err("the magic number of RecordIO is missing"),
     }
+}
+
+/// The data of a record, of which the magic number in it has made parts. It has less than `most`
+/// bytes.
+fn join(parts: &[&[u8]], most: usize) -> Result<Vec<u8>> {
+    let mut joined = with_room(most)?;
+    for (number, part) in parts.iter().enumerate() {
+        if number > 0 {
+            joined.extend_from_slice(&MAGIC);
+        }
+        joined.extend_from_slice(part);
+    }
+    Ok(joined)
 }
 
 /// The parts of the record at the beginning of the bytes.

@@ -1,5 +1,20 @@
 //! Masks as runs of pixels, column by column, and polygons that are painted the same way.
 
+use crate::value::{Cause, zeroed};
+
+/// Why a mask can't be painted: what is wrong with its object, or with the machine.
+#[derive(Debug)]
+pub enum Problem {
+    Object(String),
+    Memory(Cause),
+}
+
+impl From<String> for Problem {
+    fn from(problem: String) -> Problem {
+        Problem::Object(problem)
+    }
+}
+
 /// Counts of pixels that are outside and inside in turns, outside first, from the text that they
 /// were squeezed into: five bits a character, lowest first, and from the third on as differences
 /// to the last but one.
@@ -40,20 +55,110 @@ pub struct Canvas {
     pixels: Vec<i32>,
     height: usize,
     width: usize,
+    /// Where the outline of a polygon crosses the columns.
     crossings: Vec<usize>,
+    /// How many pixels may still be painted.
+    paint: usize,
 }
 
-/// Beyond this, coordinates of polygons are no places near an image; a walk along the edges would
-/// take for ever.
+/// Beyond this, coordinates of polygons are no places near an image.
 const FARTHEST: f32 = 1e6;
 
-/// Edges are walked along in steps of a fifth of a pixel.
-const STEPS: f64 = 5.0;
+/// Outlines are taken to be rows of steps of a fifth of a pixel.
+const STEPS: i32 = 5;
+
+/// The step at the middle of a column.
+const MIDDLE: i32 = 2;
+
+/// How often an image may be painted over, and an outline may cross it for each of its pixels:
+/// more than people draw, and a bound to what a text of a few bytes can ask for.
+const LAYERS: usize = 1000;
+const CROSSINGS: usize = 16;
+
+/// What even the smallest image may take.
+const LEAST: usize = 1 << 22;
+
+/// One of the straight lines of an outline, in steps: first the end from which its longer side
+/// counts up, so that it is the same in either direction.
+struct Edge {
+    x0: i32,
+    y0: i32,
+    length: i32,
+    slope: f64,
+    /// Whether it is at least as wide as high.
+    flat: bool,
+}
+
+impl Edge {
+    fn new([xs, ys]: [i32; 2], [xe, ye]: [i32; 2]) -> Edge {
+        let (dx, dy) = ((xe - xs).abs(), (ye - ys).abs());
+        let flat = dx >= dy;
+        let back = if flat { xs > xe } else { ys > ye };
+        let ([x0, y0], [x1, y1]) = if back { ([xe, ye], [xs, ys]) } else { ([xs, ys], [xe, ye]) };
+        let length = dx.max(dy);
+        let rise = if flat { y1 - y0 } else { x1 - x0 };
+        let slope = if length == 0 { 0.0 } else { f64::from(rise) / f64::from(length) };
+        Edge { x0, y0, length, slope, flat }
+    }
+
+    /// The coordinate along the shorter side, after so many steps.
+    fn aside(&self, from: i32, step: i32) -> i32 {
+        (f64::from(from) + self.slope * f64::from(step) + 0.5) as i32
+    }
+
+    fn x(&self, step: i32) -> i32 {
+        if self.flat { self.x0 + step } else { self.aside(self.x0, step) }
+    }
+
+    /// Columns whose middle the edge crosses, in an image of that width.
+    fn columns(&self, width: usize) -> std::ops::Range<i32> {
+        let (a, b) = (self.x(0), self.x(self.length));
+        let (left, right) = (a.min(b), a.max(b));
+        // A column is crossed by the step from its middle to the next place on the right.
+        let first = (left - MIDDLE + STEPS - 1).div_euclid(STEPS).max(0);
+        let end = (right - 1 - MIDDLE).div_euclid(STEPS) + 1;
+        first..end.min(i32::try_from(width).unwrap_or(i32::MAX))
+    }
+
+    /// The upper end of the step that crosses the middle of such a column.
+    fn crossing(&self, column: i32) -> i32 {
+        let middle = STEPS * column + MIDDLE;
+        if self.flat {
+            let step = middle - self.x0;
+            return self.aside(self.y0, step).min(self.aside(self.y0, step + 1));
+        }
+        let before = |step| (self.x(step) <= middle) == (self.slope > 0.0);
+        // Rounding can move the step by one or two.
+        let guess = (f64::from(middle) + 0.5 - f64::from(self.x0)) / self.slope;
+        let mut step = (guess as i32).clamp(0, self.length - 1);
+        while step > 0 && !before(step) {
+            step -= 1;
+        }
+        while step + 1 < self.length && before(step + 1) {
+            step += 1;
+        }
+        self.y0 + step
+    }
+}
 
 impl Canvas {
-    /// `height * width` must be what memory can hold.
-    pub fn new(height: usize, width: usize) -> Canvas {
-        Canvas { pixels: vec![0; height * width], height, width, crossings: Vec::new() }
+    pub fn new(height: usize, width: usize) -> Result<Canvas, Cause> {
+        let pixels = zeroed(height * width)?;
+        let paint = (height * width).saturating_mul(LAYERS).saturating_add(LEAST);
+        Ok(Canvas { pixels, height, width, crossings: Vec::new(), paint })
+    }
+
+    fn fill(&mut self, part: std::ops::Range<usize>, label: i32) -> Result<(), String> {
+        let (height, width) = (self.height, self.width);
+        let left = self.paint.checked_sub(part.len());
+        self.paint = left.ok_or("is one of so many that they cover the image a thousand times")?;
+        let Some(part) = self.pixels.get_mut(part) else {
+            return Err(format!(
+                "has runs of more pixels than the {height} x {width} of the image"
+            ));
+        };
+        part.fill(label);
+        Ok(())
     }
 
     /// Paints runs. `Err` when they go beyond the image.
@@ -61,15 +166,9 @@ impl Canvas {
         let mut at = 0;
         for (index, &count) in counts.iter().enumerate() {
             let end = at + count as usize;
-            let Some(run) = self.pixels.get_mut(at..end) else {
-                return Err(format!(
-                    "has runs of more pixels than the {} x {} of the image",
-                    self.height, self.width
-                ));
-            };
-            if index % 2 == 1 {
-                run.fill(label);
-            }
+            // Also what is outside of the mask must be inside of the image.
+            let inside = if index % 2 == 1 { at..end } else { end..end };
+            self.fill(inside, label)?;
             at = end;
         }
         Ok(())
@@ -77,63 +176,71 @@ impl Canvas {
 
     /// Paints a polygon: pixels whose centre it holds, to a fifth of a pixel, as the tools of the
     /// data set do.
-    pub fn polygon(&mut self, vertices: &[[f32; 2]], label: i32) -> Result<(), String> {
+    pub fn polygon(&mut self, vertices: &[[f32; 2]], label: i32) -> Result<(), Problem> {
         let far = |v: &&[f32; 2]| !(v[0].abs() <= FARTHEST && v[1].abs() <= FARTHEST);
         if let Some([x, y]) = vertices.iter().find(far) {
-            return Err(format!(
-                "has a polygon with a corner far outside of the image, ({x}, {y})"
-            ));
+            let problem =
+                format!("has a polygon with a corner far outside of the image, ({x}, {y})");
+            return Err(problem.into());
         }
-        self.crossings.clear();
-        let place = |v: &[f32; 2]| v.map(|c| (STEPS * f64::from(c) + 0.5) as i32);
-        let Some(last) = vertices.first() else { return Ok(()) };
-        let mut before: Option<(i32, i32)> = None;
-        let ends = vertices.iter().skip(1).chain([last]);
-        for ([xs, ys], [xe, ye]) in vertices.iter().map(place).zip(ends.map(place)) {
-            let (dx, dy) = ((xe - xs).abs(), (ye - ys).abs());
-            let flat = dx >= dy;
-            // An edge is the same row of steps in either direction.
-            let back = if flat { xs > xe } else { ys > ye };
-            let ([x0, y0], [x1, y1]) =
-                if back { ([xe, ye], [xs, ys]) } else { ([xs, ys], [xe, ye]) };
-            let length = dx.max(dy);
-            let rise = if flat { y1 - y0 } else { x1 - x0 };
-            let slope = if length == 0 { 0.0 } else { f64::from(rise) / f64::from(length) };
-            for step in 0..=length {
-                let t = if back { length - step } else { step };
-                let aside = |from: i32| (f64::from(from) + slope * f64::from(t) + 0.5) as i32;
-                let now = if flat { (x0 + t, aside(y0)) } else { (aside(x0), y0 + t) };
-                if let Some(before) = before
-                    && before.0 != now.0
-                {
-                    self.cross(before, now);
-                }
-                before = Some(now);
-            }
-        }
-        self.crossings.sort_unstable();
+        self.cross(vertices)?;
         let all = self.pixels.len();
-        for pair in self.crossings.chunks(2) {
-            let end = pair.get(1).copied().unwrap_or(all);
-            self.pixels[pair[0]..end].fill(label);
+        let crossings = std::mem::take(&mut self.crossings);
+        for pair in crossings.chunks(2) {
+            self.fill(pair[0]..pair.get(1).copied().unwrap_or(all), label)?;
         }
+        self.crossings = crossings;
         Ok(())
     }
 
-    /// Notes where a step of an outline crosses the middle of a column.
-    fn cross(&mut self, before: (i32, i32), now: (i32, i32)) {
-        let finest = if now.0 < before.0 { now.0 } else { now.0 - 1 };
-        // The middle of a column is at two fifths and a half.
-        if finest < 2 || finest % 5 != 2 {
-            return;
+    /// Notes, in order, where an outline crosses the middles of columns.
+    fn cross(&mut self, vertices: &[[f32; 2]]) -> Result<(), Problem> {
+        self.crossings.clear();
+        let place = |v: &[f32; 2]| v.map(|c| (f64::from(STEPS) * f64::from(c) + 0.5) as i32);
+        let Some(last) = vertices.first() else { return Ok(()) };
+        // There are no more places than pixels, so that notes of so many can be made fewer.
+        let many = 2 * (self.pixels.len() + 1) + LEAST;
+        let mut left = self.pixels.len().saturating_mul(CROSSINGS).saturating_add(LEAST);
+        let ends = vertices.iter().skip(1).chain([last]);
+        for (from, to) in vertices.iter().map(place).zip(ends.map(place)) {
+            let edge = Edge::new(from, to);
+            let columns = edge.columns(self.width);
+            if columns.is_empty() {
+                continue;
+            }
+            left = left
+                .checked_sub(columns.len())
+                .ok_or_else(|| "has a polygon that crosses the image too often".to_string())?;
+            let bytes = size_of::<usize>() * columns.len();
+            let room = self.crossings.try_reserve(columns.len());
+            room.map_err(|_| Problem::Memory(Cause::Memory { bytes }))?;
+            for column in columns {
+                let row = (f64::from(edge.crossing(column)) + 0.5) / f64::from(STEPS) - 0.5;
+                let row = row.clamp(0.0, self.height as f64).ceil() as usize;
+                self.crossings.push(column as usize * self.height + row);
+            }
+            if self.crossings.len() > many {
+                self.cancel();
+            }
         }
-        let column = (finest / 5) as usize;
-        if column >= self.width {
-            return;
+        self.crossings.sort_unstable();
+        Ok(())
+    }
+
+    /// Takes out crossings at one place by twos: from the one to the other is nothing.
+    fn cancel(&mut self) {
+        self.crossings.sort_unstable();
+        let mut kept = 0;
+        for index in 0..self.crossings.len() {
+            let place = self.crossings[index];
+            if kept > 0 && self.crossings[kept - 1] == place {
+                kept -= 1;
+            } else {
+                self.crossings[kept] = place;
+                kept += 1;
+            }
         }
-        let row = (f64::from(now.1.min(before.1)) + 0.5) / STEPS - 0.5;
-        let row = row.clamp(0.0, self.height as f64).ceil() as usize;
-        self.crossings.push(column * self.height + row);
+        self.crossings.truncate(kept);
     }
 
     /// Writes the image in row-major order.
@@ -167,7 +274,7 @@ mod tests {
 
     #[test]
     fn runs_go_down_the_columns() {
-        let mut canvas = Canvas::new(2, 3);
+        let mut canvas = Canvas::new(2, 3).unwrap();
         canvas.runs(&[1, 2], 7).unwrap();
         assert_eq!(painted(&canvas), [0, 7, 0, 7, 0, 0]);
         assert!(canvas.runs(&[1, 6], 7).is_err());
@@ -175,7 +282,7 @@ mod tests {
 
     #[test]
     fn polygons_cover_the_pixels_whose_centres_they_hold() {
-        let mut canvas = Canvas::new(3, 4);
+        let mut canvas = Canvas::new(3, 4).unwrap();
         canvas.polygon(&[[1.0, 0.0], [3.0, 0.0], [3.0, 2.0], [1.0, 2.0]], 5).unwrap();
         assert_eq!(painted(&canvas), [0, 5, 5, 0, 0, 5, 5, 0, 0, 0, 0, 0]);
         for odd in [&[][..], &[[1.0, 1.0]], &[[f32::NAN, 0.0]; 3], &[[1e30, 0.0]; 3]] {
@@ -183,6 +290,71 @@ mod tests {
         }
         canvas.polygon(&[[-9.0, -9.0], [90.0, -9.0], [90.0, 90.0], [-9.0, 90.0]], 1).unwrap();
         assert_eq!(painted(&canvas), [1; 12]);
+    }
+
+    /// The crossings of an edge, by walking along all of its steps.
+    fn walked(edge: &Edge, width: usize) -> Vec<(i32, i32)> {
+        let place = |t| match edge.flat {
+            true => (edge.x0 + t, edge.aside(edge.y0, t)),
+            false => (edge.aside(edge.x0, t), edge.y0 + t),
+        };
+        let crossing = |t| {
+            let (before, now): ((i32, i32), (i32, i32)) = (place(t), place(t + 1));
+            let finest = before.0.min(now.0);
+            let column = finest / STEPS;
+            let crosses = before.0 != now.0 && finest >= MIDDLE && finest % STEPS == MIDDLE;
+            (crosses && (column as usize) < width).then_some((column, before.1.min(now.1)))
+        };
+        let mut all: Vec<_> = (0..edge.length).filter_map(crossing).collect();
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn crossings_are_those_of_a_walk_along_the_edge() {
+        let mut state = 1_u64;
+        let mut draw = |range: i32| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888);
+            ((state >> 33) as i32).rem_euclid(2 * range + 1) - range
+        };
+        for round in 0..4000 {
+            let range = [6, 40, 300, 5000][round % 4];
+            let [from, to] = [[draw(range), draw(range)], [draw(range), draw(range)]];
+            let edge = Edge::new(from, to);
+            let found = edge.columns(37).map(|column| (column, edge.crossing(column)));
+            assert_eq!(found.collect::<Vec<_>>(), walked(&edge, 37), "{from:?} {to:?}");
+        }
+        // Almost upright, and as long as can be.
+        for (from, to) in [
+            ([3, -5_000_000], [4, 5_000_000]),
+            ([180, -4_999_999], [0, 5_000_000]),
+            ([-5_000_000, -4_999_999], [5_000_000, 5_000_000]),
+        ] {
+            let edge = Edge::new(from, to);
+            let found = edge.columns(37).map(|column| (column, edge.crossing(column)));
+            assert_eq!(found.collect::<Vec<_>>(), walked(&edge, 37), "{from:?} {to:?}");
+        }
+    }
+
+    #[test]
+    fn crossings_at_one_place_cancel_each_other() {
+        let mut canvas = Canvas::new(1, 1).unwrap();
+        canvas.crossings = vec![5, 1, 5, 2, 5, 1, 9, 9];
+        canvas.cancel();
+        assert_eq!(canvas.crossings, [2, 5]);
+    }
+
+    #[test]
+    fn work_is_bounded() {
+        let mut canvas = Canvas::new(1000, 1000).unwrap();
+        let zigzag = |corners: usize| -> Vec<[f32; 2]> {
+            let corner = |i| if i % 2 == 0 { [-1e6, 5.0] } else { [1e6, 900.0] };
+            (0..corners).map(corner).collect()
+        };
+        assert!(canvas.polygon(&zigzag(2000), 1).is_ok());
+        assert!(canvas.polygon(&zigzag(100_000), 1).is_err());
+        let all = [0, 1_000_000];
+        assert!((0..2000).any(|_| canvas.runs(&all, 1).is_err()));
     }
 
     #[test]

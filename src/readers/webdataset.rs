@@ -209,7 +209,7 @@ impl<'a> Found<'a> {
             Some(index) => {
                 let text = read_index(index)?;
                 self.add_index(index, &text, opened.size).map_err(|error| {
-                    let end = |member: &Member| member.offset + member.size;
+                    let end = |member: &Member| member.offset.saturating_add(member.size);
                     Damage { offset: self.members.last().map_or(0, end), error }
                 })
             }

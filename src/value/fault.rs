@@ -20,6 +20,8 @@ pub enum Cause {
     Ragged { sample: usize, shape: Vec<usize>, first: Vec<usize> },
     /// A file could not be read; the source says which.
     File { problem: String },
+    /// A file could not be read, and the machine is at fault: no descriptors, a server that is away.
+    System { problem: String },
     /// The memory for a result could not be had.
     Memory { bytes: usize },
     /// The process was forked before the work was done; only the parent's engine has it.
@@ -46,6 +48,7 @@ impl std::fmt::Debug for Cause {
                 write!(f, "sample {sample} is {shape:?}, sample 0 is {first:?}")
             }
             Cause::File { problem } => write!(f, "file: {problem}"),
+            Cause::System { problem } => write!(f, "system: {problem}"),
             Cause::Memory { bytes } => write!(f, "no memory for {bytes} bytes"),
             Cause::Forked => write!(f, "forked"),
             Cause::Stopped => write!(f, "stopped"),

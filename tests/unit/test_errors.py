@@ -84,6 +84,21 @@ def read_in_a_fork():
     raise RuntimeError(text)
 
 
+def read_without_descriptors():
+    text = in_a_process("""
+        import os, resource, tempfile
+        import penstock as ndd
+        reader = ndd.readers.File(files=[tempfile.mkstemp()[1]], on_error="skip")
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+        try:
+            list(reader.next_epoch(batch_size=1))
+        except OSError as error:
+            print(error, flush=True)
+    """)
+    raise OSError(text)
+
+
 def read_at_the_end():
     text = in_a_process("""
         import atexit
@@ -104,6 +119,11 @@ def read_at_the_end():
 
 
 AT_CALL = {
+    "cant_read": (
+        lambda: ndd.readers.File(file_list="/nope"),
+        ValueError,
+        "`file_list` can't be read: there is no such file: /nope",
+    ),
     "unknown_argument": (lambda: ndd.flip(IMAGE, horizontl=1), TypeError, "horizontl.*horizontal"),
     "missing_input": (lambda: ndd.flip(None), TypeError, "flip.*'input'.*None"),
     "missing_argument": (lambda: ndd.cast(IMAGE), TypeError, "cast.*'dtype'"),
@@ -227,6 +247,7 @@ FROM_THE_ENGINE = {
         OSError,
         r"io\.file\.read: .*/nope: there is no such file",
     ),
+    "system": (read_without_descriptors, OSError, "too many files open(.|\n)*on_error"),
     "memory": (
         # 2**48 bytes are more than a process can address.
         lambda: (

@@ -2,6 +2,7 @@
 
 import inspect
 import itertools
+import json
 import os
 import threading
 import time
@@ -494,7 +495,7 @@ def test_the_other_samples_of_a_batch_can_be_read(files):
 def test_what_is_no_file_is_said(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
-    for name, says in (("pipe", "no regular file"), ("folder", "folder")):
+    for name, says in (("pipe", "it is a pipe"), ("folder", "it is a folder")):
         [(data, _)] = File(files=[tmp_path / name]).next_epoch()
         with pytest.raises(OSError, match=says):
             data.evaluate()
@@ -658,10 +659,54 @@ def test_imread_reads_what_decoders_get(files, monkeypatch):
         data, _ = ndd.imread(several)
         assert [np.asarray(one).tolist() for one in data] == [[1, 1], [2, 2, 2]]
         assert data.source_info == [name, str(files[2])]
-    data, _ = ndd.imread(ndd.batch([row, row]))
-    assert data.batch_size == 2
+    for rows in (ndd.batch([row, row]), [row, row], [ndd.tensor(row), ndd.tensor(row)]):
+        data, _ = ndd.imread(rows)
+        assert [np.asarray(one).tolist() for one in data] == [[1, 1]] * 2
     with pytest.raises(ValueError, match="at least one"):
         ndd.imread([])
+
+
+def test_files_are_read_by_names_of_any_kind(files):
+    read = ndd.io.file.read
+    name, row = str(files[1]), np.frombuffer(bytes(files[1]), np.uint8)
+    for one in (name, files[1], name.encode(), row, ndd.tensor(row), list(row), row.tolist()):
+        data = read(one if not isinstance(one, list) else ndd.tensor(one, dtype=ndd.uint8))
+        assert isinstance(data, ndd.Tensor)
+        assert np.asarray(data).tolist() == [1, 1]
+    other = np.frombuffer(bytes(files[2]), np.uint8)
+    for several in (
+        [name, files[2]],
+        (name.encode(), str(files[2])),
+        [row, other],
+        [ndd.tensor(row), ndd.tensor(other)],
+        ndd.batch([row, other]),
+    ):
+        data = read(several)
+        assert isinstance(data, ndd.Batch)
+        assert [np.asarray(one).tolist() for one in data] == [[1, 1], [2, 2, 2]]
+    for odd in ([name, row], [name, 5], 5, None, 1.5):
+        with pytest.raises((TypeError, RuntimeError), match=r"io\.file\.read"):
+            read(odd).evaluate()
+
+
+def test_names_may_leave_the_root(files, tmp_path):
+    """As in the original: lists are trusted."""
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    away = [os.path.relpath(files[1], inside), str(files[2])]
+    assert away[0].startswith("..")
+    listed = inside / "list.txt"
+    listed.write_text("".join(f"{name} 0\n" for name in away))
+    annotations = inside / "a.json"
+    images = [{"id": n, "file_name": name} for n, name in enumerate(away)]
+    annotations.write_text(json.dumps({"images": images, "annotations": [], "categories": []}))
+    for reader in (
+        File(file_root=inside, files=away),
+        File(file_list=listed),
+        ndd.readers.COCO(file_root=inside, annotations_file=annotations, skip_empty=False),
+    ):
+        given = [np.asarray(outputs[0]).tolist() for outputs in reader.next_epoch()]
+        assert given == [[1, 1], [2, 2, 2]]
 
 
 def test_imread_shows_and_takes_the_keywords_of_the_decoder():

@@ -406,7 +406,7 @@ def test_what_is_missing_of_a_database_is_one_bad_sample(tmp_path):
     file.write_bytes(content)
     with pytest.raises(ValueError, match="can't be read"):
         Caffe(path=paths)
-    with pytest.raises(ValueError, match=r"db1 can't be read: page \d+ of its tree is damaged"):
+    with pytest.raises(ValueError, match=r"can't be read: .*db1: page \d+ of its tree is damaged"):
         Caffe(path=paths[1:])
 
     def make():
@@ -509,4 +509,4 @@ def test_a_manifest_that_is_missing_is_one_bad_sample(tmp_path):
     assert (bytes(np.asarray(text)), np.asarray(index).tolist()) == (b"a", [1])
     [error] = reader.errors
     assert error[:2] == (str(paths[0]), 0)
-    assert "the manifest can't be read: No such file" in error.reason
+    assert "the manifest can't be read: there is no such file" in error.reason

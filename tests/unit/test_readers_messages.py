@@ -113,12 +113,12 @@ AT_CONSTRUCTION = {
     "a folder without a database": (
         lambda: Caffe(path="nothing"),
         ValueError,
-        r"`path` can't be read: No such file or directory: nothing/data\.mdb",
+        r"`path` can't be read: nothing/data\.mdb: there is no such file",
     ),
     "a folder without a database of Caffe2": (
         lambda: Caffe2(path="nothing"),
         ValueError,
-        r"No such file or directory: nothing/data\.mdb",
+        r"nothing/data\.mdb: there is no such file",
     ),
     "annotations_file": (
         lambda: COCO(file_root=".", annotations_file=3),

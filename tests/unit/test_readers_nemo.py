@@ -115,3 +115,39 @@ def test_files_damaged_anywhere_are_errors_never_worse(tmp_path, kind):
             told.append(str(error))
     assert told
     assert all(str(name) in text and "defect" not in text for text in told)
+
+
+def with_checksums(ogg):
+    """The pages of an Ogg file with the checksums that they should have."""
+    made, at = bytearray(ogg), 0
+    while made[at : at + 4] == b"OggS":
+        end = at + 27 + made[at + 26]
+        end += sum(made[at + 27 : end])
+        made[at + 22 : at + 26] = bytes(4)
+        crc = 0
+        for byte in made[at:end]:
+            crc ^= byte << 24
+            for _ in range(8):
+                crc = (crc << 1 ^ (0x04C11DB7 if crc >> 31 else 0)) & 0xFFFFFFFF
+        made[at + 22 : at + 26] = crc.to_bytes(4, "little")
+        at = end
+    return bytes(made)
+
+
+def test_what_the_decoder_of_vorbis_panics_at_is_a_damaged_file(tmp_path):
+    name = tmp_path / "a.ogg"
+    soundfile.write(name, 0.3 * np.sin(np.arange(4000).reshape(-1, 2) / 9), 8000)
+    whole = name.read_bytes()
+    assert with_checksums(whole) == whole
+    path = manifest(tmp_path, [{"audio_filepath": str(name)}])
+    told = []
+    # Among these are some that it panics at, as libvorbis lays out its tables.
+    for place in (1528, 1638, 1834, 1903, 2001, 2136, 2170, 2300, 2465, 2466):
+        for value in (0, 0x55, 0xFF):
+            broken = bytearray(whole)
+            broken[place] = value
+            name.write_bytes(with_checksums(broken))
+            reader = NemoAsr(manifest_filepaths=path, on_error="skip")
+            list(reader.next_epoch(batch_size=1))
+            told += [error.reason for error in reader.errors]
+    assert told

@@ -158,3 +158,39 @@ def test_a_state_taken_at_any_step_goes_on_from_there(tmp_path, shuffle, shards)
         other.set_state(reader.get_state())
         rest = list(stream(other, 2))
         assert rest == whole[step : step + len(rest)], step
+
+
+@pytest.fixture
+def emulated(monkeypatch):
+    from penstock import _device
+
+    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
+    _device._policy.cache_clear()
+    yield
+    _device._policy.cache_clear()
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize("mode", [ndd.EvalMode.eager, ndd.EvalMode.deferred, ndd.EvalMode.sync_cpu])
+def test_arrays_are_given_on_a_gpu(tmp_path, mode):
+    for number in range(3):
+        np.save(tmp_path / f"{number}.npy", np.full((2, 2), number, np.float32))
+    reader = Numpy(file_root=tmp_path, device="gpu", last_batch="partial")
+    with mode:
+        batches = [array for (array,) in reader.next_epoch(batch_size=2)]
+        assert [str(batch.device) for batch in batches] == ["gpu:0"] * 2
+        values = [np.asarray(one.cpu())[0, 0] for batch in batches for one in batch]
+        assert values == [0, 1, 2]
+        assert batches[0].source_info == ["0.npy", "1.npy"]
+        reader.reset()
+        part = reader(roi_start=[1, 1], roi_shape=[1, 1])
+        assert (str(part.device), part.shape) == ("gpu:0", (1, 1))
+
+
+@pytest.mark.usefixtures("emulated")
+def test_bad_arrays_are_left_out_on_a_gpu(tmp_path):
+    np.save(tmp_path / "0.npy", np.zeros(3))
+    (tmp_path / "1.npy").write_bytes(b"no array")
+    reader = Numpy(file_root=tmp_path, device="gpu:1", on_error="skip", last_batch="partial")
+    [(batch,)] = reader.next_epoch(batch_size=2)
+    assert (str(batch.device), batch.batch_size, len(reader.errors)) == ("gpu:1", 1, 1)

@@ -2,22 +2,54 @@
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
+import numpy as np
+
 from penstock._define import Data, Result, operator
 from penstock._dtype import uint8
 
 
-@operator(namespace="io.file", kernel="read_file", devices="cpu")
+def is_text(name: Any) -> bool:
+    """Whether that is the name of a file, as programs have it."""
+    return isinstance(name, str | bytes | os.PathLike)
+
+
+def in_rows(names: Any) -> Any:
+    """Names of files as rows of bytes: of one, or a batch of those in a list."""
+    from penstock._batch import batch
+
+    if is_text(names):
+        return _row(names)
+    if not isinstance(names, list | tuple) or not names:
+        return names
+    if all(map(is_text, names)):
+        return batch([_row(name) for name in names])
+    if any(map(is_text, names)):
+        raise TypeError("a list of names must be all texts, or all rows of bytes")
+    if all(hasattr(name, "__array__") or hasattr(name, "__dlpack__") for name in names):
+        # NumPy's numbers are arrays, too: a list of them is one name.
+        return names if any(map(np.isscalar, names)) else batch(list(names))
+    return names
+
+
+def _row(name: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    return np.frombuffer(os.fsencode(name), np.uint8)
+
+
+@operator(namespace="io.file", kernel="read_file", devices="cpu", takes=in_rows)
 def read(filepaths: Data, *, dont_use_mmap: bool = False, use_o_direct: bool = False) -> Result:
     """Read whole files.
 
     Args:
-        filepaths: The name of a file as a row of bytes (uint8); in a batch, one for each sample.
+        filepaths: The name of a file, as a text, a path or a row of bytes (uint8); for a batch, a
+            list of names or of rows of bytes, or a batch of rows.
         dont_use_mmap: Without effect: files are always read, never mapped.
         use_o_direct: Without effect: files are read through the system's cache.
 
     Example:
-        >>> name = ndd.tensor(list(b"/proc/version"), dtype=ndd.uint8)
-        >>> bytes(ndd.io.file.read(name).torch().tolist()[:5])
+        >>> bytes(ndd.io.file.read("/proc/version").torch().tolist()[:5])
         b'Linux'
     """
     return Result(uint8, 1)

@@ -14,7 +14,7 @@ from penstock._array import Array, wrap
 from penstock._sites import here
 from penstock._traceback import public
 from penstock.ops.decoders import image
-from penstock.ops.files import read
+from penstock.ops.files import in_rows, is_text, read
 from penstock.readers.pool import io_pool
 
 _DECODING = {
@@ -30,7 +30,7 @@ def imread(filepaths: Any, /, **decoding: Any) -> Any:
 
     Args:
         filepaths: The name of a file, as a text, a path or a row of bytes (uint8), for one image;
-            a list of names, or a batch of rows of bytes, for a batch of images.
+            a list of names or of rows of bytes, or a batch of rows, for a batch of images.
         **decoding: All keywords of `decoders.image`, with the same meaning.
 
     Example:
@@ -54,19 +54,21 @@ imread.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
 
 def _encoded(names: Any) -> Array:
     """What is in the files."""
-    if isinstance(names, str | bytes | os.PathLike):
+    if is_text(names):
         return _read([names], batch=False)
-    if isinstance(names, Sequence) and all(
-        isinstance(name, str | bytes | os.PathLike) for name in names
-    ):
+    if isinstance(names, Sequence) and all(map(is_text, names)):
         if not names:
             raise ValueError("imread: there must be at least one file name, got an empty list.")
         return _read(names, batch=True)
-    if names is None or isinstance(names, Sequence | int | float):
+    try:
+        rows = in_rows(names)
+    except (TypeError, ValueError) as error:
+        raise _errors.told_by("imread", error, "filepaths") from None
+    if rows is None or isinstance(rows, Sequence | int | float):
         raise _errors.wrong_argument(
             "imread", "filepaths", names, "a file name, a list of them, or names as uint8"
         )
-    found: Array = read(names)
+    found: Array = read(rows)
     return found
 
 

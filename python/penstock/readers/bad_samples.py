@@ -17,8 +17,9 @@ from penstock.readers.pool import io_pool
 if TYPE_CHECKING:
     from penstock._core import Fault, Value
 
-NO_FAULT_OF_THE_SAMPLE = ("memory", "forked", "stopped", "python", "internal")
-"""What is wrong here and not with the data. To leave out the sample would hide it."""
+NO_FAULT_OF_THE_SAMPLE = ("system", "memory", "forked", "stopped", "python", "internal")
+"""What is wrong here (no descriptors left, a server that is away) and not with the data. To leave
+out the sample would hide it."""
 
 
 class SampleError(NamedTuple):

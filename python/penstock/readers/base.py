@@ -94,6 +94,8 @@ class Reader:
         num_inputs: Of no use to readers.
     """
 
+    _gives_on_gpu = False
+    """Whether the format may be asked to give its samples on a gpu."""
     _position: Position | None
     """None until the first use, which says how the reader is used."""
     _restored: Snapshot | None
@@ -138,12 +140,13 @@ class Reader:
             placed = to_device(device) if device is not None else None
         except (TypeError, ValueError) as error:
             raise _errors.told_by(self._what, error, "device") from None
-        if placed is not None and placed._code >= 0:
+        if placed is not None and placed._code >= 0 and not self._gives_on_gpu:
             raise ValueError(
                 f"{self._what}: Invalid device: readers read to the cpu. Move what they give with "
                 "`.gpu()`, or let an operator do so with `device='gpu'`."
             )
         self.name = name
+        self._device = placed
         self._max_batch_size: int | None = None
         if max_batch_size is not None:
             self._max_batch_size = self._check_batch_size(max_batch_size, "max_batch_size")

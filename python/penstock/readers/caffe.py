@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, SupportsIndex
 
@@ -89,15 +88,10 @@ def open_databases(what: str, path: Name | Sequence[Name], on_error: str) -> _co
     files = paths(what, "path", path)
     try:
         records = _core.Lmdb.opened(files, on_error != "raise")
-    except OSError as error:
-        problem = os.strerror(error.errno or 0)
-        raise _errors.bad_argument(
-            what, "path", f"can't be read: {problem}: {error.filename}"
-        ) from error
     except ValueError as error:
-        index, problem = error.args
-        raise _errors.bad_argument(
-            what, "path", f"{files[index]} can't be read: {problem}"
+        file, problem, system = error.args
+        raise _errors.cant_read(
+            what, "path", f"can't be read: {file}: {problem}", system=system
         ) from None
     if not len(records):
         found = f"holds no records: {', '.join(files)}" if files else "is empty"

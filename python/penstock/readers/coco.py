@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -41,6 +40,12 @@ class COCO(Reader):
     (P, 3): which object, first and last vertex) and vertices (float32 of shape (V, 2)), or, with
     `pixelwise_masks`, an image of labels (int32, HWC); and with `image_ids` the id (int32 of shape
     (1,)). Images come in the order of their ids.
+
+    Annotations are trusted to name files, as in DALI: a `file_name` may be an absolute path, or
+    leave `file_root` by `..`. Don't take annotations from somebody who must not choose which files
+    the program reads. What may be in the files themselves is another matter: damage is an error, of
+    the sample or of the reader. Masks are painted up to the limit of pixels that decoders have
+    (PENSTOCK_MAX_PIXELS).
 
     Args:
         annotations_file: The file, in JSON. What the outputs don't need is passed over.
@@ -197,15 +202,11 @@ class COCO(Reader):
         file = self._file
         try:
             return _core.Coco.parsed(file, root, options)
-        except OSError as error:
-            raise self._wrong(
-                "annotations_file", f"can't be read: {os.strerror(error.errno or 0)}: {file}"
-            ) from error
         except ValueError as error:
-            line, byte, problem = error.args
+            line, byte, problem, system = error.args
             where = f", line {line}, byte {byte}" if line else ""
-            raise self._wrong(
-                "annotations_file", f"can't be used: {file}{where}: {problem}"
+            raise self._unread(
+                "annotations_file", f"can't be used: {file}{where}: {problem}", system
             ) from None
 
     def _loaded(self, stored: str, root: str, options: _core.CocoOptions) -> _core.Coco:
@@ -227,18 +228,19 @@ class COCO(Reader):
         try:
             return _core.Coco.loaded(stored, root, options)
         except ValueError as error:
-            file, problem = error.args
-            raise self._wrong(
+            file, problem, system = error.args
+            raise self._unread(
                 "preprocessed_annotations",
                 f"can't be used: {file}: {problem}. (Masks and ids are there only if they were "
                 "asked for when it was stored)",
+                system,
             ) from None
 
     def _saved(self, images: _core.Coco, folder: str) -> None:
         try:
             images.save(folder)
         except ValueError as error:
-            file, problem = error.args
+            file, problem, _ = error.args
             raise self._wrong(
                 "save_preprocessed_annotations_dir", f"can't be written to: {file}: {problem}"
             ) from None
@@ -257,6 +259,9 @@ class COCO(Reader):
 
     def _path(self, key: str, given: Name | None) -> str | None:
         return None if given is None else path(self._what, key, given)
+
+    def _unread(self, key: str, problem: str, system: bool) -> Exception:
+        return _errors.cant_read(self._what, key, problem, system=system)
 
     def _wrong(self, key: str, problem: str) -> ArgumentError:
         return _errors.bad_argument(self._what, key, problem)

@@ -16,7 +16,7 @@ from penstock._sites import here
 from penstock._tensor import as_tensor
 from penstock.errors import ArgumentError
 from penstock.readers.base import Reader
-from penstock.readers.names import Name, path, paths, texts
+from penstock.readers.names import Name, contents, path, paths, texts
 from penstock.readers.options import Common
 from penstock.readers.order import Numbers
 from penstock.readers.pool import io_pool
@@ -53,6 +53,10 @@ class File(Reader):
     The files come from one of three places: `file_root` alone is a folder of folders, each of
     which is a class; `files` lists them in the program; `file_list` is a text that does. Where a
     sample came from is its `source_info`: the name, relative to `file_root`.
+
+    Lists are trusted to name files, as in DALI: names may be absolute paths, or leave `file_root`
+    by `..`, and folders may have links to anywhere. Don't take a list from somebody who must not
+    choose which files the program reads. Only regular files are read; pipes and devices are errors.
 
     Args:
         case_sensitive_filter: Whether case counts in the filters.
@@ -183,11 +187,7 @@ class File(Reader):
 
     def _listed(self, path: str) -> _core.Files:
         root = os.path.dirname(path) if self._root is None else self._root
-        try:
-            with open(path, "rb") as file:
-                text = file.read()
-        except OSError as error:
-            raise self._wrong("file_list", f"can't be read: {error.strerror}: {path}") from error
+        text = contents(self._what, "file_list", path)
         try:
             files = _core.Files.parsed(root, text)
         except ValueError as error:

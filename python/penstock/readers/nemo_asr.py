@@ -61,7 +61,9 @@ class NemoAsr(Reader):
     `duration` and `offset` (in seconds: the part of the file that is read) and `text`. The outputs
     are the samples; with `read_sample_rate` the rate of the file (a float32 without axes); with
     `read_text` the text (its UTF-8 as uint8); with `read_idxs` the number of the utterance (int64
-    of shape (1,)). Lines that can't be used are left out, with a warning.
+    of shape (1,)). Lines that can't be used are left out, with a warning. A file may become 2**24
+    samples and 1024 more for each of its bytes, and 2**30 at most; the environment variable
+    PENSTOCK_MAX_AUDIO_SAMPLES sets another limit.
 
     Args:
         manifest_filepaths: The manifest, or several.
@@ -143,16 +145,18 @@ class NemoAsr(Reader):
         contents: list[bytes | tuple[str, str]] = []
         for name in names:
             try:
-                with open(name, "rb") as file:
-                    contents.append(file.read())
-            except OSError as error:
-                problem = error.strerror
-                if self._options.on_error != "raise":
+                contents.append(_core.contents(name))
+            except ValueError as error:
+                problem, system = error.args
+                if self._options.on_error != "raise" and not system:
                     contents.append((name, f"the manifest can't be read: {problem}"))
                     continue
-                raise self._wrong(
-                    "manifest_filepaths", f"can't be read: {problem}: {name}"
-                ) from error
+                raise _errors.cant_read(
+                    self._what,
+                    "manifest_filepaths",
+                    f"can't be read: {problem}: {name}",
+                    system=system,
+                ) from None
         most = self._number("max_duration", self._most, 0.0)
         least = self._number("min_duration", self._least, 0.0)
         manifest, bad = _core.Manifest.parsed(

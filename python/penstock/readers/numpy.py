@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
-from penstock import _core, _errors
+from penstock import _core, _errors, _sift
 from penstock._device import DeviceLike
 from penstock._sites import here
 from penstock.errors import ArgumentError
 from penstock.readers.base import Reader
-from penstock.readers.names import Name, path, paths
+from penstock.readers.names import Name, contents, path, paths
 from penstock.readers.options import Common
 from penstock.readers.order import Numbers, Place
 from penstock.readers.pool import io_pool
@@ -52,7 +52,9 @@ class Numpy(Reader):
     first byte and its last. They say where it starts, and where it ends or how long it is, for
     each axis (or each of `roi_axes`), or one number for all; those that begin with `rel_` are parts
     of the extent. A call of the reader can be given them, too, also as a batch with one for each
-    sample. All arrays of a batch must have one element type and number of dimensions.
+    sample. All arrays of a batch must have one element type and number of dimensions. With
+    `device="gpu"` they are read to the host and moved to the gpu, as `.gpu()` does. Names may be
+    absolute paths, or leave `file_root` by `..`.
 
     Args:
         cache_header_information: Remember what files say of their arrays, for the next epochs.
@@ -77,6 +79,8 @@ class Numpy(Reader):
         roi_start: Where it starts.
         use_o_direct: Without effect: files are read through the system's cache.
     """
+
+    _gives_on_gpu = True
 
     def __init__(
         self,
@@ -197,6 +201,11 @@ class Numpy(Reader):
             finally:
                 source.windows, self._reads_ahead = self._windows, True
 
+    def _yields(self, outputs: tuple[Any, ...]) -> Any:
+        if self._device is None or self._device._code < 0:
+            return outputs
+        return tuple(_sift.moved(output, self._device) for output in outputs)
+
     def _read_ahead(self, place: Place) -> None:
         if self._reads_ahead:
             super()._read_ahead(place)
@@ -220,11 +229,7 @@ class Numpy(Reader):
 
     def _listed(self, path: str) -> _core.Arrays:
         root = os.path.dirname(path) if self._root is None else self._root
-        try:
-            with open(path, "rb") as file:
-                lines = file.read().split(b"\n")
-        except OSError as error:
-            raise self._wrong("file_list", f"can't be read: {error.strerror}: {path}") from error
+        lines = contents(self._what, "file_list", path).split(b"\n")
         names = [os.fsdecode(line.rstrip(b"\r")) for line in lines]
         names = [name for name in names if name.strip()]
         if not names:

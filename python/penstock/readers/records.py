@@ -63,9 +63,11 @@ def opened(
     try:
         records = opens(files, index, on_error != "raise", *arguments)
     except ValueError as error:
-        path, problem = error.args
+        path, problem, system = error.args
         blamed = index_key if index is not None and path in index else key
-        raise _errors.bad_argument(what, blamed, f"can't be used: {path}: {problem}") from None
+        raise _errors.cant_read(
+            what, blamed, f"can't be used: {path}: {problem}", system=system
+        ) from None
     if not len(records):
         raise _errors.bad_argument(what, key, "names no samples: the files have none")
     return RecordSource(what, records)
