@@ -32,7 +32,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar, overload
 
 from penstock import _ahead, _errors, _sift, _sites
 from penstock._context import EvalContext
@@ -60,7 +60,9 @@ from penstock.readers.state import ReaderState, Snapshot
 if TYPE_CHECKING:
     from threading import RLock
 
+    from penstock._batch import Batch
     from penstock._core import Fault
+    from penstock._tensor import Tensor
 
 Self = TypeVar("Self", bound="Reader")
 
@@ -154,12 +156,20 @@ class Reader:
 
     # What users call
 
+    @overload
+    def next_epoch(
+        self, batch_size: SupportsIndex, ctx: EvalContext | None = None, capture: bool = False
+    ) -> Epoch[tuple[Batch, ...]]: ...
+    @overload
+    def next_epoch(
+        self, batch_size: None = None, ctx: EvalContext | None = None, capture: bool = False
+    ) -> Epoch[tuple[Tensor | Batch, ...]]: ...
     def next_epoch(
         self,
         batch_size: SupportsIndex | None = None,
         ctx: EvalContext | None = None,
         capture: bool = False,
-    ) -> Epoch:
+    ) -> Epoch[Any]:
         """An iterator over the next epoch.
 
         The first use decides for the reader's life whether it gives batches or single samples, and

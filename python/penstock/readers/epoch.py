@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from penstock._traceback import public
 
@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     from penstock.readers.base import Reader
     from penstock.readers.position import Position
 
+Item_co = TypeVar("Item_co", covariant=True)
+
 
 class UnfinishedEpochWarning(UserWarning):
     """An epoch was begun while an earlier one was not at its end."""
 
 
 @public
-class Epoch:
+class Epoch(Generic[Item_co]):
     """An iterator over an epoch. `len` is its number of batches, or samples.
 
     It counts for itself, as in the original: one that was left goes on to its own length, even
@@ -36,10 +38,10 @@ class Epoch:
     def __len__(self) -> int:
         return self._count
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Item_co]:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> Item_co:
         reader = self._reader
         with reader._guard():
             reader._moving()
@@ -58,13 +60,14 @@ class Epoch:
                 self._left += self._put_back(position)
             while self._left:
                 try:
-                    outputs = reader._next(position)
+                    outputs: Any = reader._next(position)
                 finally:
                     # An error may come before the reader has moved, or after.
                     self._left -= position.given > self._given
                     self._given = position.given
                 if outputs is not None:
-                    return outputs
+                    item: Item_co = outputs
+                    return item
             if not self._is_over:
                 self._is_over = True
                 position.finish_if_done()
