@@ -100,7 +100,7 @@ class TFRecord(Reader):
         def next_epoch(
             self, batch_size: None = None, ctx: EvalContext | None = None, capture: bool = False
         ) -> Epoch[dict[str, Tensor | Batch]]: ...
-        def next_epoch(
+        def next_epoch(  # noqa: D102
             self, batch_size: Any = None, ctx: EvalContext | None = None, capture: bool = False
         ) -> Epoch[Any]: ...
 
