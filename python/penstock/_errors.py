@@ -103,7 +103,7 @@ def offer_near_misses(module: str) -> None:
 
     @public
     def missing(name: str) -> NoReturn:
-        raise unknown_name(module, name, getattr(found, "__all__", dir(found)))
+        raise unknown_name(module, name, vars(found).get("__all__") or dir(found))
 
     # Not as a function of the module, for which type checkers would take any name to exist.
     vars(found)["__getattr__"] = missing
