@@ -17,7 +17,7 @@ import class_pages
 import docstrings
 
 import penstock.ops
-from penstock._argument import REQUIRED, Argument, Floats, Ints, Matrix
+from penstock._argument import REQUIRED, Argument, Floats, Interp, Ints, Matrix
 from penstock._define import OPERATORS, Operator
 from penstock._dtype import DType
 
@@ -36,6 +36,7 @@ KINDS = {
     Ints: "int | Sequence[int]",
     Floats: "float | Sequence[Any]",
     Matrix: "float | Sequence[Any]",
+    Interp: "int | str",
 }
 
 STUB_HEAD = '''"""{doc}
@@ -111,7 +112,9 @@ def stub_variant(
     parameters = []
     for position, name in enumerate(operator.inputs):
         kind = data if position == 0 else "TensorLike | Batch"
-        parameters.append(f"{name}: {kind}" + ("" if position < required else " | None = None"))
+        # Of nothing, only `batch_size` makes a batch.
+        needed = position < required or kind == "Batch"
+        parameters.append(f"{name}: {kind}" + ("" if needed else " | None = None"))
     if parameters and operator.common:
         parameters.append("/")
     parameters.append(f"*{operator.variadic}: {data}" if operator.variadic else "*")
@@ -124,7 +127,17 @@ def stub_variant(
     if parameters[-1] == "*":
         parameters.pop()
     lines = "".join(f"    {parameter},\n" for parameter in parameters)
+    result = results(operator, result)
     return f"@overload\ndef {operator.definition.__name__}(\n{lines}) -> {result}: ..."
+
+
+def results(operator: Operator, kind: str) -> str:
+    """What a call returns, where each of its results is of this kind."""
+    said = operator.definition.__annotations__["return"]
+    if not said.startswith("tuple["):
+        return kind
+    # How many there are may depend on the arguments, and a single one comes bare.
+    return "Any" if said.endswith("...]") else f"tuple[{', '.join([kind] * (said.count(',') + 1))}]"
 
 
 def documented(module: str) -> str:

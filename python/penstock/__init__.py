@@ -57,10 +57,13 @@ if TYPE_CHECKING:
     from penstock import errors as errors
     from penstock import experimental as experimental
     from penstock import io as io
+    from penstock import math as math
     from penstock import noise as noise
     from penstock import random as random
     from penstock import readers as readers
+    from penstock import reductions as reductions
     from penstock import tfrecord as tfrecord
+    from penstock import transforms as transforms
     from penstock._batch import Batch as Batch
     from penstock._batch import as_batch as as_batch
     from penstock._batch import batch as batch
@@ -207,16 +210,20 @@ _LAZY = {
 }
 
 
-@_public
-def __getattr__(name: str) -> Any:
-    if name in _NAMESPACES:
-        return importlib.import_module(f"penstock.{name}")
-    module = _LAZY.get(name)
-    if module is None:
-        raise AttributeError(f"module 'penstock' has no attribute '{name}'")
-    found = getattr(importlib.import_module(f"penstock.{module}"), name)
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # where it would say that any name exists
+
+    @_public
+    def __getattr__(name: str) -> Any:
+        if name in _NAMESPACES:
+            return importlib.import_module(f"penstock.{name}")
+        module = _LAZY.get(name)
+        if module is None:
+            from penstock._errors import unknown_name
+
+            raise unknown_name("penstock", name, (key for key in __dir__() if key[0] != "_"))
+        found = getattr(importlib.import_module(f"penstock.{module}"), name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

@@ -15,6 +15,7 @@ from penstock._convert import single
 from penstock._dtype import DType
 from penstock._dtype import dtype as to_dtype
 from penstock._invoke import settle
+from penstock.types import DALIInterpType
 
 Ints = NewType("Ints", tuple[int, ...])
 """Integers: one, or a list of them."""
@@ -24,6 +25,9 @@ Floats = NewType("Floats", tuple[float, ...])
 
 Matrix = NewType("Matrix", tuple[float, ...])
 """A number, or numbers of which the shape matters: lists and arrays become tensors."""
+
+Interp = NewType("Interp", int)
+"""An interpolation: a constant such as `types.INTERP_CUBIC`, or its name, "cubic"."""
 
 REQUIRED: Any = ...
 """The default of an argument that must be given."""
@@ -102,6 +106,22 @@ def _text(item: Any) -> str:
     return item
 
 
+_INTERPOLATIONS = {
+    name.removeprefix("INTERP_").lower(): int(item)
+    for name, item in DALIInterpType.__members__.items()
+}
+
+
+def _interpolation(item: Any) -> int:
+    if not isinstance(item, str):
+        return _integer(item)
+    number = _INTERPOLATIONS.get(item.lower().removeprefix("interp_"))
+    if number is None:
+        names = ", ".join(map(repr, _INTERPOLATIONS))
+        raise ValueError(f"{item!r} is not an interpolation; there are {names}.")
+    return number
+
+
 def _dtype(item: Any) -> DType:
     if item is float or item is int:
         raise ValueError(f"Python's {item.__name__} does not say how many bits; use a DType.")
@@ -140,6 +160,7 @@ CONVERSIONS: dict[Any, tuple[Callable[[Any], Any], str]] = {
     Ints: (_integers, "an integer or a list of them"),
     Floats: (_reals, "a number or a list of them"),
     Matrix: (_real, "a number or a matrix"),
+    Interp: (_interpolation, "an interpolation such as `types.INTERP_CUBIC` or 'cubic'"),
 }
 """How an argument of each kind is converted, and what it is called in errors."""
 

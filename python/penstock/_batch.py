@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, overload
@@ -130,6 +131,10 @@ class Batch(Arithmetic, batch=True):
         """
         return Slicer(self)
 
+    @overload
+    def select(self, sample_range: SupportsIndex) -> Tensor: ...
+    @overload
+    def select(self, sample_range: builtins.slice | list[int]) -> Batch: ...
     def select(self, sample_range: Any) -> Tensor | Batch:
         """Sample i for an integer i; a batch of the named samples for a slice or a list."""
         return self.tensors.select(sample_range)

@@ -96,7 +96,7 @@ class EvalContext:
         """The context of the calling thread's innermost `with` block, else its default one."""
         context = thread.context
         if context is None:
-            context = thread.context = _local.active or EvalContext.default()
+            context = thread.context = thread.chosen.context or EvalContext.default()
         return context
 
     @staticmethod
@@ -171,12 +171,14 @@ class EvalContext:
             raise RuntimeError(
                 "An EvalContext cannot be active in two threads at once. Make one for each thread."
             )
-        self._depth += 1
-        if self._device is not None:
-            self._device.__enter__()
-        _local.outer.append(_local.active)
-        _local.active = self
-        thread.context = self
+        before, depth = thread.chosen, self._depth
+        try:
+            self._depth += 1
+            thread.chosen = thread.choice(self, self._device, self)
+        except BaseException:  # Ctrl-C: without an entry there is no exit
+            thread.context, thread.chosen, self._depth = None, before, depth
+            self._lock.release()
+            raise
         return self
 
     def __exit__(
@@ -190,10 +192,7 @@ class EvalContext:
             if self._depth == 1 and exc_type is None:
                 self.evaluate_all()
         finally:
-            _local.active = _local.outer.pop()
-            if self._device is not None:
-                self._device.__exit__()
-            thread.context = None
+            thread.chosen = thread.choice_around(self)
             self._depth -= 1
             self._lock.release()
 
@@ -235,10 +234,7 @@ def _choose_device(
 
 
 class _Local(threading.local):
-    active: EvalContext | None = None
-
     def __init__(self) -> None:
-        self.outer: list[EvalContext | None] = []
         self.defaults: dict[int, EvalContext] = {}
 
 

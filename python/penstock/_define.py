@@ -403,19 +403,23 @@ class Operator:
             for position, name in enumerate(self.inputs)
         ]
         inputs += ["/"] if inputs else []
-        inputs.append(f"*{self.variadic}" if self.variadic else "*")
+        shown = [*inputs, f"*{self.variadic}" if self.variadic else "*"]
+        inputs.append(f"*{self.variadic or 'surplus'}")
         given = "".join(f"{name}, " for name in self.inputs)
         given += f"*{self.variadic}" if self.variadic else ""
         names = [argument.name for argument in self.arguments]
         absent = " and ".join(f"{name} is None" for name in names) or "True"
-        parameters = ", ".join([*inputs, *(f"{key}=None" for key in self.keywords)])
+        keywords = [f"{key}=None" for key in self.keywords]
+        surplus = "False" if self.variadic else "surplus"
         more = "".join(f", {key}={key}" for key in self._more)
         source = f"""
-def signature({parameters}): ...
-def {self.definition.__name__}({parameters}, **unknown):
+def signature({", ".join([*shown, *keywords])}): ...
+def {self.definition.__name__}({", ".join([*inputs, *keywords])}, **unknown):
     try:
         if unknown:
             raise unknown_argument("{self.name}", unknown, keywords)
+        if {surplus}:
+            raise surplus_input("{self.name}", {len(self.inputs)}, surplus, keywords)
         given = None if {absent} else ({"".join(f"{name}, " for name in names)})
         return call(({given}), given, batch_size, device{more})
     except BaseException as error:
@@ -425,6 +429,7 @@ def {self.definition.__name__}({parameters}, **unknown):
         scope: dict[str, Any] = {
             "__name__": self.definition.__module__,
             "unknown_argument": _errors.unknown_argument,
+            "surplus_input": _errors.surplus_input,
             "keywords": self.keywords,
             "call": self.call,
             "hide_frames": hide_frames,

@@ -6,7 +6,17 @@ import functools
 import operator
 import os
 import threading
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, SupportsIndex, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    NoReturn,
+    Protocol,
+    SupportsIndex,
+    Union,
+)
 
 from penstock import _sites
 from penstock._traceback import public
@@ -74,7 +84,7 @@ class Device:
 
         The default is the host as long as no real accelerator is present.
         """
-        return thread.device
+        return thread.chosen.device
 
     @staticmethod
     def default_device_id(device_type: str) -> int | None:
@@ -84,7 +94,7 @@ class Device:
         if device_type not in ("gpu", "cuda"):
             _refuse_name(device_type)
         _require_gpu()
-        return thread.ordinal
+        return thread.chosen.ordinal
 
     @staticmethod
     def from_dlpack(dlpack_device: Any) -> Device:
@@ -110,18 +120,12 @@ class Device:
         return kind
 
     def __enter__(self) -> Device:
-        local = thread
-        local.outer.append((local.device, local.ordinal))
-        local.device = self
-        local.context = None
-        # Within a `cpu` block, "gpu" without id still means the gpu of the block around it.
-        if self._code != _CPU:
-            local.ordinal = self._code
+        # One assignment, before or after which Ctrl-C may come, but not within.
+        thread.chosen = thread.choice(self, self, thread.chosen.context)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        thread.device, thread.ordinal = thread.outer.pop()
-        thread.context = None
+        thread.chosen = thread.choice_around(self)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("A Device can't be changed; make another one.")
@@ -197,7 +201,7 @@ def check_device_id(value: SupportsIndex) -> int:
 
 def current_ordinal() -> int:
     """The id that "gpu" without id has in this thread, without asking for that device."""
-    return thread.ordinal
+    return thread.chosen.ordinal
 
 
 def _find(name: str, device_id: SupportsIndex | None) -> Device:
@@ -223,7 +227,7 @@ def _find(name: str, device_id: SupportsIndex | None) -> Device:
         device_id = int(ordinal)
     if kind == "cpu":
         raise ValueError(f"Device: 'cpu' has no id, got {device_id!r}. There is one host.")
-    code = thread.ordinal if device_id is None else check_device_id(device_id)
+    code = thread.chosen.ordinal if device_id is None else check_device_id(device_id)
     found = _devices.get(code)
     if found is None:
         _require_gpu()
@@ -289,17 +293,47 @@ Device.CPU = _devices[_CPU]
 _named: dict[str, Device] = {"cpu": Device.CPU}  # those that need no further thought
 
 
-class ThreadState(threading.local):
-    """What a thread has chosen. Kept ready beside the stack, as every call reads it."""
+class Chosen(NamedTuple):
+    """What a `with` block has chosen, and what the block around it has."""
 
-    device = Device.CPU
-    ordinal = 0
+    device: Device
+    ordinal: int
+    """The gpu that "gpu" without an id means."""
+    context: EvalContext | None
+    by: object
+    """The block itself: the device or context that was entered."""
+    outer: Chosen | None
+
+
+_NOTHING_CHOSEN = Chosen(Device.CPU, 0, None, None, None)
+
+
+class ThreadState(threading.local):
+    """What a thread has chosen: one attribute, so that Ctrl-C can't leave half of it."""
+
+    chosen = _NOTHING_CHOSEN
     # The thread's current EvalContext, found again after the device has changed: a thread has
     # a default context per device. It sits here because a second look-up would cost as much.
     context: EvalContext | None = None
 
-    def __init__(self) -> None:
-        self.outer: list[tuple[Device, int]] = []
+    def choice(self, by: object, device: Device | None, context: EvalContext | None) -> Chosen:
+        """What holds inside of a block that begins. The note of the current context goes."""
+        self.context = None
+        now = self.chosen
+        device = now.device if device is None else device
+        # Within a `cpu` block, "gpu" without id still means the gpu of the block around it.
+        ordinal = now.ordinal if device._code == _CPU else device._code
+        return Chosen(device, ordinal, context, by, now)
+
+    def choice_around(self, by: object) -> Chosen:
+        """What holds after a block, and after those inside of it whose end was interrupted."""
+        self.context = None
+        chosen = self.chosen
+        while chosen.by is not by:
+            if chosen.outer is None:
+                raise RuntimeError(f"{by} is left, but was not entered in this thread.")
+            chosen = chosen.outer
+        return chosen.outer or _NOTHING_CHOSEN
 
 
 thread = ThreadState()

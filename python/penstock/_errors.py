@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import difflib
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock import _sites
+from penstock._traceback import public
 from penstock.errors import (
     ArgumentError,
     DecodeError,
@@ -41,6 +43,70 @@ def unknown_argument(operator: str, unknown: Iterable[str], known: Sequence[str]
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"it takes {', '.join(known)}."
     return TypeError(f"{operator}() got an unexpected keyword argument '{name}'; {hint}")
+
+
+_USUAL = (
+    *("angle", "range", "size", "crop", "shape", "horizontal", "matrix", "dtype"),
+    *("axes", "axis", "perm"),
+)
+"""Arguments that other libraries take by position."""
+
+
+def surplus_input(
+    operator: str, inputs: int, surplus: Sequence[object], known: Sequence[str]
+) -> TypeError:
+    """An argument by position, where only inputs are given so."""
+    text = (
+        f"{operator}() takes {inputs} positional argument{'s' * (inputs != 1)} but "
+        f"{inputs + len(surplus)} were given"
+    )
+    usual = [name for name in _USUAL if name in known]
+    own = [name for name in known if name not in ("batch_size", "device")]
+    if own:
+        given = describe(surplus[0])
+        text += f"; give {given} by its name, such as `{(usual or own)[0]}=`"
+    return TypeError(text + ".")
+
+
+def unknown_name(module: str, name: str, known: Iterable[str]) -> AttributeError:
+    """A name that a module doesn't have."""
+    near = difflib.get_close_matches(name, [*known], n=1)
+    hint = _PIPELINES.get(name, f"; did you mean '{near[0]}'?" if near else "")
+    return AttributeError(f"module '{module}' has no attribute '{name}'{hint}")
+
+
+_PIPELINES = dict.fromkeys(
+    ("fn", "ops", "pipeline", "pipeline_def", "Pipeline"),
+    ": there are no pipelines here, operators are called directly, such as "
+    "`resize(images, size=[224, 224])`.",
+)
+
+_ELSEWHERE = {
+    "numpy": "use `np.asarray(tensor)`; of a batch, `np.asarray(as_tensor(batch))`",
+    "to": "use `.to_device(...)`, `.cpu()` or `.gpu()` to move data, and `cast` for another type",
+    "cuda": "use `.gpu()`",
+    "astype": "use `cast(x, dtype=...)`",
+    "permute": "use `transpose(x, perm=...)`",
+}
+"""What other libraries' arrays have, and what there is for it here."""
+
+
+def unknown_attribute(kind: str, name: str) -> AttributeError:
+    """An attribute that a tensor or a batch doesn't have."""
+    hint = f"; {_ELSEWHERE[name]}." if name in _ELSEWHERE else ""
+    return AttributeError(f"'{kind}' object has no attribute '{name}'{hint}")
+
+
+def offer_near_misses(module: str) -> None:
+    """Let a module that doesn't have a name say which one may have been meant."""
+    found = sys.modules[module]
+
+    @public
+    def missing(name: str) -> NoReturn:
+        raise unknown_name(module, name, vars(found).get("__all__") or dir(found))
+
+    # Not as a function of the module, for which type checkers would take any name to exist.
+    vars(found)["__getattr__"] = missing
 
 
 def missing_input(operator: str, name: str) -> TypeError:
@@ -236,9 +302,10 @@ def not_subscriptable() -> TypeError:
 
 def not_data(data: object) -> TypeError:
     """An object that no tensor can be made of."""
+    hint = " (`imread` reads an image file by its name.)" if isinstance(data, str) else ""
     return TypeError(
         f"Can't make a tensor of {describe(data)}: expected numbers, nested lists of them, an "
-        "array (NumPy, PyTorch, JAX, anything with DLPack or a buffer), a Tensor or a Batch."
+        f"array (NumPy, PyTorch, JAX, anything with DLPack or a buffer), a Tensor or a Batch.{hint}"
     )
 
 
@@ -354,6 +421,28 @@ def _stopped(fault: _core.Fault) -> Exception:
     return RuntimeError(_located(fault, "the program is ending, and the work was not begun"))
 
 
+def _threads(fault: _core.Fault) -> Exception:
+    return RuntimeError(
+        _located(
+            fault,
+            "there is no thread to do this: all of them run functions that wait for other work",
+            hint="let fewer functions wait for each other, or raise the limit on threads "
+            "(`ulimit -u`).",
+        )
+    )
+
+
+def warn_of_refused_threads() -> None:
+    """Warn, once for each line that waits, that work has to be done where it is waited for."""
+    _sites.warn(
+        "The system refuses to start more threads, so that work is done by fewer of them, or by "
+        "the thread that waits for it. Ask for fewer with `set_num_threads` or the environment "
+        "variable PENSTOCK_NUM_THREADS, or raise the limits (`ulimit -u`, `ulimit -v`, or the "
+        "container's limit on processes).",
+        RuntimeWarning,
+    )
+
+
 def _python(fault: _core.Fault, error: BaseException) -> BaseException:
     # A copy: what is raised collects the frames of its readers, which may hold the very value
     # that holds the fault.
@@ -386,6 +475,7 @@ _KINDS: dict[str, Any] = {
     "memory": _memory,
     "forked": _forked,
     "stopped": _stopped,
+    "threads": _threads,
     "python": _python,
     "internal": _internal,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from enum import Enum
+from typing import NamedTuple
 
 
 class EvalMode(Enum):
@@ -36,15 +37,21 @@ class EvalMode(Enum):
     @staticmethod
     def current() -> EvalMode:
         """The calling thread's mode: that of its innermost `with` block, else `default`."""
-        return _local.mode
+        return _local.chosen.mode
 
     def __enter__(self) -> EvalMode:
-        _local.outer.append(_local.mode)
-        _local.mode = self
+        # One assignment, before or after which Ctrl-C may come, but not within.
+        _local.chosen = _Chosen(self, _local.chosen)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        _local.mode = _local.outer.pop()
+        chosen = _local.chosen
+        # What is not ours was left by blocks inside of this one, whose exit was interrupted.
+        while chosen.mode is not self and chosen.outer is not None:
+            chosen = chosen.outer
+        if chosen.outer is None:
+            raise RuntimeError(f"{self} is left, but was not entered in this thread.")
+        _local.chosen = chosen.outer
 
     def __lt__(self, other: object) -> bool:
         return self._value_ < other._value_ if isinstance(other, EvalMode) else NotImplemented
@@ -59,13 +66,18 @@ class EvalMode(Enum):
         return self._value_ >= other._value_ if isinstance(other, EvalMode) else NotImplemented
 
 
+class _Chosen(NamedTuple):
+    """The mode of a `with` block, and that of the block around it."""
+
+    mode: EvalMode
+    outer: _Chosen | None
+
+
+_NOTHING_CHOSEN = _Chosen(EvalMode.eager, None)
+
+
 class _Local(threading.local):
-    """The mode is kept beside the stack, so that `current()`, asked on every call, is one read."""
-
-    mode = EvalMode.eager
-
-    def __init__(self) -> None:
-        self.outer: list[EvalMode] = []
+    chosen = _NOTHING_CHOSEN
 
 
 _local = _Local()

@@ -82,6 +82,8 @@ def _add(key: tuple[str, int, str]) -> int:
     with _lock:
         number = _numbers.get(key)
         if number is None:
+            if len(_sites) >= _MOST:
+                return 0
             number = len(_sites)
             _sites.append(Site(*key))
             _numbers[key] = number
@@ -89,6 +91,9 @@ def _add(key: tuple[str, int, str]) -> int:
 
 
 _lock = threading.Lock()
-# A program has as many as it has lines, so they are kept for good. Number 0 is no line at all.
+# A program has as many as it has lines, so they are kept for good. One that makes its lines while
+# it runs has any number of them; errors of calls on later ones don't say where those are.
+_MOST = 50_000
+# Number 0 is no line at all.
 _sites: list[Site] = [Site("", 0, "")]
 _numbers: dict[tuple[str, int, str], int] = {}

@@ -34,3 +34,6 @@ class FileError(OSError, RuntimeError):
 
 class InternalError(RuntimeError):
     """A defect of penstock itself. Please report it, with the message."""
+
+    # Laid out as its base, so that the native code's class of panics can be derived from it later.
+    __slots__ = ()

@@ -6,6 +6,7 @@ value per sample; without it, a call makes one tensor, which is the same for all
 it.
 """
 
+from penstock._errors import offer_near_misses as _offer_near_misses
 from penstock._rng import RNG as RNG
 from penstock._rng import get_default_rng as get_default_rng
 from penstock._rng import set_seed as set_seed
@@ -27,3 +28,5 @@ __all__ = [
     "set_seed",
     "uniform",
 ]
+
+_offer_near_misses(__name__)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from penstock._errors import offer_near_misses as _offer_near_misses
+
 
 class _Constant(IntEnum):
     """An integer that knows its name and equals only its own kind (and plain integers).
@@ -120,3 +122,5 @@ NCHW = "CHW"
 NFHWC = "FHWC"
 NFCHW = "FCHW"
 SAME = ""
+
+_offer_near_misses(__name__)

@@ -437,8 +437,8 @@ impl Node {
 
     /// Fails what will not be made, so that nobody waits for it for ever. Returns the tasks that
     /// waited for it, to be abandoned too.
-    pub fn abandon(&self, task: usize) -> SmallVec<[Task; 2]> {
-        self.complete(task, Err(self.fault(Cause::Stopped, None, None)))
+    pub fn abandon(&self, task: usize, why: Cause) -> SmallVec<[Task; 2]> {
+        self.complete(task, Err(self.fault(why, None, None)))
     }
 
     /// Hands the results of a task over, and returns the tasks that became ready.

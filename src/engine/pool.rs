@@ -5,9 +5,9 @@
 //! but after those that somebody waits for, from which workers take one sample at a time. A
 //! worker keeps the first task that its own work made ready and never queues it at all.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{HashSet, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use super::lend::lock_put_off;
 use super::node::{Node, Task};
 use super::value::lock;
-use crate::value::{Buffer, CacheLocks, lock_cache};
+use crate::value::{Buffer, CacheLocks, Cause, lock_cache};
 
 /// Bounds on submitted work that is not done. A submit that would exceed them waits.
 #[derive(Clone, Copy)]
@@ -79,11 +79,25 @@ struct Run {
 /// Threads at most that stand in for workers which wait.
 const MOST_STAND_INS: usize = 512;
 
+/// How deep tasks that run inside of a wait may be nested on one thread, each in the wait of another.
+const MOST_NESTED: usize = 8;
+
+/// How often a thread that is nested so deep waits for others to take a task before it fails it.
+const MOST_CHANCES: usize = 20;
+
 static POOLS: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+
+/// Whether there may be tasks that no worker will come for, see [`help`].
+static STRANDED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the system has refused to start a thread.
+static REFUSED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// The pool whose worker this thread is.
     static WORKER: RefCell<Option<Arc<Shared>>> = const { RefCell::new(None) };
+    /// How many tasks this thread is running inside of waits.
+    static NESTED: Cell<usize> = const { Cell::new(0) };
 }
 
 impl Pool {
@@ -152,7 +166,8 @@ impl Pool {
         let mut queue = lock(&self.shared.queue);
         if queue.closed {
             drop(queue);
-            return abandon(ready.iter().map(|&i| Task { node: node.clone(), index: i }).collect());
+            let tasks = ready.iter().map(|&i| Task { node: node.clone(), index: i });
+            return abandon(tasks.collect(), || Cause::Stopped);
         }
         for run in ready.chunk_by(|a, b| a + 1 == *b) {
             let (next, end) = (run[0], run[run.len() - 1] + 1);
@@ -181,7 +196,7 @@ impl Pool {
             let mut queue = lock(&shared.queue);
             if queue.closed {
                 drop(queue);
-                abandon(vec![task]);
+                abandon(vec![task], || Cause::Stopped);
             } else {
                 put(&mut queue, task);
                 shared.wake(queue);
@@ -274,16 +289,36 @@ impl Shared {
             drop(queue);
             return self.work.notify_one();
         }
-        if queue.workers < self.threads + queue.waiting.min(MOST_STAND_INS) {
-            queue.workers += 1;
-            let shared = self.clone();
-            let named = thread::Builder::new().name("penstock".into());
-            if named.spawn(move || shared.work()).is_err() {
-                queue.workers -= 1;
-                // With a worker there is progress; without one, callers would wait for ever.
-                assert!(queue.workers > 0, "the system refuses to start a thread");
-            }
+        if !self.start_worker(&mut queue) && queue.is_stranded() {
+            STRANDED.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Starts another worker, if there may be one and the system lets us; says whether it did.
+    fn start_worker(self: &Arc<Shared>, queue: &mut Queue) -> bool {
+        if queue.workers >= self.threads + queue.waiting.min(MOST_STAND_INS) {
+            return false;
+        }
+        let shared = self.clone();
+        let named = thread::Builder::new().name("penstock".into());
+        let started = named.spawn(move || shared.work()).is_ok();
+        if started {
+            queue.workers += 1;
+        } else {
+            REFUSED.store(true, Ordering::Relaxed);
+        }
+        started
+    }
+
+    /// A task that no worker will come for, counted as running.
+    fn take_stranded(self: &Arc<Shared>) -> Option<Task> {
+        let mut queue = lock(&self.queue);
+        // Threads may be to be had again.
+        if queue.closed || !queue.is_stranded() || self.start_worker(&mut queue) {
+            return None;
+        }
+        STRANDED.store(true, Ordering::Relaxed);
+        self.take(&mut queue)
     }
 
     fn work(self: Arc<Shared>) {
@@ -367,6 +402,12 @@ impl Queue {
         !self.hot.is_empty() || !self.cold.is_empty()
     }
 
+    /// Whether there are tasks, and no worker that will ever look at them: there is none, or all
+    /// wait themselves.
+    fn is_stranded(&self) -> bool {
+        self.has_tasks() && self.workers <= self.waiting
+    }
+
     fn take_all(&mut self) -> Vec<Task> {
         let mut tasks = std::mem::take(&mut self.hot);
         for run in std::mem::take(&mut self.cold) {
@@ -404,10 +445,45 @@ impl Drop for StandIn {
     }
 }
 
+/// Runs a task that no worker will come for, on a thread that would otherwise wait for it for
+/// ever: the system refuses to start threads, or there are as many as there may be, and all of
+/// them wait in users' functions. Says whether there was one.
+///
+/// A thread that does so in a wait inside of such a task, and so on, leaves it to others. In the
+/// end, after it has waited this many times in vain, the task fails.
+pub fn help(waited: usize) -> bool {
+    if !STRANDED.load(Ordering::Relaxed) || !STRANDED.swap(false, Ordering::Relaxed) {
+        return false;
+    }
+    let nested = NESTED.get();
+    if nested >= MOST_NESTED && waited < MOST_CHANCES {
+        STRANDED.store(true, Ordering::Relaxed);
+        return false;
+    }
+    for pool in all() {
+        let Some(task) = pool.take_stranded() else { continue };
+        if nested >= MOST_NESTED {
+            abandon(vec![task], || Cause::Threads);
+        } else {
+            NESTED.set(nested + 1);
+            pool.run_chain(task);
+            NESTED.set(nested);
+        }
+        pool.rest();
+        return true;
+    }
+    false
+}
+
+/// Whether the system has refused to start a thread since this was last asked.
+pub fn refused_threads() -> bool {
+    REFUSED.load(Ordering::Relaxed) && REFUSED.swap(false, Ordering::Relaxed)
+}
+
 /// Fails tasks that will not run, and all that waits for them.
-fn abandon(mut tasks: Vec<Task>) {
+fn abandon(mut tasks: Vec<Task>, why: fn() -> Cause) {
     while let Some(task) = tasks.pop() {
-        let woken: SmallVec<[Task; 2]> = task.node.abandon(task.index);
+        let woken: SmallVec<[Task; 2]> = task.node.abandon(task.index, why());
         tasks.extend(woken);
     }
 }
@@ -503,7 +579,7 @@ pub fn stop_all(at_most: Duration) {
         let tasks = queue.take_all();
         drop(queue);
         pool.work.notify_all();
-        abandon(tasks);
+        abandon(tasks, || Cause::Stopped);
     }
     let deadline = Instant::now() + at_most;
     for pool in pools {

@@ -43,6 +43,7 @@ impl PyFault {
             Cause::Memory { bytes } => ("memory", bytes).into_pyobject(py),
             Cause::Forked => ("forked",).into_pyobject(py),
             Cause::Stopped => ("stopped",).into_pyobject(py),
+            Cause::Threads => ("threads",).into_pyobject(py),
             Cause::Python(raised) => match raised.downcast_ref::<Raised>() {
                 // Made anew each time, with the traceback of the function and of no reader.
                 Some(Raised(error)) => {

@@ -21,6 +21,9 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 mod _core {
+    use pyo3::panic::PanicException;
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use super::arrays::{PyArrays, PyWindows};
     #[pymodule_export]
@@ -53,4 +56,11 @@ mod _core {
     use super::submit::{kernel_arguments, kernels, register, submit};
     #[pymodule_export]
     use super::value::PyValue;
+
+    /// The class of panics, for Python to say what they are: PyO3's own choice is a
+    /// `BaseException`, which `except Exception` would let through.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("PanicException", module.py().get_type::<PanicException>())
+    }
 }

@@ -14,13 +14,21 @@ const SLICE: Duration = Duration::from_millis(50);
 /// Calls `wait` without the GIL until it says true. Signals are handled meanwhile.
 pub fn wait_for(py: Python<'_>, wait: impl Fn(Duration) -> bool + Send + Sync) -> PyResult<()> {
     let _standing_in = engine::stand_in();
-    while !py.detach(|| {
-        let done = wait(SLICE);
-        if ends_elsewhere() {
-            rest_in_peace();
+    for waited in 0.. {
+        let done = py.detach(|| {
+            let slice = if engine::help(waited) { Duration::ZERO } else { SLICE };
+            let done = wait(slice);
+            if ends_elsewhere() {
+                rest_in_peace();
+            }
+            done
+        });
+        if engine::refused_threads() {
+            py.import("penstock._errors")?.call_method0("warn_of_refused_threads")?;
         }
-        done
-    }) {
+        if done {
+            break;
+        }
         py.check_signals()?;
     }
     Ok(())

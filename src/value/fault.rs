@@ -28,6 +28,8 @@ pub enum Cause {
     Forked,
     /// The engine was shut down before the work was done.
     Stopped,
+    /// There was no thread to do the work, nor could one be started.
+    Threads,
     /// A user's Python function raised; the exception itself, opaque to the engine.
     Python(Box<dyn Any + Send + Sync>),
     /// A defect of ours: a panic, or a kernel that broke its promise.
@@ -52,6 +54,7 @@ impl std::fmt::Debug for Cause {
             Cause::Memory { bytes } => write!(f, "no memory for {bytes} bytes"),
             Cause::Forked => write!(f, "forked"),
             Cause::Stopped => write!(f, "stopped"),
+            Cause::Threads => write!(f, "no threads"),
             Cause::Python(_) => write!(f, "a Python function raised"),
             Cause::Internal(what) => write!(f, "internal: {what}"),
         }

@@ -118,12 +118,37 @@ def read_at_the_end():
     raise RuntimeError(text)
 
 
+def wait_without_threads():
+    text = in_a_process("""
+        import resource, warnings
+        import penstock as ndd
+        from penstock._bridge import call
+        warnings.simplefilter("ignore")
+        def nest(depth):
+            return lambda x: call(nest(depth - 1), x).evaluate() if depth else x
+        with ndd.EvalContext(num_threads=1):
+            call(nest(0), ndd.tensor([1])).evaluate()
+            with open("/proc/self/statm") as file:
+                used = int(file.read().split()[0]) * resource.getpagesize()
+            # Room for what they do, and for no stack of another thread.
+            resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 20), resource.RLIM_INFINITY))
+            try:
+                call(nest(40), ndd.tensor([1])).evaluate()
+            except RuntimeError as error:
+                print(error)
+    """)
+    raise RuntimeError(text)
+
+
 AT_CALL = {
     "cant_read": (
         lambda: ndd.readers.File(file_list="/nope"),
         ValueError,
         "`file_list` can't be read: there is no such file: /nope",
     ),
+    "surplus_input": (lambda: ndd.resize(IMAGE, [2, 2]), TypeError, r"by its name.*`size=`"),
+    "unknown_name": (lambda: ndd.resise, AttributeError, "did you mean 'resize'"),
+    "unknown_attribute": (lambda: BATCH.numpy(), AttributeError, "np.asarray"),
     "unknown_argument": (lambda: ndd.flip(IMAGE, horizontl=1), TypeError, "horizontl.*horizontal"),
     "missing_input": (lambda: ndd.flip(None), TypeError, "flip.*'input'.*None"),
     "missing_argument": (lambda: ndd.cast(IMAGE), TypeError, "cast.*'dtype'"),
@@ -257,6 +282,7 @@ FROM_THE_ENGINE = {
         str(2**48),
     ),
     "forked": (read_in_a_fork, RuntimeError, "forked"),
+    "threads": (wait_without_threads, RuntimeError, "no thread to do this(.|\n)*ulimit"),
     "stopped": (read_at_the_end, RuntimeError, "ending"),
     "python": (lambda: run_python(raise_key_error, IMAGE).evaluate(), KeyError, "the user's"),
     "internal": (lambda: probe(IMAGE, action=2).evaluate(), RuntimeError, "panic(.|\n)*report"),

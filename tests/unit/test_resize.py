@@ -81,3 +81,14 @@ def test_errors_name_the_argument(given, says):
 def test_tiny_sizes_show_the_mean():
     image = noise(4, 5, 3).astype(np.float32)
     assert np.asarray(ndd.resize(image, size=[1e-30, 1e-30])).shape == (1, 1, 3)
+
+
+@pytest.mark.parametrize("name", ["cubic", "Cubic", "INTERP_CUBIC", "interp_cubic"])
+def test_interpolations_may_be_given_by_name(name):
+    image = ndd.tensor(np.arange(75, dtype=np.uint8).reshape(5, 5, 3), layout="HWC")
+    expected = ndd.resize(image, size=[9, 9], interp_type=ndd.types.INTERP_CUBIC)
+    for keyword in ("interp_type", "mag_filter"):
+        made = ndd.resize(image, size=[9, 9], **{keyword: name})
+        np.testing.assert_array_equal(np.asarray(made), np.asarray(expected))
+    with pytest.raises(ValueError, match=r"`interp_type`: 'bicubic' is not .*'nn', 'linear', 'c"):
+        ndd.rotate(image, angle=3, interp_type="bicubic")

@@ -75,6 +75,23 @@ def test_code_without_a_file_has_its_line_but_no_text():
     assert text.endswith("at <string>:3")
 
 
+def test_lines_that_a_program_makes_as_it_runs_are_bounded(monkeypatch):
+    monkeypatch.setattr(_sites, "_sites", [_sites.find(0)])
+    monkeypatch.setattr(_sites, "_numbers", {})
+    code = compile("here()", "made.py", "exec")
+    outer = compile("def here(): return find()", _sites._PACKAGE + "made.py", "exec")
+    scope = {"find": _sites.here}
+    exec(outer, scope)
+    for line in range(1, 200_001):
+        exec(code.replace(co_firstlineno=line), scope)
+    assert len(_sites._sites) == len(_sites._numbers) + 1 == _sites._MOST
+    # What was known stays known, and the others are calls all the same.
+    failed = BATCH.slice[9]
+    with pytest.raises(IndexError, match="index 9 is out of range") as caught:
+        failed.evaluate()
+    assert "at " not in str(caught.value).partition("\n")[2]
+
+
 def test_other_threads_have_their_own_line():
     made = []
 

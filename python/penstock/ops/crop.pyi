@@ -174,7 +174,7 @@ def random_crop_generator(
     random_area: float | Sequence[Any] | None = None,
     random_aspect_ratio: float | Sequence[Any] | None = None,
     rng: Any = None,
-) -> Batch: ...
+) -> tuple[Batch, Batch]: ...
 @overload
 def random_crop_generator(
     input: TensorLike,
@@ -186,7 +186,7 @@ def random_crop_generator(
     random_area: float | Sequence[Any] | None = None,
     random_aspect_ratio: float | Sequence[Any] | None = None,
     rng: Any = None,
-) -> Batch: ...
+) -> tuple[Batch, Batch]: ...
 @overload
 def random_crop_generator(
     input: TensorLike,
@@ -198,4 +198,4 @@ def random_crop_generator(
     random_area: float | Sequence[Any] | None = None,
     random_aspect_ratio: float | Sequence[Any] | None = None,
     rng: Any = None,
-) -> Tensor: ...
+) -> tuple[Tensor, Tensor]: ...

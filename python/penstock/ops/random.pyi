@@ -18,7 +18,7 @@ DTypeLike: TypeAlias = DType | str | type | Any
 
 @overload
 def uniform(
-    shape_like: Batch | None = None,
+    shape_like: Batch,
     /,
     *,
     batch_size: int | None = None,
@@ -57,7 +57,7 @@ def uniform(
 ) -> Tensor: ...
 @overload
 def normal(
-    shape_like: Batch | None = None,
+    shape_like: Batch,
     /,
     *,
     batch_size: int | None = None,
@@ -96,7 +96,7 @@ def normal(
 ) -> Tensor: ...
 @overload
 def coin_flip(
-    shape_like: Batch | None = None,
+    shape_like: Batch,
     /,
     *,
     batch_size: int | None = None,
@@ -168,7 +168,7 @@ def choice(
 ) -> Tensor: ...
 @overload
 def beta(
-    shape_like: Batch | None = None,
+    shape_like: Batch,
     /,
     *,
     batch_size: int | None = None,

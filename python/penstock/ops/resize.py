@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock import _errors
-from penstock._argument import REQUIRED, Floats, Ints
+from penstock._argument import REQUIRED, Floats, Interp, Ints
 from penstock._axes import chosen_axes
 from penstock._define import Data, Like, PerSample, Result, operator
 from penstock._dtype import DType, int32
@@ -28,10 +28,10 @@ def resize(
     antialias: bool = True,
     dtype: DType | None = None,
     image_type: int | None = None,
-    interp_type: PerSample[int] | None = None,
-    mag_filter: PerSample[int] | None = None,
+    interp_type: PerSample[Interp] | None = None,
+    mag_filter: PerSample[Interp] | None = None,
     max_size: Floats | None = None,
-    min_filter: PerSample[int] | None = None,
+    min_filter: PerSample[Interp] | None = None,
     minibatch_size: int = 32,
     mode: str = "default",
     resize_longer: PerSample[float] | None = None,
@@ -61,8 +61,9 @@ def resize(
             smaller image.
         dtype: The element type of the result, by default that of the input.
         image_type: Deprecated, without effect.
-        interp_type: The filter, such as `types.INTERP_CUBIC`: by default `types.INTERP_LINEAR`;
-            others are NN (the nearest pixel), LANCZOS3, TRIANGULAR and GAUSSIAN.
+        interp_type: The filter, such as `types.INTERP_CUBIC` or "cubic": by default
+            `types.INTERP_LINEAR`; others are NN (the nearest pixel), LANCZOS3, TRIANGULAR and
+            GAUSSIAN.
         mag_filter: The filter for axes that become longer, where it isn't `interp_type`.
         max_size: The largest extent, or one for each axis. The scale of all axes is lowered for it
             where the mode has one scale for all; otherwise each extent is.
@@ -113,10 +114,10 @@ def resize_crop_mirror(
     crop_pos_z: PerSample[float] = 0.5,
     crop_w: PerSample[float] | None = None,
     dtype: DType | None = None,
-    interp_type: PerSample[int] | None = None,
-    mag_filter: PerSample[int] | None = None,
+    interp_type: PerSample[Interp] | None = None,
+    mag_filter: PerSample[Interp] | None = None,
     max_size: Floats | None = None,
-    min_filter: PerSample[int] | None = None,
+    min_filter: PerSample[Interp] | None = None,
     minibatch_size: int = 32,
     mirror: PerSample[int] = 0,
     mode: str = "default",
@@ -185,9 +186,9 @@ def random_resized_crop(
     *,
     antialias: bool = True,
     dtype: DType | None = None,
-    interp_type: PerSample[int] | None = None,
-    mag_filter: PerSample[int] | None = None,
-    min_filter: PerSample[int] | None = None,
+    interp_type: PerSample[Interp] | None = None,
+    mag_filter: PerSample[Interp] | None = None,
+    min_filter: PerSample[Interp] | None = None,
     minibatch_size: int = 32,
     num_attempts: int = 10,
     random_area: Floats = _AREA,
@@ -229,10 +230,10 @@ def tensor_resize(
     axes: Ints | None = None,
     axis_names: str | None = None,
     dtype: DType | None = None,
-    interp_type: PerSample[int] | None = None,
-    mag_filter: PerSample[int] | None = None,
+    interp_type: PerSample[Interp] | None = None,
+    mag_filter: PerSample[Interp] | None = None,
     max_size: Floats | None = None,
-    min_filter: PerSample[int] | None = None,
+    min_filter: PerSample[Interp] | None = None,
     minibatch_size: int = 32,
     mode: str = "default",
     roi_end: PerSample[Floats] | None = None,

@@ -24,7 +24,7 @@ def element_extract(
     batch_size: int | None = None,
     device: DeviceLike | None = None,
     element_map: int | Sequence[int],
-) -> Batch: ...
+) -> Any: ...
 @overload
 def element_extract(
     input: TensorLike,
@@ -33,7 +33,7 @@ def element_extract(
     batch_size: int,
     device: DeviceLike | None = None,
     element_map: int | Sequence[int],
-) -> Batch: ...
+) -> Any: ...
 @overload
 def element_extract(
     input: TensorLike,
@@ -42,7 +42,7 @@ def element_extract(
     batch_size: None = None,
     device: DeviceLike | None = None,
     element_map: int | Sequence[int],
-) -> Tensor: ...
+) -> Any: ...
 @overload
 def per_frame(
     input: Batch,

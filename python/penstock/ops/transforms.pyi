@@ -48,7 +48,7 @@ def combine(
 ) -> Tensor: ...
 @overload
 def crop(
-    input: Batch | None = None,
+    input: Batch,
     /,
     *,
     batch_size: int | None = None,
@@ -90,7 +90,7 @@ def crop(
 ) -> Tensor: ...
 @overload
 def rotation(
-    input: Batch | None = None,
+    input: Batch,
     /,
     *,
     batch_size: int | None = None,
@@ -126,7 +126,7 @@ def rotation(
 ) -> Tensor: ...
 @overload
 def scale(
-    input: Batch | None = None,
+    input: Batch,
     /,
     *,
     batch_size: int | None = None,
@@ -162,7 +162,7 @@ def scale(
 ) -> Tensor: ...
 @overload
 def shear(
-    input: Batch | None = None,
+    input: Batch,
     /,
     *,
     batch_size: int | None = None,
@@ -198,7 +198,7 @@ def shear(
 ) -> Tensor: ...
 @overload
 def translation(
-    input: Batch | None = None,
+    input: Batch,
     /,
     *,
     batch_size: int | None = None,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from penstock._argument import Floats
+from penstock._argument import Floats, Interp
 from penstock._define import REQUIRED, Data, Like, PerSample, operator
 from penstock._dtype import DType
 from penstock._former import chosen_dtype
 from penstock.types import INTERP_LINEAR
 
 _LAYOUTS = "HWC FHWC DHWC FDHWC"
+
+_LINEAR = Interp(INTERP_LINEAR)
 
 
 @operator(layouts=_LAYOUTS)
@@ -19,7 +21,7 @@ def rotate(
     axis: PerSample[Floats] | None = None,
     dtype: DType | None = None,
     fill_value: float | None = None,
-    interp_type: int = INTERP_LINEAR,
+    interp_type: Interp = _LINEAR,
     keep_size: bool = False,
     output_dtype: DType | None = None,
     size: PerSample[Floats] | None = None,
@@ -54,7 +56,7 @@ def warp_affine(
     *,
     dtype: DType | None = None,
     fill_value: float | None = None,
-    interp_type: int = INTERP_LINEAR,
+    interp_type: Interp = _LINEAR,
     inverse_map: bool = True,
     matrix: PerSample[Floats] | None = None,
     output_dtype: DType | None = None,

@@ -9,8 +9,10 @@ They have state: create one, and use it for all epochs.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from penstock._errors import unknown_name as _unknown_name
+from penstock._traceback import public as _public
 from penstock.readers.bad_samples import SampleError as SampleError
 from penstock.readers.base import Reader as Reader
 from penstock.readers.caffe import Caffe as Caffe
@@ -36,11 +38,14 @@ for _format in __all__:
 globals().pop("nemo_asr", None)
 
 
-def __getattr__(name: str) -> Any:
-    for known in __all__:
-        if name.replace("_", "").lower() == known.lower():
-            raise AttributeError(
-                f"module 'penstock.readers' has no attribute '{name}'; readers are classes: "
-                f"did you mean `readers.{known}`?"
-            )
-    raise AttributeError(f"module 'penstock.readers' has no attribute '{name}'")
+if not TYPE_CHECKING:  # where it would say that any name exists
+
+    @_public
+    def __getattr__(name: str) -> Any:
+        for known in __all__:
+            if name.replace("_", "").lower() == known.lower():
+                raise AttributeError(
+                    f"module 'penstock.readers' has no attribute '{name}'; readers are classes: "
+                    f"did you mean `readers.{known}`?"
+                )
+        raise _unknown_name(__name__, name, __all__)

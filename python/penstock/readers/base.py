@@ -32,7 +32,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar, overload
 
 from penstock import _ahead, _errors, _sift, _sites
 from penstock._context import EvalContext
@@ -62,7 +62,9 @@ from penstock.readers.state import ReaderState, Snapshot
 if TYPE_CHECKING:
     from threading import RLock
 
+    from penstock._batch import Batch
     from penstock._core import Fault, Value
+    from penstock._tensor import Tensor
 
 Self = TypeVar("Self", bound="Reader")
 
@@ -183,6 +185,26 @@ class Reader:
 
     # What users call
 
+    @overload
+    def next_epoch(
+        self,
+        batch_size: SupportsIndex,
+        ctx: EvalContext | None = None,
+        capture: bool = False,
+        *,
+        restart: bool = False,
+        epoch: SupportsIndex | None = None,
+    ) -> Epoch[tuple[Batch, ...]]: ...
+    @overload
+    def next_epoch(
+        self,
+        batch_size: None = None,
+        ctx: EvalContext | None = None,
+        capture: bool = False,
+        *,
+        restart: bool = False,
+        epoch: SupportsIndex | None = None,
+    ) -> Epoch[tuple[Tensor | Batch, ...]]: ...
     def next_epoch(
         self,
         batch_size: SupportsIndex | None = None,
@@ -191,7 +213,7 @@ class Reader:
         *,
         restart: bool = False,
         epoch: SupportsIndex | None = None,
-    ) -> Epoch:
+    ) -> Epoch[Any]:
         """An iterator over the next epoch.
 
         The first use decides for the reader's life whether it gives batches or single samples, and

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 
 from penstock._traceback import public
 
@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     from penstock.readers.base import Reader
     from penstock.readers.position import Position
 
+Item_co = TypeVar("Item_co", covariant=True)
+
 
 class UnfinishedEpochWarning(UserWarning):
     """An epoch was begun while an earlier one was not at its end."""
 
 
 @public
-class Epoch:
+class Epoch(Generic[Item_co]):
     """An iterator over an epoch. `len` is its number of batches, or samples.
 
     It counts for itself, as in the original: one that was left goes on to its own length, even
@@ -32,10 +34,10 @@ class Epoch:
     def __len__(self) -> int:
         return self._progress.length
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Item_co]:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> Item_co:
         reader = self._reader
         moved: Position | None = None
         try:
@@ -56,7 +58,8 @@ class Epoch:
             raise
         if outputs is None:
             raise StopIteration
-        return outputs
+        item: Item_co = outputs
+        return item
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

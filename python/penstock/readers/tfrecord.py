@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from penstock import _core, _errors
 from penstock._device import DeviceLike
@@ -16,6 +16,11 @@ from penstock.tfrecord import Feature, FeatureType
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from penstock._batch import Batch
+    from penstock._context import EvalContext
+    from penstock._tensor import Tensor
+    from penstock.readers.epoch import Epoch
 
 _KINDS = {FeatureType.int64: "int", FeatureType.float32: "float", FeatureType.string: "bytes"}
 
@@ -84,6 +89,20 @@ class TFRecord(Reader):
             self._options.on_error,
             features,
         )
+
+    if TYPE_CHECKING:
+
+        @overload  # type: ignore[override]
+        def next_epoch(
+            self, batch_size: SupportsIndex, ctx: EvalContext | None = None, capture: bool = False
+        ) -> Epoch[dict[str, Batch]]: ...
+        @overload
+        def next_epoch(
+            self, batch_size: None = None, ctx: EvalContext | None = None, capture: bool = False
+        ) -> Epoch[dict[str, Tensor | Batch]]: ...
+        def next_epoch(  # noqa: D102
+            self, batch_size: Any = None, ctx: EvalContext | None = None, capture: bool = False
+        ) -> Epoch[Any]: ...
 
     def _yields(self, outputs: tuple[Any, ...]) -> dict[str, Any]:
         return dict(zip(self._features, outputs, strict=True))

@@ -1,0 +1,112 @@
+"""Ctrl-C at any moment of entering and leaving a block: the block around it ends as it began."""
+
+import linecache
+import sys
+
+import pytest
+
+import penstock as ndd
+from penstock import _mode
+from penstock._device import thread
+
+BLOCKS = {
+    "mode": lambda: (ndd.EvalMode.sync_cpu, ndd.EvalMode.deferred),
+    "device": lambda: (ndd.Device("gpu", 1), ndd.Device("gpu", 2)),
+    "context": lambda: (ndd.EvalContext(num_threads=1), ndd.EvalContext(device_id=3)),
+}
+
+
+@pytest.fixture(autouse=True)
+def unchanged(monkeypatch):
+    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
+    chosen, modes = thread.chosen, _mode._local.chosen
+    yield
+    thread.context, thread.chosen, _mode._local.chosen = None, chosen, modes
+
+
+def state():
+    context = ndd.EvalContext.current()
+    return ndd.EvalMode.current(), ndd.Device.current(), thread.chosen, context, context._depth
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt before the nth line of the package's methods."""
+
+    def __init__(self, after, methods):
+        self.left = after
+        self.methods = methods
+        self.has_come = False
+
+    def __call__(self, frame, event, _):
+        if frame.f_code.co_name not in self.methods:
+            return None
+        return self.line
+
+    def line(self, frame, event, _):
+        # Nothing can come between an assignment and the return after it.
+        text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+        if event == "line" and text != "return self":
+            if self.left == 0:
+                sys.settrace(None)
+                self.has_come = True
+                raise KeyboardInterrupt
+            self.left -= 1
+        return self.line
+
+
+def interrupted(outer, inner, after, methods):
+    """Whether the interrupt came, before the methods were through."""
+    interrupt = Interrupt(after, methods)
+    with outer:
+        sys.settrace(interrupt)
+        try:
+            with inner:
+                pass
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+    return interrupt.has_come
+
+
+@pytest.mark.parametrize(
+    "methods", [("__enter__", "choice"), ("__exit__", "choice_around")], ids="".join
+)
+@pytest.mark.parametrize("name", BLOCKS)
+def test_the_block_around_an_interrupted_one_ends_as_it_began(name, methods):
+    outer, inner = BLOCKS[name]()
+    before, after = state(), 0
+    while interrupted(outer, inner, after, methods):
+        assert state() == before, after
+        after += 1
+    assert state() == before
+    assert after >= 1, "interrupts came"
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_an_interrupted_entry_changes_nothing(name):
+    block, _ = BLOCKS[name]()
+    before, after, entries = state(), 0, ("__enter__", "choice")
+    has_come = True
+    while has_come:
+        interrupt = Interrupt(after, entries)
+        sys.settrace(interrupt)
+        try:
+            with block:
+                sys.settrace(None)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        has_come = interrupt.has_come
+        assert state() == before, after
+        after += 1
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_what_was_not_entered_is_not_left(name):
+    block, _ = BLOCKS[name]()
+    before = state()
+    with pytest.raises(RuntimeError):
+        block.__exit__(None, None, None)
+    assert state() == before

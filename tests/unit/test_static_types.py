@@ -1,0 +1,107 @@
+"""What type checkers see: one run of mypy over a program that asks for the types of calls."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import penstock
+
+api = pytest.importorskip("mypy.api")
+
+PACKAGES = Path(penstock.__file__).parents[1]
+
+TENSOR, BATCH = "penstock._tensor.Tensor", "penstock._batch.Batch"
+
+EXPECTED = {
+    "ndd.flip(t)": TENSOR,
+    "ndd.flip(b)": BATCH,
+    "ndd.flip(t, batch_size=2)": BATCH,
+    "ndd.resize(b, size=[2, 2], interp_type='cubic')": BATCH,
+    "ndd.math.sqrt(t)": TENSOR,
+    "ndd.math.sqrt(b)": BATCH,
+    "ndd.reductions.mean(b)": BATCH,
+    "ndd.reductions.mean(t)": TENSOR,
+    "ndd.transforms.rotation(angle=3)": TENSOR,
+    "ndd.transforms.rotation(angle=3, batch_size=2)": BATCH,
+    "ndd.random.uniform(range=[0, 1])": TENSOR,
+    "ndd.random.uniform(range=[0, 1], batch_size=2)": BATCH,
+    "ndd.random.uniform(b, range=[0, 1])": BATCH,
+    "ndd.random_crop_generator(b)": f"tuple[{BATCH}, {BATCH}]",
+    "ndd.random_crop_generator(t)": f"tuple[{TENSOR}, {TENSOR}]",
+    "ndd.decoders.image(b)": BATCH,
+    "ndd.imread('a.jpg')": TENSOR,
+    "t + 1": TENSOR,
+    "1 + t": TENSOR,
+    "t * t": TENSOR,
+    "t + b": BATCH,
+    "b * 2": BATCH,
+    "2 * b": BATCH,
+    "b + t": BATCH,
+    "t == 1": TENSOR,
+    "b < 3": BATCH,
+    "-t": TENSOR,
+    "~b": BATCH,
+    "abs(b)": BATCH,
+    "t[1:]": TENSOR,
+    "b.slice[0]": BATCH,
+    "b.tensors[0]": TENSOR,
+    "b.tensors[1:]": BATCH,
+    "b.select(0)": TENSOR,
+    "list(b)": f"list[{TENSOR}]",
+    "t.cpu()": TENSOR,
+    "b.gpu()": BATCH,
+    "t.shape": "tuple[int, ...]",
+    "next(files.next_epoch(batch_size=4))": f"tuple[{BATCH}, ...]",
+    "next(files.next_epoch())": f"tuple[{TENSOR} | {BATCH}, ...]",
+    "next(records.next_epoch(4))": f"dict[str, {BATCH}]",
+    "next(records.next_epoch())['x']": f"{TENSOR} | {BATCH}",
+}
+
+WRONG = {
+    "ndd.resise": "attr-defined",
+    "ndd.math.sqr": "attr-defined",
+    "ndd.flip(t, horizontl=1)": "call-overload",
+}
+
+PROGRAM = """\
+import penstock as ndd
+
+def ask(
+    t: ndd.Tensor, b: ndd.Batch, files: ndd.readers.File, records: ndd.readers.TFRecord
+) -> None:
+"""
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What mypy says of each line of the program, by the line's own text."""
+    folder = tmp_path_factory.mktemp("types")
+    calls = [f"reveal_type({call})" for call in EXPECTED] + [f"print({call})" for call in WRONG]
+    source = PROGRAM + "".join(f"    {call}\n" for call in calls)
+    program = folder / "program.py"
+    program.write_text(source)
+    config = folder / "mypy.ini"
+    config.write_text(f"[mypy]\nmypy_path = {PACKAGES}\n[mypy-torch.*]\nfollow_imports = skip\n")
+    given = ["--config-file", str(config), "--cache-dir", str(folder / "cache")]
+    text, errors, _ = api.run([*given, "--python-executable", sys.executable, str(program)])
+    assert not errors
+    lines = source.splitlines()
+    found = re.findall(rf"{re.escape(program.name)}:(\d+): (.*)", text)
+    return [(lines[int(number) - 1].strip(), said) for number, said in found]
+
+
+@pytest.mark.parametrize("call", EXPECTED)
+def test_types_are_known(call, told):
+    said = [text for line, text in told if line == f"reveal_type({call})"]
+    types = [re.fullmatch(r'note: Revealed type is "(.*)"', text) for text in said]
+    [shown] = [match[1] if match else text for match, text in zip(types, said, strict=True)]
+    shown = re.sub(r"builtins\.|\*", "", shown)
+    assert re.sub(r"Union\[(.*?), (.*?)\]", r"\1 | \2", shown) == EXPECTED[call]
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_mistakes_are_seen(call, told):
+    said = [text for line, text in told if line == f"print({call})"]
+    assert any(f"[{WRONG[call]}]" in text for text in said), said
