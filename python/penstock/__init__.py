@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from penstock import random as random
     from penstock import readers as readers
     from penstock import tfrecord as tfrecord
+    from penstock import torch as torch
     from penstock._batch import Batch as Batch
     from penstock._batch import as_batch as as_batch
     from penstock._batch import batch as batch
@@ -141,6 +142,7 @@ _NAMESPACES = (
     "readers",
     "reductions",
     "tfrecord",
+    "torch",
     "transforms",
 )
 
