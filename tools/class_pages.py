@@ -19,6 +19,7 @@ import penstock.checkpoint
 import penstock.errors
 import penstock.readers
 import penstock.tfrecord
+import penstock.torch
 from penstock._array import Array
 from penstock._dtype import BY_CODE
 from penstock.readers import Reader
@@ -74,6 +75,10 @@ PAGES = {
             *("tfrecord.FixedLenFeature", "tfrecord.VarLenFeature", "tfrecord.Feature"),
             "tfrecord.FeatureType",
         ),
+    ),
+    "torch": Page(
+        inspect.cleandoc(penstock.torch.__doc__ or ""),
+        tuple(f"torch.{name}" for name in penstock.torch.__all__),
     ),
     "errors": Page(
         inspect.cleandoc(penstock.errors.__doc__ or ""),
@@ -157,10 +162,11 @@ def _function(function: Callable[..., Any], name: str, level: str) -> str:
 
 
 def _alias(name: str) -> str:
-    """A type that is known by a name."""
+    """A type or an object that is known by a name."""
+    key = name.rpartition(".")[2]
     for module in vars(penstock).values():
-        if isinstance(module, ModuleType) and name in vars(module):
-            said = _documented(inspect.getsource(module)).get(name)
+        if isinstance(module, ModuleType) and key in vars(module):
+            said = _documented(inspect.getsource(module)).get(key)
             if said:
                 return f"## {name}\n\n{said}\n"
     raise LookupError(f"{name} has no docstring")

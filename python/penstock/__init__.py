@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from penstock import readers as readers
     from penstock import reductions as reductions
     from penstock import tfrecord as tfrecord
+    from penstock import torch as torch
     from penstock import transforms as transforms
     from penstock._batch import Batch as Batch
     from penstock._batch import as_batch as as_batch
@@ -145,6 +146,7 @@ _NAMESPACES = (
     "readers",
     "reductions",
     "tfrecord",
+    "torch",
     "transforms",
 )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+import numpy as np
+
 from penstock import _core, _errors
 from penstock._device import Device, DeviceLike
 from penstock._device import device as to_device_object
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 Self = TypeVar("Self", bound="Array")
 
+_COPY = _core.register("copy", "copy")
 _MOVE = _core.register("to_device", "move")
 
 
@@ -77,6 +80,32 @@ class Array:
             raise TypeError("to_device: `device` must be a device such as 'cpu', got None.")
         return self._move(target._code, force_copy)
 
+    def __copy__(self: Self) -> Self:
+        made = self._wrap(self._value)
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __deepcopy__(self: Self, memo: object) -> Self:
+        value = self._value
+        samples = len(value) if value.batch else None
+        promise = (value.dtype, value.ndim, value.layout)
+        [copied] = invoke(_COPY, (value,), 1, (), samples, (promise,), value.device)
+        made = self._wrap(copied)
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        value = self._value
+        settle(value)
+        memory: Any = value.packed()
+        # An array, since NumPy's can be pickled without a copy where the pickler takes buffers.
+        data = np.ndarray(memory.shape, np.uint8, memory, memory.offset)
+        sources = [value.source(index) for index in range(len(value))]
+        described = (self.dtype, value.ndim, value.batch, value.shapes(), sources, value.layout)
+        # Notes of users travel; the package's own are about this process.
+        notes = {key: note for key, note in self.__dict__.items() if not key.startswith("_")}
+        return _restore, (type(self), data, *described, self.device), notes or None
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
@@ -93,6 +122,22 @@ class Array:
         promise = (value.dtype, value.ndim, value.layout)
         [moved] = invoke(_MOVE, (value,), 1, (int(force),), samples, (promise,), device)
         return self._wrap(moved)
+
+
+def _restore(
+    kind: type[Self],
+    data: Any,
+    dtype: DType,
+    ndim: int,
+    batch: bool,
+    shapes: list[tuple[int, ...]],
+    sources: list[str | None],
+    layout: str | None,
+    device: Device,
+) -> Self:
+    """What was pickled."""
+    code = dtype._code
+    return kind._wrap(_core.unpack(data, code, ndim, batch, shapes, sources, layout, device._code))
 
 
 def wrap(value: Value) -> Any:

@@ -165,6 +165,15 @@ class Batch(Arithmetic, batch=True):
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.tensors)
 
+    def __bool__(self) -> bool:
+        if self.batch_size == 1:
+            return bool(self.tensors[0])
+        raise ValueError(
+            f"Whether a batch of {self.batch_size} samples is true is ambiguous. For its size, use "
+            "`batch_size`; for its elements, use `as_tensor(batch)` with NumPy's any() and all(). "
+            "An operator's argument can be the batch itself, with a value for each sample."
+        )
+
     def __getitem__(self, key: Any) -> NoReturn:
         raise _errors.not_subscriptable()
 
@@ -274,7 +283,8 @@ def batch(
     Args:
         tensors: A list (or any iterable) of samples, or an array or Tensor whose first dimension
             counts them, or a Batch.
-        dtype: The type of the elements; by default that of the first sample.
+        dtype: The type of the elements; by default that of the first sample, which must be able to
+            hold all numbers of the types of the others.
         device: Where the batch is to be; by default where the data is.
         layout: A letter for each dimension of a sample, such as "HWC".
 

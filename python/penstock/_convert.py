@@ -12,6 +12,7 @@ from penstock._array import Array
 from penstock._context import EvalContext
 from penstock._dtype import BY_CODE, DataType, DType, ImageType, InterpType, bfloat16
 from penstock._invoke import invoke, settle
+from penstock._promotion import PROMOTED
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 
 if TYPE_CHECKING:
@@ -146,16 +147,18 @@ def _gather(samples: list[Any], dtype: DType | None, copy: bool) -> tuple[Value,
                 "batch([], dtype=float32)."
             )
         return _core.empty(dtype._code, 0), None
-    values = []
+    values: list[Value] = []
+    told = dtype is not None
     for position, sample in enumerate(samples):
         if sample is None or (isinstance(sample, Array) and sample._value.batch):
             raise TypeError(
                 "The samples of a batch must be array-like types or numbers. Got "
                 f"{'a Batch' if sample is not None else '`None`'} at index {position}."
             )
-        value = single(sample, dtype, copy)
-        if dtype is None:
-            dtype = BY_CODE[value.dtype]
+        if told or not values:
+            value = single(sample, dtype, copy)
+        else:
+            value = _follow(sample, values[0], position, copy)
         settle(value)
         values.append(value)
     first = values[0]
@@ -171,6 +174,32 @@ def _gather(samples: list[Any], dtype: DType | None, copy: bool) -> tuple[Value,
                 "somewhere else than sample 0. Use `.cpu()` or `.gpu()`."
             )
     return _core.gather(values, first.layout, copy), first.layout
+
+
+def _follow(sample: Any, first: Value, position: int, copy: bool) -> Value:
+    """A sample of a batch in the type of the first one, which must be able to hold it."""
+    dtype = BY_CODE[first.dtype]
+    is_number = type(sample) in (bool, int, float)
+    if is_number or isinstance(sample, list | tuple | range):
+        return single(sample, dtype)  # Python's numbers have no type of their own
+    value = single(sample, None, copy)
+    own = BY_CODE[value.dtype]
+    if own is dtype:
+        return value
+    if not _holds(dtype, own):
+        raise TypeError(
+            f"Sample {position} of the batch has elements of {own}, which {dtype}, the type of "
+            f"sample 0, can't hold. Give `dtype`, such as dtype={own.name!r}."
+        )
+    return cast(value, dtype)
+
+
+def _holds(dtype: DType, other: DType) -> bool:
+    """Whether a type has room for numbers of another. Floats may lose digits."""
+    kinds = {dtype.kind, other.kind}
+    if DType.Kind.enum in kinds or (kinds == {DType.Kind.float} and dtype.bits >= 32):
+        return True
+    return PROMOTED[dtype._code][other._code] == dtype._code
 
 
 def _from_numpy(array: Any, copy: bool) -> Value:

@@ -268,6 +268,11 @@ def _policy() -> str:
     return value
 
 
+def is_refused() -> bool:
+    """Whether a gpu is an error on this machine."""
+    return _policy() == "error"
+
+
 def _require_gpu() -> None:
     """Say, once, that the gpu is an emulated one; refuse it where that was asked for."""
     policy = _policy()

@@ -11,7 +11,7 @@ import operator
 import threading
 from typing import Any, SupportsIndex
 
-from penstock._device import Device, check_device_id, current_ordinal
+from penstock._device import Device, check_device_id, current_ordinal, is_refused
 from penstock._threads import drain_all
 from penstock._traceback import public
 
@@ -118,12 +118,16 @@ def stream(
 
 
 def get_current_stream() -> Stream | None:
-    """The stream that the calling thread's work on the current device goes to.
+    """The stream that the calling thread's work on the current gpu goes to.
 
-    None on the host, unless a stream was set.
+    None where `gpu` is refused (`PENSTOCK_GPU=error`), unless a stream was set.
+
+    Example:
+        >>> ndd.get_current_stream().synchronize()
     """
-    device_id = Device.current().device_id
-    return _chosen(current_ordinal()) if device_id is None else thread_stream(device_id)
+    device_id = current_ordinal()
+    chosen = _chosen(device_id)
+    return chosen if chosen is not None or is_refused() else thread_stream(device_id)
 
 
 @public

@@ -32,7 +32,9 @@ class Tensor(Arithmetic, batch=False):
     making; whatever reads it waits for it.
 
     Indexing (`t[1:, ::2]`) and Python's operators (`t * 2 + 1`, `a < b`) make new tensors. NumPy
-    and all libraries that speak DLPack can read one.
+    and all libraries that speak DLPack can read one. What they make of it shares its memory
+    and may be written to: calls on the tensor that were made before have read it by then, and
+    those made later, which see what was written, are done when they return.
 
     Args:
         data: Whatever `tensor` takes.
@@ -104,8 +106,9 @@ class Tensor(Arithmetic, batch=False):
             from torch.utils.dlpack import from_dlpack
         except ImportError:
             raise RuntimeError("Tensor.torch() requires PyTorch to be installed.") from None
-        made: torch.Tensor = from_dlpack(self._capsule(versioned=False))
-        return made.clone() if copy else made
+        source = self.to_device(self.device, force_copy=True) if copy else self
+        made: torch.Tensor = from_dlpack(source._capsule(versioned=False))
+        return made
 
     def __getitem__(self, key: Any) -> Tensor:
         return subscript(self, key)

@@ -2,7 +2,9 @@
 
 use std::ffi::CStr;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -11,7 +13,9 @@ use pyo3::types::{PyBool, PyBytes, PyMemoryView};
 use super::submit::parse_layout;
 use super::value::PyValue;
 use crate::engine::{Meta, Packed, Value};
-use crate::value::{Buffer, Cause, DType, Desc, Device, Sample, Shape, Strides, extent};
+use crate::value::{
+    Buffer, Cause, DType, Desc, Device, Origin, Sample, Shape, Strides, extent, fits,
+};
 
 /// Above this many bytes a copy is made without the GIL.
 const LARGE: usize = 1 << 20;
@@ -256,6 +260,51 @@ pub fn gather(
         Some(packed) => PyValue::new(Value::packed(meta, packed), true),
         None => PyValue::new(Value::ready(meta, samples), true),
     })
+}
+
+/// What [`PyValue::packed`] gave, as samples of these shapes again: a copy. `source` is where
+/// each came from.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn unpack(
+    py: Python<'_>,
+    data: PyBuffer<u8>,
+    dtype: u8,
+    ndim: usize,
+    batch: bool,
+    shapes: Vec<Vec<usize>>,
+    sources: Vec<Option<String>>,
+    layout: Option<&str>,
+    device: i32,
+) -> PyResult<PyValue> {
+    let wrong = |what: &str| PyValueError::new_err(format!("packed samples: {what}"));
+    let dtype = DType::from_code(dtype).ok_or_else(|| wrong("an unknown element type"))?;
+    if shapes.len() != sources.len() || (!batch && shapes.len() != 1) {
+        return Err(wrong("not as many as promised"));
+    }
+    let layout = parse_layout(layout)?;
+    let buffer = Buffer::new(data.len_bytes()).map_err(refuse)?;
+    // SAFETY: the buffer is new and has this many bytes, and nobody else knows it yet.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), buffer.len()) };
+    data.copy_to_slice(py, bytes)?;
+    let uniform = shapes.windows(2).all(|pair| pair[0] == pair[1]);
+    let mut samples = Vec::with_capacity(shapes.len());
+    let mut offset = 0;
+    for (shape, source) in shapes.into_iter().zip(sources) {
+        let mut desc = Desc::new(dtype, &shape);
+        desc.layout = layout;
+        if shape.len() != ndim || extent(&shape).is_none() || !fits(&desc, &buffer, offset) {
+            return Err(wrong("a shape does not fit"));
+        }
+        let bytes = desc.bytes();
+        let mut sample = Sample::new(desc, buffer.clone(), offset).map_err(refuse)?;
+        sample.source = source.map(|source| Origin::from(Arc::<str>::from(source)));
+        samples.push(sample);
+        offset += bytes;
+    }
+    let device = Device::from_code(device);
+    let meta = Meta { dtype: Some(dtype), ndim: Some(ndim), layout, device, uniform };
+    Ok(PyValue::new(Value::ready(meta, samples), batch))
 }
 
 /// A batch of no samples.

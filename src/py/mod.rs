@@ -37,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use super::fault::PyFault;
     #[pymodule_export]
-    use super::import::{empty, from_buffer, gather, scalar};
+    use super::import::{empty, from_buffer, gather, scalar, unpack};
     #[pymodule_export]
     use super::lmdb::PyLmdb;
     #[pymodule_export]

@@ -202,6 +202,15 @@ impl PyValue {
         Ok(Memory::new(sample, loan))
     }
 
+    /// The bytes of all samples, one after the other in row-major order; copied only where they
+    /// don't lie so.
+    fn packed(&self, py: Python<'_>) -> PyResult<Memory> {
+        let samples = (0..self.handle.len()).map(|index| self.sample(py, index));
+        let samples = samples.collect::<PyResult<Vec<_>>>()?;
+        let packed = py.detach(|| Sample::packed(&samples)).map_err(refuse)?;
+        Ok(Memory::new(packed, None))
+    }
+
     fn __dlpack__<'py>(&self, py: Python<'py>, versioned: bool) -> PyResult<Bound<'py, PyAny>> {
         let sample = self.sample(py, 0)?;
         dlpack::check(&sample, versioned)?;

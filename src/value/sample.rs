@@ -311,6 +311,45 @@ impl Sample {
         Ok(copy)
     }
 
+    /// The bytes of samples one after the other, each in row-major order: where they lie, if they
+    /// lie so, else copied.
+    pub fn packed(samples: &[Sample]) -> Result<Sample, Cause> {
+        let bytes: usize = samples.iter().map(|sample| sample.desc.bytes()).sum();
+        let desc = Desc::new(DType::U8, &[bytes]);
+        if let Some(first) = samples.first() {
+            let mut end = first.offset;
+            let follow = samples.iter().all(|sample| {
+                let start = std::mem::replace(&mut end, sample.offset + sample.desc.bytes());
+                sample.is_contiguous()
+                    && Arc::ptr_eq(&sample.buffer, &first.buffer)
+                    && sample.offset == start
+            });
+            if follow {
+                return Sample::new(desc, first.buffer.clone(), first.offset);
+            }
+        }
+        let buffer = Buffer::new(bytes)?;
+        // SAFETY: the new buffer has `bytes` bytes and nobody else knows it yet.
+        let mut rest = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), bytes) };
+        for sample in samples {
+            let (dst, after) = rest.split_at_mut(sample.desc.bytes());
+            let (shape, size) = (&sample.desc.shape, sample.desc.dtype.size());
+            // SAFETY: the source was checked when it was made; `dst` is as long as its elements.
+            unsafe {
+                copy_strided(
+                    sample.as_ptr(),
+                    &sample.strides(),
+                    shape,
+                    size,
+                    dst,
+                    &Stores::plain(),
+                );
+            }
+            rest = after;
+        }
+        Sample::new(desc, buffer, 0)
+    }
+
     /// That a contiguous sample is where it says. The description is everybody's to change.
     #[inline]
     fn check_place(&self) {

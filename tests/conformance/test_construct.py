@@ -119,9 +119,9 @@ BATCHES = [
     # the first sample decides the type
     "ndd.batch([1, 2.5]), ndd.batch([2.5, 1]), ndd.batch([True, 2]), ndd.batch([[1], [2.7]])",
     "ndd.batch([2**31, 1])",
-    "ndd.batch([np.int32([1]), np.float32([1.5])]), ndd.batch([np.uint8([1]), np.int32([300])])",
-    "ndd.batch([np.uint8([1]), np.int64([-3])])",
-    "ndd.batch([ndd.tensor([1]), ndd.tensor([2.6])])",
+    "ndd.batch([np.float32([1.5]), np.int32([1])]), ndd.batch([np.int32([300]), np.uint8([1])])",
+    "ndd.batch([np.int64([-3]), np.uint8([1])]), ndd.batch([np.float32([1]), np.float64([1.6])])",
+    "ndd.batch([ndd.tensor([2.6]), ndd.tensor([1])]), ndd.batch([[1], np.uint8([2])])",
     "ndd.batch([np.uint8([1]), 300])",
     "ndd.batch([1, 2**31])",
     "ndd.batch([1, 2], dtype='u8'), ndd.batch([1, 2], dtype=np.uint8)",
@@ -293,6 +293,16 @@ DIFFERS = [
         "ndd.as_tensor(ndd.batch([np.ones((1, 2)), np.ones((1, 3))]), pad=True)",
         "ndd.tensor(np.array([[[1., 1, 0]], [[1, 1, 1]]]))",
         "padding works for every dtype",
+    ),
+    *(
+        Differs(source, "TypeError", "numbers that the first sample's type can't hold are kept")
+        for source in (
+            "ndd.batch([np.int32([1]), np.float32([1.5])])",
+            "ndd.batch([np.uint8([1]), np.int32([300])])",
+            "ndd.as_batch([np.uint8([1]), np.int64([-3])])",
+            "ndd.batch([ndd.tensor([1]), ndd.tensor([2.6])])",
+            "ndd.batch([[1], np.float32([2.5])])",
+        )
     ),
 ]
 

@@ -167,7 +167,7 @@ SAME = [
     "ndd.ThreadPool(2, 3)",
     "ndd.ThreadPool(2).num_threads = 3",
     # streams
-    "ndd.stream(stream=None), ndd.get_current_stream(), ndd.get_default_stream()",
+    "ndd.stream(stream=None), ndd.get_default_stream()",
     "ndd.set_current_stream(None)",
     "ndd.Stream(stream=None)",
     "ndd.Stream(stream=object())",

@@ -139,7 +139,7 @@ def test_a_value_may_be_read_by_one_that_depends_on_it_and_by_its_reader(mode):
 
 def addresses(batch):
     batch.evaluate()
-    return [batch._value.memory(i).address for i in range(batch.batch_size)]
+    return [batch._value.memory(i, False).address for i in range(batch.batch_size)]
 
 
 def test_samples_of_one_shape_lie_side_by_side():

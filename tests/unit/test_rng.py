@@ -2,6 +2,7 @@
 
 import copy
 import json
+import multiprocessing
 import os
 import pickle
 import threading
@@ -268,3 +269,51 @@ def fork_with_seeded_rngs():
 )
 def test_a_forked_child_repeats_its_parent_only_where_it_was_seeded(program):
     check_fresh(program)
+
+
+def draw(rngs):
+    return os.getpid(), random.get_default_rng()(), [rng() for rng in rngs]
+
+
+def send(connection, rngs):
+    connection.send(draw(rngs))
+    connection.close()
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_unseeded_rngs_differ_in_processes(context):
+    context = multiprocessing.get_context(context)
+    rngs = [RNG(), RNG(7)]
+    drawn = [draw(rngs)]
+    children = []
+    for _ in range(2):
+        mine, theirs = context.Pipe()
+        children.append((context.Process(target=send, args=(theirs, rngs)), mine))
+        children[-1][0].start()
+    for child, mine in children:
+        drawn.append(mine.recv())
+        child.join()
+    assert len({unseeded for _, _, (unseeded, _) in drawn}) == 3
+    assert drawn[1][2][1] == drawn[2][2][1], "one that was seeded goes on alike"
+
+
+def test_an_unseeded_rng_that_is_stored_keeps_its_place():
+    rng = RNG()
+    rng()
+    assert pickle.loads(pickle.dumps(rng)).state == rng.state
+
+
+def test_split():
+    made = RNG(1).split(3)
+    assert [rng.state for rng in RNG(1).split(5)[:3]] == [rng.state for rng in made]
+    parent = RNG(1)
+    again = [parent.split(3), parent.split(3)]
+    states = [rng.state for rngs in again for rng in rngs]
+    assert len({*states, parent.state, RNG(1).state}) == 8
+    words = {rng() for rng in (*again[0], *again[1], RNG(1), parent)}
+    assert len(words) == 8
+    assert RNG(1).split(0) == []
+    with pytest.raises(ValueError, match="negative"):
+        RNG(1).split(-1)
+    with pytest.raises(TypeError):
+        RNG(1).split(1.5)

@@ -103,8 +103,22 @@ def test_streams_are_unhashable_and_print_readably():
         assert stream(5) != other
 
 
-def test_host_has_no_stream():
+def test_a_thread_has_a_stream_on_the_emulated_gpu():
+    own = get_current_stream()
+    own.synchronize()
+    assert own.device_id == 0
+    assert get_current_stream() is own
+    with Device("gpu", 0):
+        assert get_current_stream() is own
+
+
+def test_there_is_no_stream_where_a_gpu_is_refused(monkeypatch):
+    monkeypatch.setenv("PENSTOCK_GPU", "error")
+    _device._policy.cache_clear()
     assert get_current_stream() is None
+
+
+def test_there_is_no_default_stream_until_one_is_set():
     assert get_default_stream() is None
     assert get_default_stream(3) is None
     set_current_stream(None)
@@ -117,7 +131,7 @@ def test_set_stream_is_the_current_one_until_reset():
     with Device("gpu", 0):
         assert get_current_stream() == 5
     set_current_stream(None)
-    assert get_current_stream() is None
+    assert get_current_stream() != 5
 
 
 def test_current_stream_is_per_device():

@@ -1,6 +1,4 @@
-import copy
 import gc
-import pickle
 import weakref
 
 import ml_dtypes
@@ -280,14 +278,6 @@ def test_mixed_is_a_value_error_that_says_gpu():
     ):
         with pytest.raises(ValueError, match='device="gpu"'):
             call()
-
-
-def test_copies_share_data_and_pickles_are_refused():
-    made = ndd.tensor([1, 2])
-    assert numbers(copy.copy(made)) == [1, 2]
-    for use in (copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="pickle"):
-            use(made)
 
 
 def test_a_subclass_keeps_its_class():

@@ -1,0 +1,175 @@
+"""Beside PyTorch's DataLoader: what its workers return, and what they draw."""
+
+import numpy as np
+import pytest
+
+import penstock as ndd
+from penstock.random import RNG
+
+torch = pytest.importorskip("torch")
+data = pytest.importorskip("torch.utils.data")
+
+
+class Draws(data.Dataset):
+    """For each index, what the default RNG and RNGs of the data set's own draw."""
+
+    def __init__(self):
+        self.unseeded = RNG()
+        self.other = RNG()
+        self.seeded = RNG(5)
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        drawn = ndd.random.uniform(range=[0, 1]).item()
+        return drawn, self.unseeded(), self.other(), self.seeded()
+
+
+def epochs(loader, count=2):
+    """Of each epoch, for each RNG what was drawn."""
+    return [list(zip(*map(tuple, loader), strict=True)) for _ in range(count)]
+
+
+def loader_of(dataset, context, workers=2, **options):
+    return data.DataLoader(
+        dataset,
+        batch_size=None,
+        num_workers=workers,
+        multiprocessing_context=context,
+        **options,
+    )
+
+
+@pytest.fixture(autouse=True)
+def keep_the_default_rng():
+    rng = ndd.random.get_default_rng()
+    state = rng.state
+    yield
+    rng.state = state
+
+
+@pytest.mark.parametrize("seed", [True, False], ids=["seeded", "not seeded"])
+def test_forked_workers_and_epochs_draw_different_numbers(seed):
+    if seed:
+        ndd.random.set_seed(1)
+    first, second = epochs(loader_of(Draws(), "fork"))
+    for number in range(3):
+        assert len({*first[number], *second[number]}) == 8, f"RNG {number}"
+    assert not {*first[1], *second[1]} & {*first[2], *second[2]}
+    # A seed that was given is a promise.
+    assert len({*first[3], *second[3]}) == 2
+
+
+def test_forked_workers_repeat_themselves_under_both_seeds():
+    def run(seed, torch_seed):
+        ndd.random.set_seed(seed)
+        torch.manual_seed(torch_seed)
+        return [epoch[0] for epoch in epochs(loader_of(Draws(), "fork"))]
+
+    assert run(1, 1) == run(1, 1)
+    assert run(1, 1) != run(2, 1)
+    assert run(1, 1) != run(1, 2)
+
+
+def test_persistent_workers_go_on_in_the_next_epoch():
+    ndd.random.set_seed(1)
+    first, second = epochs(loader_of(Draws(), "fork", persistent_workers=True))
+    assert len({*first[0], *second[0]}) == 8
+    assert len({*first[1], *second[1]}) == 8
+
+
+@pytest.mark.timeout(120)
+def test_worker_init_fn_makes_spawned_workers_like_forked_ones():
+    def run(context):
+        ndd.random.set_seed(1)
+        torch.manual_seed(1)
+        return list(loader_of(Everything(), context, worker_init_fn=ndd.torch.worker_init_fn))
+
+    forked, spawned = run("fork"), run("spawn")
+    for mine, theirs in zip(forked, spawned, strict=True):
+        assert mine[0] == theirs[0]
+        check_values(*mine[4:])
+        check_values(*theirs[4:])
+    assert len({drawn for drawn, *_ in spawned}) == 4
+    assert len({word for _, one, other, *_ in spawned for word in (one, other)}) == 8
+    assert [drawn for drawn, *_ in run("fork")] == [drawn for drawn, *_ in forked]
+
+
+@pytest.mark.slow
+def test_spawned_workers_draw_different_numbers_by_themselves():
+    torch.manual_seed(1)
+    [drawn] = epochs(loader_of(Draws(), "spawn"), count=1)
+    for number in range(3):
+        assert len({*drawn[number]}) == 4, f"RNG {number}"
+
+
+def test_worker_init_fn_is_for_workers():
+    with pytest.raises(RuntimeError, match="not a worker"):
+        ndd.torch.worker_init_fn(0)
+
+
+def test_a_seed_set_in_a_worker_counts():
+    def init(worker_id):
+        ndd.random.set_seed(100 + worker_id)
+
+    [drawn] = epochs(loader_of(Draws(), "fork", worker_init_fn=init), count=1)
+    expected = []
+    for seed in (100, 101):
+        ndd.random.set_seed(seed)
+        expected += [ndd.random.uniform(range=[0, 1]).item() for _ in range(2)]
+    assert sorted(drawn[0]) == sorted(expected)
+
+
+def test_the_parent_draws_on_as_if_nothing_had_happened():
+    ndd.random.set_seed(3)
+    expected = [ndd.random.uniform(range=[0, 1]).item() for _ in range(2)]
+    ndd.random.set_seed(3)
+    drawn = [ndd.random.uniform(range=[0, 1]).item()]
+    epochs(loader_of(Draws(), "fork"), count=1)
+    drawn.append(ndd.random.uniform(range=[0, 1]).item())
+    assert drawn == expected
+
+
+class Images(data.Dataset):
+    """Images, as PyTorch's tensors or ours."""
+
+    def __init__(self, ours):
+        self.ours = ours
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        image = ndd.tensor(np.full((2, 3), index, np.uint8))
+        return image if self.ours else image.torch()
+
+
+class Everything(Draws):
+    """Draws, and values that a worker returns as they are."""
+
+    def __init__(self):
+        super().__init__()
+        self.offset = ndd.tensor([1, 2, 3])  # a data set may hold values, too
+
+    def __getitem__(self, index):
+        image = ndd.tensor(np.full((2, 3), index, np.uint8), layout="HW")
+        batch = ndd.batch([image, image[:1]])
+        return *super().__getitem__(index), index, image, batch, self.offset + index
+
+
+def check_values(index, image, batch, offset):
+    assert isinstance(image, ndd.Tensor)
+    assert image.layout == "HW"
+    assert np.all(np.asarray(image) == index)
+    assert isinstance(batch, ndd.Batch)
+    assert batch.shape == [(2, 3), (1, 3)]
+    assert np.asarray(offset).tolist() == [1 + index, 2 + index, 3 + index]
+
+
+def test_default_collate_takes_what_torch_gives():
+    loader = data.DataLoader(Images(ours=False), batch_size=2, num_workers=2)
+    assert [batch.shape for batch in loader] == [(2, 2, 3)] * 2
+    loader = data.DataLoader(Images(ours=True), batch_size=2, num_workers=2)
+    with pytest.raises(TypeError, match="default_collate"):
+        next(iter(loader))
