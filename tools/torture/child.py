@@ -134,5 +134,5 @@ class Child:
 
 
 def say(*words: Any, sep: str = " ") -> None:
-    """Say a line to the parent."""
-    print(*words, sep=sep, flush=True)
+    """Say a line to the parent; in one piece, whichever thread or forked child says it."""
+    os.write(1, (sep.join(map(str, words)).replace("\n", " ") + "\n").encode())

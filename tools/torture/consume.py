@@ -1,10 +1,15 @@
-"""How files are read through penstock's public names, and what may become of them."""
+"""How files are read through penstock's public names, and what may become of them.
+
+python -m tools.torture.consume WAY FILE     # reads a file, and says what became of it
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import sys
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -253,3 +258,18 @@ def file_list(path: Path) -> Results:
     yield from strict_and_tolerant(
         lambda **o: ndd.readers.File(file_root=str(path.parent), file_list=str(path), **o)
     )
+
+
+def main() -> int:
+    """Read one file; the digest is that of all results."""
+    kind, name = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "data.mdb")
+        path.write_bytes(Path(name).read_bytes())
+        outcome = read(kind, path)
+    print(dict(outcome.counts), outcome.digest.hexdigest(), *outcome.harm)
+    return 1 if outcome.harm else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

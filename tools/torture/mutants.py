@@ -1,6 +1,6 @@
-"""Damaged files through the public names. As a program, it reads some of them in this process:
+"""Damaged files through the public names, on memory that is full of something.
 
-python -m tools.torture.mutants SEED ROUND [NAME [FIRST]]
+python -m tools.torture.mutants SEED ROUND [NAMES [FIRST]]     # reads some in this process
 """
 
 from __future__ import annotations
@@ -43,13 +43,7 @@ def attack(attempt: Attempt, wanted: list[str]) -> None:
             digests.append(one_round(attempt, round, wanted, poison))
         for key in digests[0].keys() & digests[1].keys():
             if digests[0][key] != digests[1][key]:
-                name, number = key
-                attempt.harm(
-                    f"{name}: the result shows memory that was not written",
-                    replay(attempt.seed, round, name, number, *POISONS),
-                    mutant(name, attempt.seed, round, number),
-                    name=f"{name}-{attempt.seed}-{round}-{number}",
-                )
+                note(attempt, round, key, "shows memory that was not written", *POISONS)
         round += 1
 
 
@@ -87,7 +81,7 @@ def one_round(
                         note(attempt, round, current, harm, poison)
             how = child.harm(SILENCE)
             if how is not None:
-                note(attempt, round, current, how, poison, child.errors())
+                note(attempt, round, current, how, poison, details=child.errors())
                 left = left[left.index(current) + 1 :] if current in left else left[1:]
             elif child.process.returncode == 0 and attempt.left() <= 0:
                 break
@@ -95,39 +89,28 @@ def one_round(
 
 
 def note(
-    attempt: Attempt,
-    round: int,
-    key: tuple[str, int],
-    harm: str,
-    poison: str,
-    details: str = "",
+    attempt: Attempt, round: int, key: tuple[str, int], harm: str, *poisons: str, details: str = ""
 ) -> None:
+    """Keep a file that did harm."""
     name, number = key
-    attempt.harm(
-        f"{name}: {harm}",
-        replay(attempt.seed, round, name, number, poison),
-        mutant(name, attempt.seed, round, number),
-        details,
-        name=f"{name}-{attempt.seed}-{round}-{number}",
-    )
+    stem = f"{name}-{attempt.seed}-{round}-{number}"
+    data = mutant(name, attempt.seed, round, number)
+    attempt.harm(f"{name}: {harm}", replay(attempt, name, stem, *poisons), data, details, stem)
 
 
-def replay(seed: int, round: int, name: str, number: int, *poisons: str) -> str:
+def replay(attempt: Attempt, name: str, stem: str, *poisons: str) -> str:
     """The command for one file; for each of the poisons, where there are two to compare."""
-    one = shlex.join(
-        [sys.executable, "-m", "tools.torture.mutants", str(seed), str(round), name, f"={number}"]
-    )
-    variables = f"PENSTOCK_MAX_PIXELS={PIXELS} "
+    kept = attempt.path(stem)
+    one = shlex.join([sys.executable, "-m", "tools.torture.consume", seeds()[name].way, str(kept)])
     return " ; ".join(
-        f"{variables}PENSTOCK_TORTURE_POISON={poison} MALLOC_PERTURB_={poison} {one}"
+        f"PENSTOCK_MAX_PIXELS={PIXELS} PENSTOCK_TORTURE_POISON={poison} MALLOC_PERTURB_={poison} "
+        f"{one}"
         for poison in poisons
     )
 
 
 def read_some(seed: int, round: int, names: str, first: str) -> int:
-    """What runs in a process of its own. `first` is where to begin with the first of the names;
-    with `=` before it, the only one.
-    """
+    """What runs in a process of its own; with the first of the names it begins at `first`."""
     from .consume import read
 
     wanted = names.split(",") if names else list(seeds())
@@ -135,9 +118,7 @@ def read_some(seed: int, round: int, names: str, first: str) -> int:
         path = Path(folder, "data.mdb")
         for place, name in enumerate(wanted):
             known: Seed = seeds()[name]
-            start = int(first.lstrip("=") or 0) if place == 0 else 0
-            last = start + 1 if first.startswith("=") else EACH
-            for number in range(start, last):
+            for number in range(int(first or 0) if place == 0 else 0, EACH):
                 path.write_bytes(mutant(name, seed, round, number))
                 say("begin", name, number, sep="\t")
                 before = peak()

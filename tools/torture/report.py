@@ -9,6 +9,9 @@ from pathlib import Path
 
 from .child import Child
 
+SHOWN = 12
+"""Harms of one attack that are printed; all are kept."""
+
 
 class Attempt:
     """One run of an attack: its budget, what it counted, and the harm it did."""
@@ -19,6 +22,7 @@ class Attempt:
         self.deadline = self.began + seconds
         self.counts: Counter[str] = Counter()
         self.harms: list[str] = []
+        self._took: float | None = None
 
     def left(self) -> float:
         """Seconds that it may still take."""
@@ -28,15 +32,21 @@ class Attempt:
         self, what: str, replay: str, data: bytes | None = None, details: str = "", name: str = ""
     ) -> None:
         """Note harm, and keep what did it."""
-        folder = self.keep / self.name.replace(" ", "-")
-        folder.mkdir(parents=True, exist_ok=True)
-        stem = name.replace(" ", "-").replace(":", "") or f"{len(self.harms):03d}"
-        (folder / f"{stem}.txt").write_text(f"{what}\n\nreplay: {replay}\n\n{details}\n")
+        kept = self.path(name or f"{len(self.harms):03d}")
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        Path(f"{kept}.txt").write_text(f"{what}\n\nreplay: {replay}\n\n{details}\n")
         if data is not None:
-            (folder / stem).write_bytes(data)
+            kept.write_bytes(data)
         self.counts["harm"] += 1
-        self.harms.append(f"{what}\n      kept:   {folder / stem}\n      replay: {replay}")
-        print(f"  HARM {self.name}: {what}\n      replay: {replay}", flush=True)
+        self.harms.append(f"{what}\n    replay: {replay}")
+        # Many of a kind say no more than a few.
+        if len(self.harms) <= SHOWN:
+            print(f"  HARM {self.name}: {what}\n    replay: {replay}", flush=True)
+
+    def path(self, stem: str) -> Path:
+        """Where an input that did harm is kept; what became of it is beside it, in a text."""
+        safe = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in stem)
+        return self.keep / self.name.replace(" ", "-") / safe
 
     def watch(self, child: Child, silence: float, *, name: str = "", replay: str = "") -> bool:
         """Follow a child that counts and names harm itself; says whether it ended well.
@@ -58,10 +68,17 @@ class Attempt:
             self.harm(how, replay, details=child.errors(), name=name)
         return well and how is None
 
+    @property
+    def took(self) -> float:
+        """Seconds until it was done."""
+        if self._took is None:
+            self._took = time.monotonic() - self.began
+        return self._took
+
     def summary(self) -> str:
         """One line of the report."""
         counts = ", ".join(f"{count} {what}" for what, count in sorted(self.counts.items()))
-        return f"{self.name:<18} {time.monotonic() - self.began:5.0f} s  {counts or 'nothing done'}"
+        return f"{self.name:<16} {self.took:5.0f} s  {counts or 'nothing done'}"
 
 
 def command(child: Child, **environment: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import io
 import json
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -30,14 +31,35 @@ class Seed(NamedTuple):
     data: bytes
 
 
+SHARED = "PENSTOCK_TORTURE_SEEDS"
+"""The variable that names a folder where the seeds of this run are. Some writers put random
+numbers into their files, and the processes of a run have to begin with the same.
+"""
+
+
 @functools.cache
 def seeds() -> dict[str, Seed]:
     """All of them, by name."""
+    if folder := os.environ.get(SHARED):
+        index = json.loads(Path(folder, "index.json").read_text())
+        return {
+            name: Seed(way, target, Path(folder, str(number)).read_bytes())
+            for number, (name, (way, target)) in enumerate(index.items())
+        }
     made = {name: Seed("image", _target(data), data) for name, data in _images().items()}
     made.update(_sounds())
     made.update(_records())
     made.update(_texts())
     return made
+
+
+def share(folder: Path) -> None:
+    """Write the seeds for the processes that are started from here on."""
+    for number, seed in enumerate(seeds().values()):
+        (folder / str(number)).write_bytes(seed.data)
+    index = {name: (seed.way, seed.target) for name, seed in seeds().items()}
+    (folder / "index.json").write_text(json.dumps(index))
+    os.environ[SHARED] = str(folder)
 
 
 MAGIC = {
