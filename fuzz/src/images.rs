@@ -1,7 +1,8 @@
 //! Images of each format: whole, and a window of them, as many kinds of results.
 
-use _core::codecs::{Format, Image, Output, Request, Window, sniff};
-use _core::value::DType;
+use _core::codecs::{Format, sniff};
+use _core::kernels::{Arg, ArgReader, find};
+use _core::value::{DType, Sample};
 
 use crate::poison;
 
@@ -38,47 +39,65 @@ pub fn webp(data: &[u8]) -> bool {
 }
 
 pub fn exif(data: &[u8]) -> bool {
-    let found = _core::codecs::exif::orientation(data);
-    let _ = found;
+    let _ = _core::codecs::exif::orientation(data);
     true
 }
 
-const OUTPUTS: [Output; 5] =
-    [Output::Rgb, Output::Bgr, Output::Gray, Output::YCbCr, Output::Any];
 const DTYPES: [DType; 5] = [DType::U8, DType::U16, DType::I16, DType::F16, DType::F32];
+/// RGB, BGR, gray, YCbCr, as stored.
+const OUTPUTS: usize = 5;
 
 fn image(data: &[u8], format: Format) -> bool {
     if sniff(data) != Some(format) {
         return false;
     }
-    let whole = Request { output: Output::Rgb, dtype: DType::U8, upright: true, fast_dct: false };
-    decode(data, &whole, |height, width| Window { y: 0, x: 0, height, width });
+    let Ok(encoded) = poison::sample(data) else { return true };
+    let whole = |_: &str| Arg::Absent;
+    let shape = decode("decoders.image", &encoded, 0, DType::U8, true, false, whole);
     // How else follows from the bytes, so that a file is all there is to an input.
     let mut pick = Pick::new(data);
-    let request = Request {
-        output: OUTPUTS[pick.below(OUTPUTS.len())],
-        dtype: DTYPES[pick.below(DTYPES.len())],
-        upright: pick.below(2) == 0,
-        fast_dct: pick.below(4) == 0,
-    };
-    decode(data, &request, |height, width| {
-        let (y, x) = (pick.below(height), pick.below(width));
-        let window_height = 1 + pick.below(height - y);
-        let window_width = 1 + pick.below(width - x);
-        Window { y, x, height: window_height, width: window_width }
+    let (output, dtype) = (pick.below(OUTPUTS), DTYPES[pick.below(DTYPES.len())]);
+    let (upright, fast) = (pick.below(2) == 0, pick.below(4) == 0);
+    let [height, width] = shape.unwrap_or([8, 8]);
+    let size = [1 + pick.below(height), 1 + pick.below(width)].map(|extent| extent as f64);
+    let place = [pick.below(5), pick.below(5)].map(|quarter| quarter as f64 / 4.0);
+    decode("decoders.image_crop", &encoded, output, dtype, upright, fast, |name| match name {
+        "crop" => Arg::Floats(size.into()),
+        "crop_pos_y" => Arg::Float(place[0]),
+        "crop_pos_x" => Arg::Float(place[1]),
+        "rounding" => Arg::Text("round".into()),
+        _ => Arg::Float(0.0),
     });
     true
 }
 
-fn decode(data: &[u8], request: &Request, window: impl FnOnce(usize, usize) -> Window) {
-    let Ok(image) = Image::open(data) else { return };
-    let (height, width) = image.size(request.upright);
-    let window = window(height, width);
-    let pixel = image.channels(request.output) * request.dtype.size();
-    let Some(length) = (window.height * window.width).checked_mul(pixel) else { return };
-    poison::compare(length, |room| {
-        Image::open(data).is_ok_and(|mut image| image.decode(request, window, room).is_ok())
-    });
+/// Decodes as a call would; `other` gives the arguments that not all decoders have. Returns height
+/// and width.
+fn decode(
+    kernel: &str,
+    encoded: &Sample,
+    output: usize,
+    dtype: DType,
+    upright: bool,
+    fast_dct: bool,
+    other: impl Fn(&str) -> Arg,
+) -> Option<[usize; 2]> {
+    let entry = find(kernel).expect("a decoder");
+    let argument = |name: &&str| match *name {
+        "adjust_orientation" => Arg::Int(upright.into()),
+        "dtype" => Arg::Int(dtype.code().into()),
+        "output_type" => Arg::Int(output as i64),
+        "use_fast_idct" => Arg::Int(fast_dct.into()),
+        name => other(name),
+    };
+    let args: Vec<Arg> = entry.args.iter().map(argument).collect();
+    let inputs = std::slice::from_ref(encoded);
+    let work = (entry.make)();
+    let kernel = work.sample_kernel().expect("a kernel of samples");
+    let made = poison::compare(|allocate| {
+        kernel.run(&ArgReader::new(&args, inputs, 0), inputs, allocate).ok()
+    })?;
+    Some([made[0].desc.shape[0], made[0].desc.shape[1]])
 }
 
 /// Numbers that follow from bytes.
@@ -91,7 +110,8 @@ impl Pick {
     }
 
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) as usize) % limit.max(1)
     }
 }

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 
-use _core::kernels::{Result, Space};
+use smallvec::SmallVec;
+
+use _core::kernels::{Allocate, Result, Space};
 use _core::readers::Source;
-use _core::value::{Buffer, Desc, Sample};
+use _core::value::{Buffer, DType, Desc, Sample};
 
 const POISONS: [u8; 2] = [0x5a, 0xa5];
 /// Results that are larger can't be had, as on a machine that is short of memory.
@@ -23,50 +25,42 @@ pub fn last_panic() -> String {
     LAST_PANIC.lock().map(|last| last.clone()).unwrap_or_default()
 }
 
+type Samples = SmallVec<[Sample; 1]>;
+
 /// Runs `work` on room that is poisoned in two ways. Where both succeed, all bytes must agree.
-pub fn compare(length: usize, mut work: impl FnMut(&mut [u8]) -> bool) {
-    if length > MOST {
-        return;
-    }
-    let mut run = |poison: u8| {
-        let mut room = vec![poison; length];
-        work(&mut room).then_some(room)
-    };
+pub fn compare(mut work: impl FnMut(&Allocate<'_>) -> Option<Samples>) -> Option<Samples> {
+    let mut run = |poison: u8| work(&|_, desc| poisoned(desc, poison));
     let [first, second] = POISONS.map(&mut run);
-    if let (Some(first), Some(second)) = (first, second)
-        && let Some(place) = first.iter().zip(&second).position(|(a, b)| a != b)
-    {
-        panic!("byte {place} of {length} was not written");
+    let (first, second) = (first?, second?);
+    for (output, (a, b)) in first.iter().zip(&second).enumerate() {
+        let (Ok(a), Ok(b)) = (a.compact(), b.compact()) else { continue };
+        let alike = a.desc == b.desc && a.elements_as_bytes() == b.elements_as_bytes();
+        assert!(alike, "not all bytes of output {output}, {:?}, were written", a.desc);
     }
+    Some(first)
 }
 
-/// Reads up to `samples` samples of a source, each twice, on poisoned room.
+/// Reads up to `samples` samples of a source, each on poisoned room.
 pub fn read(source: &dyn Source, samples: usize) {
     for number in 0..source.len().min(samples) {
         let _ = source.name(number);
-        let read = |poison| source.read(number, &|_, desc| poisoned(desc, poison)).ok();
-        let [first, second] = POISONS.map(read);
-        let (Some(first), Some(second)) = (first, second) else { continue };
-        for (output, (a, b)) in first.iter().zip(&second).enumerate() {
-            check(number, output, a, b);
-        }
+        compare(|allocate| source.read(number, allocate).ok());
     }
 }
 
-fn check(number: usize, output: usize, first: &Sample, second: &Sample) {
-    let (Ok(first), Ok(second)) = (first.compact(), second.compact()) else { return };
-    let differ = first.desc != second.desc || first.elements_as_bytes() != second.elements_as_bytes();
-    assert!(!differ, "sample {number}: not all bytes of output {output} were written");
+/// Bytes, as an input.
+pub fn sample(bytes: &[u8]) -> Result<Sample> {
+    let mut space = poisoned(Desc::new(DType::U8, &[bytes.len()]), 0)?;
+    space.bytes().copy_from_slice(bytes);
+    space.into_sample()
 }
 
 fn poisoned(desc: Desc, poison: u8) -> Result<Space> {
+    // Nobody has as much as this.
     let length = if desc.bytes() > MOST { usize::MAX / 2 } else { desc.bytes() };
-    let buffer = Buffer::new(length)?;
-    // SAFETY: the buffer is new, and nobody else's.
-    unsafe { std::ptr::write_bytes(buffer.as_ptr(), poison, length) };
-    // SAFETY: the buffer is for this space alone.
-    #[allow(unused_unsafe)]
-    Ok(unsafe { Space::new(desc, buffer, 0) })
+    let mut space = Space::new(desc, Buffer::new(length)?, 0);
+    space.bytes().fill(poison);
+    Ok(space)
 }
 
 /// A folder for the files that readers read, in memory where there is such a place.

@@ -154,4 +154,3 @@ pub fn index(data: &[u8]) -> bool {
     packed(records_path, Some(&index));
     archive(archive_path, Some(&index))
 }
-

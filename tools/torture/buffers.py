@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
+from tests import images
+from tests.mutations import mutate
 
 import penstock as ndd
 from penstock.errors import InternalError
-from tests import images
-from tests.mutations import mutate
 
 from .child import say
 from .process import SAMPLES, make_files, numbers, orders, reader_of
@@ -299,7 +299,11 @@ def change_checkpoint(
     changed = mutate(original, rng)
     path.write_bytes(changed)
     try:
-        loaded, other, fresh = ndd.checkpoint.Checkpoint(), reader_of(names, **order), ndd.random.RNG()
+        loaded, other, fresh = (
+            ndd.checkpoint.Checkpoint(),
+            reader_of(names, **order),
+            ndd.random.RNG(),
+        )
         loaded.load(str(path))
         loaded.register(other, "reader")
         loaded.register(fresh, "rng")

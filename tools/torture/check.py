@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from .child import Child, say
 from .corpus import MAKERS
@@ -18,6 +19,7 @@ from .corpus import MAKERS
 MEMORY = 2 << 30
 """Bytes of address space: files of a few kilobytes must do with less."""
 RESIDENT = 1 << 30
+POISONS = (0x5A, 0xA5)
 SECONDS = 20.0
 """For one file, which usually takes a few milliseconds."""
 
@@ -55,7 +57,7 @@ def check(names: Iterable[str], seconds: float = SECONDS) -> dict[str, str]:
 
 def read_all(names: list[str]) -> int:
     """What runs in a process of its own."""
-    from .consume import read
+    from . import consume
 
     with tempfile.TemporaryDirectory() as folder:
         for number, name in enumerate(names):
@@ -68,15 +70,23 @@ def read_all(names: list[str]) -> int:
                     file.truncate(attack.size)
             before = peak()
             say("begin", name)
-            outcome = read(attack.kind, path)
+            outcome, again = (read_poisoned(consume, attack.kind, path, p) for p in POISONS)
             path.unlink()
             problems = [*dict.fromkeys(outcome.harm)]
+            if outcome.digest.digest() != again.digest.digest():
+                problems.append("shows memory that was not written")
             if attack.error and not outcome.refused:
                 problems.append("was not refused: " + json.dumps(outcome.counts))
             if peak() > max(before, RESIDENT):
                 problems.append(f"took {peak() >> 20} MB")
             say("end", name, "; ".join(problems))
     return 0
+
+
+def read_poisoned(consume: Any, kind: str, path: Path, poison: int) -> Any:
+    """Read a file on memory that is full of something."""
+    consume.POISON = poison
+    return consume.read(kind, path)
 
 
 def peak() -> int:

@@ -117,6 +117,10 @@ class Child:
         self.process.wait()
         for thread in self._threads:
             thread.join(1)
+        for pipe in (self.process.stdout, self.process.stderr):
+            # A grandchild that got away could hold the other end; then it is left to listen.
+            if pipe is not None and not any(thread.is_alive() for thread in self._threads):
+                pipe.close()
 
     def errors(self) -> str:
         """The end of what it wrote to stderr."""

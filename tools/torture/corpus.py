@@ -546,7 +546,9 @@ def tfrecord_of_2_to_the_64() -> bytes:
 
     length = b"\xff" * 8
     crc = crc32c.crc32c(length)
-    return length + struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF) + bytes(9)
+    return (
+        length + struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF) + bytes(9)
+    )
 
 
 @attack("recordio", error=True)
@@ -624,12 +626,17 @@ def coco_mask_of_2_to_the_62() -> bytes:
 @attack("coco")
 def coco_polygon_with_far_corners() -> bytes:
     """Each side is longer than any image, a thousand times."""
-    return _coco([[(n & 2 and 9e5 or -9e5) + n for n in range(2000)]])
+    return _coco([[_far(n, 9e5) for n in range(2000)]])
 
 
 @attack("coco")
 def coco_polygon_with_corners_beyond_numbers() -> bytes:
-    return _coco([[(n & 2 and 1e9 or -1e9) + n for n in range(2000)]])
+    return _coco([[_far(n, 1e9) for n in range(2000)]])
+
+
+def _far(number: int, reach: float) -> float:
+    """Two coordinates on the one side, two on the other."""
+    return (reach if number & 2 else -reach) + number
 
 
 @attack("coco")

@@ -1,6 +1,8 @@
 """Runs the coverage-guided fuzzers in `fuzz/`, a target after another, as long as there is time.
 
-python -m tools.torture.fuzzers SECONDS [TARGETS...]      # PENSTOCK_FUZZ_SANITIZER=none without ASan
+python -m tools.torture.fuzzers SECONDS [TARGETS...]
+
+Without AddressSanitizer, in a quick build, when PENSTOCK_FUZZ_SANITIZER=none.
 """
 
 from __future__ import annotations
@@ -52,13 +54,21 @@ def build(sanitizer: str, profile: str, seconds: float) -> Path | None:
     return Path(output.split()[-1])
 
 
-def attack(attempt: Attempt, wanted: list[str], sanitizer: str, profile: str) -> None:
-    """Build, then give each target its share of what time is left."""
-    binary = build(sanitizer, profile, attempt.left())
+def built(sanitizer: str, profile: str) -> Path | None:
+    """The fuzzers, where they have been built since the sources were changed."""
+    found = [*(FUZZ / "target" / sanitizer).glob(f"*/{profile}/penstock-fuzz")]
+    sources = [*(ROOT / "src").rglob("*.rs"), *(FUZZ / "src").rglob("*.rs")]
+    if not found or found[0].stat().st_mtime < max(path.stat().st_mtime for path in sources):
+        return None
+    return found[0]
+
+
+def attack(attempt: Attempt, wanted: list[str], binary: Path | None) -> None:
+    """Give each target its share of the time. Without a binary there is nothing to do."""
     attempt.counts["seconds of building"] = round(time.monotonic() - attempt.began)
     if binary is None:
         attempt.counts["targets not reached"] = len(wanted)
-        print("  fuzzers: no time left after the build; `make fuzz-build` does it beforehand")
+        print("  fuzzers: not built, or no time left after that; `make fuzz-build` builds them")
         return
     seeds.write(CORPUS)
     jobs = len(os.sched_getaffinity(0))
@@ -174,7 +184,11 @@ def main() -> int:
     seconds, *names = sys.argv[1:]
     attempt = Attempt("fuzzers", float(seconds), 0, ROOT / "target" / "torture")
     sanitizer = os.environ.get("PENSTOCK_FUZZ_SANITIZER", "address")
-    attack(attempt, names or targets(), sanitizer, "release" if sanitizer == "address" else "quick")
+    profile = "release" if sanitizer == "address" else "quick"
+    # The build has as long as it takes.
+    binary = build(sanitizer, profile, 3600)
+    attempt.deadline = time.monotonic() + attempt.seconds
+    attack(attempt, names or targets(), binary)
     print(attempt.summary())
     return 1 if attempt.harms else 0
 

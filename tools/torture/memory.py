@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests import images
 
 import penstock as ndd
 from penstock.errors import InternalError
-from tests import images
 
 from .child import say
 

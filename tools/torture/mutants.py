@@ -12,7 +12,6 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-
 from tests.mutations import mutate
 
 from .child import Child, say
@@ -54,7 +53,7 @@ def one_round(
     digests: dict[tuple[str, int], str] = {}
     left = [(name, number) for name in wanted for number in range(EACH)]
     while left and attempt.left() > 0:
-        name, first = left[0]
+        _, first = left[0]
         environment = {
             "PENSTOCK_TORTURE_POISON": poison,
             "MALLOC_PERTURB_": poison,

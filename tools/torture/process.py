@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.stress.fork import fork, join
+from tests.stress.storm import storm
 
 import penstock as ndd
 from penstock.errors import InternalError
-from tests.stress.fork import fork, join
-from tests.stress.storm import storm
 
 from .child import say
 
@@ -156,10 +156,8 @@ def forks(chance: random.Random, end: float) -> None:
     thread.start()
     try:
         while time.monotonic() < end and not errors:
-            pids = [
-                fork(lambda seed=chance.randrange(10**6): storm(seed, nodes=200, threads=3))
-                for _ in range(chance.randrange(1, 4))
-            ]
+            seeds = [chance.randrange(10**6) for _ in range(chance.randrange(1, 4))]
+            pids = [fork(lambda seed=seed: storm(seed, nodes=200, threads=3)) for seed in seeds]
             for pid in pids:
                 join(pid, timeout=60)
                 say("count forks")
@@ -306,7 +304,9 @@ def descriptors(chance: random.Random, end: float) -> None:
 
 
 def numbers_of_epoch(names: list[str]) -> list[int]:
-    return [n for outputs in reader_of(names).next_epoch(batch_size=BATCH) for n in numbers(outputs)]
+    return [
+        n for outputs in reader_of(names).next_epoch(batch_size=BATCH) for n in numbers(outputs)
+    ]
 
 
 def exhaust(spare: int) -> list[int]:
@@ -328,7 +328,8 @@ def exhaust(spare: int) -> list[int]:
 def no_threads(chance: random.Random, end: float) -> None:
     """No threads to be had: an error that a program can catch, and work goes on afterwards."""
     while time.monotonic() < end:
-        pid = fork(lambda seed=chance.randrange(10**6): without_threads(random.Random(seed)))
+        seed = chance.randrange(10**6)
+        pid = fork(lambda seed=seed: without_threads(random.Random(seed)))
         try:
             join(pid, timeout=60)
         except AssertionError as error:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-
 from tests import data_sets, images, protobuf, records
 
 from .corpus import attacks
@@ -185,9 +184,7 @@ def _records() -> dict[str, Seed]:
         protobuf.database(folder / "caffe", datum)
         data = (folder / "caffe" / "data.mdb").read_bytes()
         made["caffe"] = Seed("caffe", "lmdb", data)
-        tensors = [
-            protobuf.tensors(protobuf.texts(b"image"), protobuf.ints(n)) for n in range(3)
-        ]
+        tensors = [protobuf.tensors(protobuf.texts(b"image"), protobuf.ints(n)) for n in range(3)]
         protobuf.database(folder / "caffe2", tensors)
         data = (folder / "caffe2" / "data.mdb").read_bytes()
         made["caffe2"] = Seed("caffe2", "lmdb", data)
@@ -223,11 +220,26 @@ def _texts() -> dict[str, Seed]:
     }
 
 
-STORED = (
-    "filenames offsets counts boxes labels original_ids heights widths polygon_data vertices "
-    "polygon_offset polygons_count vertices_offset vertices_count masks_offset mask_count "
-    "masks_rles masks_rles_idx"
-).split()
+STORED = [
+    "filenames",
+    "offsets",
+    "counts",
+    "boxes",
+    "labels",
+    "original_ids",
+    "heights",
+    "widths",
+    "polygon_data",
+    "vertices",
+    "polygon_offset",
+    "polygons_count",
+    "vertices_offset",
+    "vertices_count",
+    "masks_offset",
+    "mask_count",
+    "masks_rles",
+    "masks_rles_idx",
+]
 """The files of stored annotations, as the target `coco_store` numbers them."""
 
 
@@ -255,7 +267,13 @@ def stored_coco() -> bytes:
 
 
 TARGETS = {"coco": "coco", "manifest": "nemo", "npy": "npy", "tar": "tar", "tfrecord": "tfrecord"}
-TARGETS |= {"recordio": "recordio", "caffe": "lmdb", "sound": "", "sound resampled": "", "image": ""}
+TARGETS |= {
+    "recordio": "recordio",
+    "caffe": "lmdb",
+    "sound": "",
+    "sound resampled": "",
+    "image": "",
+}
 
 
 def write(folder: Path) -> None:
@@ -277,7 +295,11 @@ def write(folder: Path) -> None:
     _put(folder / "index", "tar", b"v1.2 1\njpg 512 3 0.jpg\n")
     _put(folder / "glob", "patterns", b"*.jp[e-g]\n?a*[!b]\\*c\nimage.jpg")
     _put(folder / "glob", "stars", b"*a*a*a*a*b\n" + b"a" * 60)
-    _put(folder / "exif", "turned", b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0")
+    _put(
+        folder / "exif",
+        "turned",
+        b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0",
+    )
     _put(folder / "coco_store", "stored", stored_coco())
 
 
