@@ -103,7 +103,7 @@ def plans(short: bool) -> dict[str, Plan]:
         "records": Plan(mutated(*RECORDS), 25, 180),
         "changing bytes": Plan(watched("buffers", "changing_bytes"), 25, 120),
         "lying buffers": Plan(watched("buffers", "lying_buffers", memory=4 * GB), 10, 60),
-        "states": Plan(watched("buffers", "states"), 15, 90),
+        "states": Plan(watched("buffers", "states", silence=20), 15, 90),
         "little memory": Plan(watched("memory", "little_memory"), 30, 180),
         "leaks": Plan(watched("memory", "leaks"), 60, 420),
         "kill -9": Plan(watched("process", "killed"), 15, 120),

@@ -240,7 +240,7 @@ def leaks(chance: random.Random, end: float) -> None:
 
 def slope_of(name: str, call: Callable[[int], Any], seconds: float) -> None:
     """Warm up, then look at memory at a start and an end of as many calls as there is time for."""
-    began, numbers = time.monotonic(), itertools.count()
+    numbers = itertools.count()
     warm = run_for(call, numbers, 0.25 * seconds, CALLS // 4)
     before = resident()
     made = run_for(call, numbers, 0.6 * seconds, CALLS)
@@ -254,7 +254,6 @@ def slope_of(name: str, call: Callable[[int], Any], seconds: float) -> None:
         grown = resident() - before
         if grown > SLACK // 4 + PER_CALL * again:
             say(f"harm {name}: {grown / again:.0f} bytes stay for each of {again} calls")
-    say("count seconds", round(time.monotonic() - began))
 
 
 def run_for(
