@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,7 +20,7 @@ from typing import NamedTuple
 from . import check, fuzzers, mutants, seeds
 from .child import ROOT, Child
 from .corpus import MAKERS
-from .report import Attempt
+from .report import Attempt, command
 
 SHORT, LONG = 600, 3600
 LEAST = 4.0
@@ -62,19 +63,35 @@ def watched(
     silence: float = 60,
     memory: int | None = None,
     files: int | None = None,
+    preempted: bool = False,
 ) -> Callable[[Attempt], None]:
-    """A program of a module, which tells of harm itself. After its death it is begun again."""
+    """A program of a module, which tells of harm itself. After its death it is begun again.
+
+    Where it is to be `preempted`, its threads are stopped at random moments (`preempt.c`).
+    """
 
     def run(attempt: Attempt) -> None:
+        environment = {"LD_PRELOAD": str(preempt(attempt.keep))} if preempted else {}
         for turn in range(5):
             if attempt.left() < 1:
                 break
             arguments = (program, attempt.seed + turn, round(attempt.left(), 1))
-            with Child(module, *arguments, memory=memory, files=files) as child:
-                if attempt.watch(child, silence, name=f"{program}-{turn}"):
+            limits = {"memory": memory, "files": files}
+            with Child(module, *arguments, environment=environment, **limits) as child:
+                replay = command(child, **environment)
+                if attempt.watch(child, silence, name=f"{program}-{turn}", replay=replay):
                     break
 
     return run
+
+
+def preempt(folder: Path) -> Path:
+    """The library that stops threads at random moments."""
+    folder.mkdir(parents=True, exist_ok=True)
+    source, library = Path(__file__).with_name("preempt.c"), folder / "preempt.so"
+    options = ["-O1", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl", "-lrt"]
+    subprocess.run([os.environ.get("CC", "cc"), *options], check=True)
+    return library
 
 
 def fuzzed(attempt: Attempt) -> None:
@@ -112,7 +129,9 @@ def plans(short: bool) -> dict[str, Plan]:
         "descriptors": Plan(watched("process", "descriptors", files=200), 10, 60),
         "no threads": Plan(watched("process", "no_threads", silence=90), 10, 60),
         "odd files": Plan(watched("process", "odd_files"), 40, 90),
-        "storms": Plan(watched("process", "storms", silence=120), 20, 180),
+        "storms": Plan(watched("process", "storms", silence=120), 15, 90),
+        "storms, stopped": Plan(watched("process", "storms", silence=180, preempted=True), 20, 180),
+        "forks, stopped": Plan(watched("process", "forks", silence=180, preempted=True), 15, 90),
     }
 
 

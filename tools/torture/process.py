@@ -488,7 +488,7 @@ def storms(chance: random.Random, end: float) -> None:
     """Threads, modes, pools and faults at once: right values."""
     while time.monotonic() < end:
         seed = chance.randrange(10**6)
-        say("count nodes", storm(seed, nodes=4000, threads=8, resize=chance.random() < 0.5))
+        say("count nodes", storm(seed, nodes=1600, threads=8, resize=chance.random() < 0.5))
         say("count storms")
 
 

@@ -46,7 +46,7 @@ class Attempt:
     def path(self, stem: str) -> Path:
         """Where an input that did harm is kept; what became of it is beside it, in a text."""
         safe = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in stem)
-        return self.keep / self.name.replace(" ", "-") / safe
+        return self.keep / self.name.replace(", ", "-").replace(" ", "-") / safe
 
     def watch(self, child: Child, silence: float, *, name: str = "", replay: str = "") -> bool:
         """Follow a child that counts and names harm itself; says whether it ended well.
