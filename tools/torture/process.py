@@ -217,21 +217,18 @@ def restarted(chance: random.Random, make: Callable[[], Any]) -> None:
 
 
 LOST = 0.02
-"""Interrupts that may cost or repeat a batch when the loop goes on with the same reader: Python
-can always raise between the reader's last instruction and the program's first.
+"""Interrupts that may cost or repeat a batch when a program asks the interrupted reader where it
+is: Python can always raise between the reader's last instruction and the program's first.
 """
 _tally = Counter[str]()
 
 
 def continued(chance: random.Random, make: Callable[[], Any]) -> None:
-    """The program goes on with the same reader; what is collected is collected in one step."""
+    """The program goes on where the reader is; what it collects is collected in one step."""
     reader, got, interrupted = make(), [], 0
     while sum(len(numbers(outputs)) for outputs in got) < SAMPLES:
+        epoch, before = reader.next_epoch(batch_size=BATCH), -1
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                epoch = reader.next_epoch(batch_size=BATCH)
-            before = -1
             alarm(chance)
             while len(got) > before:
                 before = len(got)
@@ -241,6 +238,9 @@ def continued(chance: random.Random, make: Callable[[], Any]) -> None:
         except KeyboardInterrupt:
             signal.setitimer(signal.ITIMER_REAL, 0)
             interrupted += 1
+        # One that is restored gives the rest of the epoch.
+        state, reader = reader.get_state(), make()
+        reader.set_state(state)
     say("count interrupts", interrupted)
     seen = [number for outputs in got for number in numbers(outputs)]
     _tally["interrupts"] += interrupted
@@ -248,7 +248,7 @@ def continued(chance: random.Random, make: Callable[[], Any]) -> None:
         _tally["spoiled"] += 1
         say("count spoiled_epochs")
         if _tally["spoiled"] > 3 and _tally["spoiled"] > LOST * _tally["interrupts"]:
-            check_epoch(seen, interrupted, "with the same reader")
+            check_epoch(seen, interrupted, "from where the reader was")
             sys.exit()
 
 
