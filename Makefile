@@ -39,7 +39,7 @@ demo: native ## train a small model on images made here, print images/s, write d
 	$(PY) examples/demo.py $(ARGS)
 
 .PHONY: test
-test: lint test-rust check test-python ## everything CI runs: lint, Rust tests, Python tests, conformance
+test: lint test-rust check test-python torture-ci ## everything CI runs: lint, tests, conformance, attacks
 
 # Clippy has a folder of its own: maturin sets variables that pyo3's build looks at, and taking
 # turns in one folder would build pyo3 anew each time.
@@ -50,6 +50,8 @@ lint: environment cargo ## ruff, mypy, rustfmt, clippy
 	$(PY) -m mypy
 	cargo fmt --check
 	PYO3_PYTHON='$(CURDIR)/$(PY)' cargo clippy --target-dir target/clippy --all-targets -- --deny warnings
+	cargo fmt --check --manifest-path fuzz/Cargo.toml
+	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir target/clippy -- --deny warnings
 
 .PHONY: format
 format: environment cargo ## rewrite the sources in the project's format
@@ -83,9 +85,26 @@ test-all: native oracle ## Python tests, the slow ones and many more examples in
 conformance: native oracle ## only the tests that compare with the original
 	$(PY) -m pytest -m "not slow and not bench" tests/conformance $(ARGS)
 
+# Attacks, each with its share of the time; PENSTOCK_TORTURE_SECONDS bounds all of them together.
+.PHONY: torture
+torture: native cargo ## an hour of attacks and fuzzing; fails on harm; ARGS='--only images --seed 7'
+	$(PY) -m tools.torture $(ARGS)
+
+.PHONY: torture-ci
+torture-ci: native ## ten minutes of it, without what needs a build of its own
+	$(PY) -m tools.torture --short $(ARGS)
+
 .PHONY: fuzz
-fuzz: native ## decode damaged images, 100 000 of them; ARGS='--count 2000 --only png'
+fuzz: native cargo ## the coverage-guided fuzzers alone; ARGS='600 png jpeg': seconds, targets
+	$(PY) -m tools.torture.fuzzers $(or $(ARGS),1200)
+
+.PHONY: fuzz-images
+fuzz-images: native ## decode damaged images, 100 000 of them; ARGS='--count 2000 --only png'
 	$(PY) tools/fuzz_images.py $(ARGS)
+
+.PHONY: fuzz-build
+fuzz-build: cargo .make/system ## build the fuzzers, with AddressSanitizer
+	bash fuzz/build.sh address
 
 # Both contenders in one process: the original's environment, with penstock from this folder.
 .PHONY: bench
@@ -101,7 +120,7 @@ endif
 
 .PHONY: clean
 clean: ## remove what builds and runs left behind; the environments stay
-	rm -rf target .make .mypy_cache .pytest_cache .ruff_cache .hypothesis demo.png $(VENV)/.native-*
+	rm -rf target fuzz/target fuzz/corpus .make .mypy_cache .pytest_cache .ruff_cache .hypothesis demo.png $(VENV)/.native-*
 	find python tests examples benchmarks tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 	rm -f python/penstock/_core*.so
 

@@ -1,0 +1,7 @@
+//! The counters of the C codecs' coverage (`coverage.c`), and the link option they need.
+
+fn main() {
+    println!("cargo::rerun-if-changed=coverage.c");
+    cc::Build::new().file("coverage.c").flag("-fno-sanitize=all").compile("coverage");
+    println!("cargo::rustc-link-arg=-Wl,--wrap=__sanitizer_cov_trace_pc");
+}

@@ -1,0 +1,117 @@
+//! Images of each format: whole, and a window of them, as many kinds of results.
+
+use _core::codecs::{Format, sniff};
+use _core::kernels::{Arg, ArgReader, find};
+use _core::value::{DType, Sample};
+
+use crate::poison;
+
+pub fn bmp(data: &[u8]) -> bool {
+    image(data, Format::Bmp)
+}
+
+pub fn gif(data: &[u8]) -> bool {
+    image(data, Format::Gif)
+}
+
+pub fn jpeg(data: &[u8]) -> bool {
+    image(data, Format::Jpeg)
+}
+
+pub fn jpeg2000(data: &[u8]) -> bool {
+    image(data, Format::Jpeg2000)
+}
+
+pub fn png(data: &[u8]) -> bool {
+    image(data, Format::Png)
+}
+
+pub fn pnm(data: &[u8]) -> bool {
+    image(data, Format::Pnm)
+}
+
+pub fn tiff(data: &[u8]) -> bool {
+    image(data, Format::Tiff)
+}
+
+pub fn webp(data: &[u8]) -> bool {
+    image(data, Format::WebP)
+}
+
+pub fn exif(data: &[u8]) -> bool {
+    let _ = _core::codecs::exif::orientation(data);
+    true
+}
+
+const DTYPES: [DType; 5] = [DType::U8, DType::U16, DType::I16, DType::F16, DType::F32];
+/// RGB, BGR, gray, YCbCr, as stored.
+const OUTPUTS: usize = 5;
+
+fn image(data: &[u8], format: Format) -> bool {
+    if sniff(data) != Some(format) {
+        return false;
+    }
+    let Ok(encoded) = poison::sample(data) else { return true };
+    let whole = |_: &str| Arg::Absent;
+    let shape = decode("decoders.image", &encoded, 0, DType::U8, true, false, whole);
+    // How else follows from the bytes, so that a file is all there is to an input.
+    let mut pick = Pick::new(data);
+    let (output, dtype) = (pick.below(OUTPUTS), DTYPES[pick.below(DTYPES.len())]);
+    let (upright, fast) = (pick.below(2) == 0, pick.below(4) == 0);
+    let [height, width] = shape.unwrap_or([8, 8]);
+    let size = [1 + pick.below(height), 1 + pick.below(width)].map(|extent| extent as f64);
+    let place = [pick.below(5), pick.below(5)].map(|quarter| quarter as f64 / 4.0);
+    decode("decoders.image_crop", &encoded, output, dtype, upright, fast, |name| match name {
+        "crop" => Arg::Floats(size.into()),
+        "crop_pos_y" => Arg::Float(place[0]),
+        "crop_pos_x" => Arg::Float(place[1]),
+        "rounding" => Arg::Text("round".into()),
+        _ => Arg::Float(0.0),
+    });
+    true
+}
+
+/// Decodes as a call would; `other` gives the arguments that not all decoders have. Returns height
+/// and width.
+fn decode(
+    kernel: &str,
+    encoded: &Sample,
+    output: usize,
+    dtype: DType,
+    upright: bool,
+    fast_dct: bool,
+    other: impl Fn(&str) -> Arg,
+) -> Option<[usize; 2]> {
+    let entry = find(kernel).expect("a decoder");
+    let argument = |name: &&str| match *name {
+        "adjust_orientation" => Arg::Int(upright.into()),
+        "dtype" => Arg::Int(dtype.code().into()),
+        "output_type" => Arg::Int(output as i64),
+        "use_fast_idct" => Arg::Int(fast_dct.into()),
+        name => other(name),
+    };
+    let args: Vec<Arg> = entry.args.iter().map(argument).collect();
+    let inputs = std::slice::from_ref(encoded);
+    let work = (entry.make)();
+    let kernel = work.sample_kernel().expect("a kernel of samples");
+    let made = poison::compare(|allocate| {
+        kernel.run(&ArgReader::new(&args, inputs, 0), inputs, allocate).ok()
+    })?;
+    Some([made[0].desc.shape[0], made[0].desc.shape[1]])
+}
+
+/// Numbers that follow from bytes.
+struct Pick(u64);
+
+impl Pick {
+    fn new(data: &[u8]) -> Pick {
+        let mix = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        Pick(data.iter().fold(0xcbf2_9ce4_8422_2325, mix))
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize) % limit.max(1)
+    }
+}

@@ -1,0 +1,76 @@
+//! Any bytes, to everything that parses bytes: never a panic that gets out, a fault of memory, a
+//! hang, a huge allocation, or a result with bytes that nobody has written.
+
+#![no_main]
+
+mod images;
+mod poison;
+mod records;
+mod sounds;
+mod texts;
+
+use std::sync::OnceLock;
+
+use libfuzzer_sys::{Corpus, fuzz_target};
+
+/// Tries one input. `false` when it is none for this target, and not worth keeping.
+type Target = fn(&[u8]) -> bool;
+
+const TARGETS: &[(&str, Target)] = &[
+    ("bmp", images::bmp),
+    ("gif", images::gif),
+    ("jpeg", images::jpeg),
+    ("jpeg2000", images::jpeg2000),
+    ("png", images::png),
+    ("pnm", images::pnm),
+    ("tiff", images::tiff),
+    ("webp", images::webp),
+    ("exif", images::exif),
+    ("wav", sounds::wav),
+    ("flac", sounds::flac),
+    ("vorbis", sounds::vorbis),
+    ("npy", records::npy),
+    ("tar", records::tar),
+    ("tfrecord", records::tfrecord),
+    ("example", records::example),
+    ("recordio", records::recordio),
+    ("lmdb", records::lmdb),
+    ("index", records::index),
+    ("coco", texts::coco),
+    ("coco_store", texts::coco_store),
+    ("nemo", texts::nemo),
+    ("list", texts::list),
+    ("glob", texts::glob),
+];
+
+static TARGET: OnceLock<Target> = OnceLock::new();
+
+/// Which target is wanted. Panics are caught by the engine, and by some codecs before that, so
+/// only those that get out of the target count: the hook that ends the process is taken away.
+fn start() {
+    std::panic::set_hook(Box::new(|info| {
+        if std::env::var_os("PENSTOCK_FUZZ_PANICS").is_some() {
+            eprintln!("{info}");
+        }
+        poison::note_panic(info.to_string());
+    }));
+    let wanted = std::env::var("PENSTOCK_FUZZ_TARGET").unwrap_or_default();
+    let Some((_, target)) = TARGETS.iter().find(|(name, _)| *name == wanted) else {
+        let names: Vec<_> = TARGETS.iter().map(|(name, _)| *name).collect();
+        eprintln!("PENSTOCK_FUZZ_TARGET must be one of: {}", names.join(" "));
+        std::process::exit(2);
+    };
+    let _ = TARGET.set(*target);
+}
+
+fuzz_target!(init: start(), |data: &[u8]| -> Corpus {
+    let target = TARGET.get().expect("set at the start");
+    match std::panic::catch_unwind(|| target(data)) {
+        Ok(true) => Corpus::Keep,
+        Ok(false) => Corpus::Reject,
+        Err(_) => {
+            eprintln!("panic: {}", poison::last_panic());
+            std::process::abort();
+        }
+    }
+});

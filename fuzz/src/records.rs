@@ -1,0 +1,156 @@
+//! Files of records and arrays, as the readers open them.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use smallvec::smallvec;
+
+use _core::readers::{
+    Arrays, Bound, Caffe, Caffe2, Cuts, Fallback, Feature, Files, Kind, Labels, Lmdb, Missing,
+    Outside, RecordIo, TfRecords, Wanted, Window, Windows, open_archives,
+};
+use _core::value::DType;
+
+use crate::poison::{file, folder, read};
+
+/// Samples that are read of a file.
+const SAMPLES: usize = 16;
+
+pub fn npy(data: &[u8]) -> bool {
+    file("0.npy", data);
+    let bound = |name, value| Bound { name, values: smallvec![value], relative: false };
+    let inner = Window {
+        start: Some(bound("roi_start", -1.0)),
+        end: None,
+        shape: Some(bound("roi_shape", 3.0)),
+    };
+    for each in [vec![], vec![inner]] {
+        let mut files = Files::new(folder().clone());
+        files.push(b"0.npy", 0);
+        let windows = Windows { outside: Outside::Filled, each, ..Windows::default() };
+        if let Some(cuts) = Cuts::new(Arc::new(Arrays::new(files, false)), Box::new([0]), windows) {
+            read(&cuts, SAMPLES);
+        }
+    }
+    true
+}
+
+pub fn tar(data: &[u8]) -> bool {
+    archive(&file("0.tar", data), None)
+}
+
+fn archive(path: &Path, index: Option<&PathBuf>) -> bool {
+    let index = index.map(std::slice::from_ref);
+    let wanted = Wanted {
+        extensions: vec![vec![b"jpg".to_vec(), b"png".to_vec()], vec![b"cls".to_vec()]],
+        ignore_case: true,
+        missing: Missing::Empty,
+    };
+    for tolerant in [false, true] {
+        let files = vec![path.to_path_buf()];
+        let dtypes = [DType::U8, DType::I32];
+        if let Ok(components) = open_archives(files, index, tolerant, &wanted, &dtypes) {
+            components.iter().for_each(|component| read(component, SAMPLES));
+        }
+    }
+    true
+}
+
+pub fn tfrecord(data: &[u8]) -> bool {
+    examples(&file("0.tfrecord", data), None)
+}
+
+/// A record with the right checksums around any bytes.
+pub fn example(data: &[u8]) -> bool {
+    tfrecord(&framed(data))
+}
+
+fn framed(data: &[u8]) -> Vec<u8> {
+    let masked = |bytes: &[u8]| {
+        crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
+    };
+    let length = (data.len() as u64).to_le_bytes();
+    [&length[..], &masked(&length), data, &masked(data)].concat()
+}
+
+fn examples(path: &Path, index: Option<&PathBuf>) -> bool {
+    for tolerant in [false, true] {
+        let (files, index) = (vec![path.to_path_buf()], index.map(std::slice::from_ref));
+        if let Ok(records) = TfRecords::open(files, index, tolerant, features()) {
+            read(&records, SAMPLES);
+        }
+    }
+    true
+}
+
+fn features() -> Vec<Feature> {
+    let feature = |key: &str, kind, shape: &[usize], variable, fallback| Feature {
+        key: key.into(),
+        kind,
+        shape: shape.into(),
+        variable,
+        fallback,
+    };
+    vec![
+        feature("image", Kind::Bytes, &[], false, Fallback::Bytes(b"none".to_vec())),
+        feature("label", Kind::Int, &[1], false, Fallback::Int(vec![-1])),
+        feature("box", Kind::Float, &[4], true, Fallback::None),
+        feature("ids", Kind::Int, &[], true, Fallback::None),
+        feature("score", Kind::Float, &[2], false, Fallback::Float(vec![0.5])),
+    ]
+}
+
+pub fn recordio(data: &[u8]) -> bool {
+    packed(&file("0.rec", data), None)
+}
+
+fn packed(path: &Path, index: Option<&PathBuf>) -> bool {
+    for tolerant in [false, true] {
+        let (files, index) = (vec![path.to_path_buf()], index.map(std::slice::from_ref));
+        if let Ok(records) = RecordIo::open(files, index, tolerant) {
+            read(&records, SAMPLES);
+        }
+    }
+    true
+}
+
+pub fn lmdb(data: &[u8]) -> bool {
+    let path = file("data.mdb", data);
+    for tolerant in [false, true] {
+        let mut records = Lmdb::default();
+        if records.add(&path, tolerant).is_err() {
+            continue;
+        }
+        let records = Arc::new(records);
+        read(&Caffe { records: records.clone(), image: true, label: true }, SAMPLES);
+        for labels in Labels::ALL {
+            let records = records.clone();
+            let (classes, additional) = (10, 1);
+            let caffe2 = Caffe2 { records, image: true, labels, classes, additional, bbox: true };
+            read(&caffe2, SAMPLES);
+        }
+    }
+    true
+}
+
+/// An index, for files of each kind that have one.
+pub fn index(data: &[u8]) -> bool {
+    static FILES: OnceLock<[PathBuf; 3]> = OnceLock::new();
+    let [examples_path, records_path, archive_path] = FILES.get_or_init(|| {
+        let record = [&0xced7_230a_u32.to_le_bytes()[..], &24_u32.to_le_bytes(), &[0; 24]].concat();
+        let mut member = vec![0; 1536];
+        member[..5].copy_from_slice(b"0.jpg");
+        member[124..135].copy_from_slice(b"00000000003");
+        member[156] = b'0';
+        member[257..265].copy_from_slice(b"ustar\x0000");
+        [
+            file("fixed.tfrecord", &[framed(b""), framed(b"\x0a\x00")].concat()),
+            file("fixed.rec", &[&record[..], &record].concat()),
+            file("fixed.tar", &member),
+        ]
+    });
+    let index = file("0.idx", data);
+    examples(examples_path, Some(&index));
+    packed(records_path, Some(&index));
+    archive(archive_path, Some(&index))
+}

@@ -1,0 +1,312 @@
+"""Valid files of every format: what attacks begin with, and what the fuzzers' corpus starts as.
+
+python -m tools.torture.seeds FOLDER     # a folder for each target of the fuzzers
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from tests import data_sets, images, protobuf, records
+
+from .corpus import attacks
+
+
+class Seed(NamedTuple):
+    """A valid file."""
+
+    way: str
+    """How it is read: a key of `consume.WAYS`."""
+    target: str
+    """The target of the fuzzers that takes it."""
+    data: bytes
+
+
+SHARED = "PENSTOCK_TORTURE_SEEDS"
+"""The variable that names a folder where the seeds of this run are. Some writers put random
+numbers into their files, and the processes of a run have to begin with the same.
+"""
+
+
+@functools.cache
+def seeds() -> dict[str, Seed]:
+    """All of them, by name."""
+    if folder := os.environ.get(SHARED):
+        index = json.loads(Path(folder, "index.json").read_text())
+        return {
+            name: Seed(way, target, Path(folder, str(number)).read_bytes())
+            for number, (name, (way, target)) in enumerate(index.items())
+        }
+    made = {name: Seed("image", _target(data), data) for name, data in _images().items()}
+    made.update(_sounds())
+    made.update(_records())
+    made.update(_texts())
+    return made
+
+
+def share(folder: Path) -> None:
+    """Write the seeds for the processes that are started from here on."""
+    for number, seed in enumerate(seeds().values()):
+        (folder / str(number)).write_bytes(seed.data)
+    index = {name: (seed.way, seed.target) for name, seed in seeds().items()}
+    (folder / "index.json").write_text(json.dumps(index))
+    os.environ[SHARED] = str(folder)
+
+
+MAGIC = {
+    b"\xff\xd8": "jpeg",
+    b"\x89P": "png",
+    b"GI": "gif",
+    b"BM": "bmp",
+    b"P5": "pnm",
+    b"P6": "pnm",
+    b"II": "tiff",
+    b"MM": "tiff",
+    b"RI": "webp",
+    b"\xff\x4f": "jpeg2000",
+    b"\0\0": "jpeg2000",
+}
+
+
+def _target(image: bytes) -> str:
+    return MAGIC[image[:2]]
+
+
+def _images() -> dict[str, bytes]:
+    """Larger than a page of memory when they are decoded: smaller results are never reused."""
+    small = images.corpus()
+    picture = images.photograph(40, 53)
+    gray, alpha = picture[..., :1], np.dstack([picture, picture[..., :1]])
+    encoded = images.encoded
+    large = {
+        "baseline": encoded(picture, quality=80),
+        "progressive": encoded(picture, quality=80, progressive=True),
+        "progressive gray": encoded(images.photograph(80, 90)[..., :1], progressive=True),
+        "restarts": encoded(picture, quality=80, restart_marker_blocks=1),
+        "cmyk": encoded(alpha, mode="CMYK", quality=80),
+        "turned": images.turned(6, picture),
+        "png": encoded(picture, "PNG"),
+        "gif": encoded(gray, "GIF"),
+        "tiff lzw": encoded(picture, "TIFF", compression="tiff_lzw"),
+        "tiff packbits": encoded(picture, "TIFF", compression="packbits"),
+        "tiff jpeg": encoded(picture, "TIFF", compression="jpeg"),
+        "webp": encoded(picture, "WEBP", quality=80),
+        "jpeg 2000": encoded(picture, "JPEG2000"),
+    }
+    made = {**small, **{name: file.tobytes() for name, file in large.items()}}
+    made["png palette"] = _palette("PNG")
+    made["gif palette"] = _palette("GIF")
+    made["bmp palette"] = _palette("BMP")
+    made["tiff palette"] = _palette("TIFF")
+    made["tiff fax"] = _palette("TIFF", mode="1", compression="group4")
+    made["gif frames"] = _frames()
+    return made
+
+
+def _palette(format: str, mode: str = "P", **options: Any) -> bytes:
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(images.photograph(40, 53)).convert(mode).save(file, format, **options)
+    return file.getvalue()
+
+
+def _frames() -> bytes:
+    from PIL import Image
+
+    file = io.BytesIO()
+    frames = [Image.fromarray(images.photograph(40, 53, seed=n)).convert("P") for n in range(3)]
+    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], transparency=3)
+    return file.getvalue()
+
+
+def _sounds() -> dict[str, Seed]:
+    import soundfile
+
+    rng = np.random.default_rng(1)
+    sound = rng.normal(0, 0.1, (3000, 2)).astype(np.float32)
+    kinds = {
+        "wav": ("WAV", "PCM_16", "wav"),
+        "wav 24": ("WAV", "PCM_24", "wav"),
+        "wav float": ("WAV", "FLOAT", "wav"),
+        "flac": ("FLAC", "PCM_16", "flac"),
+        "vorbis": ("OGG", "VORBIS", "vorbis"),
+    }
+    made = {}
+    for number, (name, (format, subtype, target)) in enumerate(kinds.items()):
+        file = io.BytesIO()
+        samples = sound[:, : 1 + number % 2]
+        soundfile.write(file, samples, 8000, subtype=subtype, format=format)
+        way = "sound resampled" if number % 2 else "sound"
+        made[name] = Seed(way, target, file.getvalue())
+    return made
+
+
+def _records() -> dict[str, Seed]:
+    made = {}
+    arrays = {
+        "npy": np.arange(24, dtype=np.int32).reshape(2, 3, 4),
+        "npy fortran": np.asfortranarray(np.ones((5, 6), np.float64)),
+        "npy swapped": np.arange(8, dtype=">i2"),
+        "npy scalar": np.float32(2),
+    }
+    for name, array in arrays.items():
+        file = io.BytesIO()
+        np.save(file, array)
+        made[name] = Seed("npy", "npy", file.getvalue())
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        data_sets.webdataset(folder, 3)
+        made["tar"] = Seed("tar", "tar", (folder / "samples.tar").read_bytes())
+        long = [("a/" * 80 + "0.jpg", b"image"), ("0.cls", b"7"), ("link.jpg", (b"2", "0.jpg"))]
+        for number, name in enumerate(("tar ustar", "tar gnu", "tar pax")):
+            records.write_tar(folder / "long.tar", long, format=number)
+            made[name] = Seed("tar", "tar", (folder / "long.tar").read_bytes())
+        row = records.example(
+            image=("bytes", [b"image"]), label=("int64", [3]), box=("float", [1, 2, 3, 4])
+        )
+        data = records.framed(row) * 3
+        made["tfrecord"] = Seed("tfrecord", "tfrecord", data)
+        pieces = [records.image_record(n, b"image %d" % n) for n in range(3)]
+        pieces.append(records.image_record([1.0, 2.0], b"ab" + records.MAGIC + b"more", 3))
+        records.write_recordio(folder / "made", pieces)
+        made["recordio"] = Seed("recordio", "recordio", (folder / "made.rec").read_bytes())
+        datum = [protobuf.datum(b"image %d" % n, n, True) for n in range(3)]
+        datum.append(protobuf.datum(bytes(24), 1, False, (2, 4, 3)))
+        protobuf.database(folder / "caffe", datum)
+        data = (folder / "caffe" / "data.mdb").read_bytes()
+        made["caffe"] = Seed("caffe", "lmdb", data)
+        tensors = [protobuf.tensors(protobuf.texts(b"image"), protobuf.ints(n)) for n in range(3)]
+        protobuf.database(folder / "caffe2", tensors)
+        data = (folder / "caffe2" / "data.mdb").read_bytes()
+        made["caffe2"] = Seed("caffe2", "lmdb", data)
+    return made
+
+
+def _texts() -> dict[str, Seed]:
+    image = {"file_name": "0.jpg", "width": 30, "height": 20}
+    objects = [
+        {"segmentation": [[1, 1, 9, 2, 8.5, 9], [3, 3, 4, 9, 9, 3]], "iscrowd": 0},
+        {"segmentation": {"size": [20, 30], "counts": [100, 50, 450]}, "iscrowd": 1},
+        {"segmentation": {"size": [20, 30], "counts": "T3:1o0Q7"}, "iscrowd": 1},
+    ]
+    annotations = [
+        {"id": n, "image_id": 1, "category_id": 1 + n % 2, "bbox": [1, 2, 3, 4.5], "area": 12, **o}
+        for n, o in enumerate(objects)
+    ]
+    parts = {
+        "info": {"year": 2026, "notes": [None, True, "\u00e9\\n"]},
+        "images": [{"id": 1, **image}, {"id": 2, **image}],
+        "annotations": annotations[:2],
+        "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}],
+    }
+    lines = [
+        {"audio_filepath": "a.wav", "duration": 1.5, "offset": 0.25, "text": "\u00e9 \\u00e9"},
+        {"text": "first", "other": {"nested": [1, 2.5e3, None]}, "audio_filepath": "b.wav"},
+    ]
+    manifest = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    return {
+        "coco": Seed("coco", "coco", json.dumps(parts).encode()),
+        "manifest": Seed("manifest", "nemo", manifest),
+        "file list": Seed("file list", "list", b"0.jpg 0\n0.jpg 1\n"),
+    }
+
+
+STORED = [
+    "filenames",
+    "offsets",
+    "counts",
+    "boxes",
+    "labels",
+    "original_ids",
+    "heights",
+    "widths",
+    "polygon_data",
+    "vertices",
+    "polygon_offset",
+    "polygons_count",
+    "vertices_offset",
+    "vertices_count",
+    "masks_offset",
+    "mask_count",
+    "masks_rles",
+    "masks_rles_idx",
+]
+"""The files of stored annotations, as the target `coco_store` numbers them."""
+
+
+def stored_coco() -> bytes:
+    """The files of stored annotations, in one."""
+    import penstock as ndd
+
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        (folder / "0.jpg").write_bytes(b"image")
+        (folder / "all.json").write_bytes(seeds()["coco"].data)
+        ndd.readers.COCO(
+            file_root=str(folder),
+            annotations_file=str(folder / "all.json"),
+            pixelwise_masks=True,
+            image_ids=True,
+            save_preprocessed_annotations=True,
+            save_preprocessed_annotations_dir=str(folder),
+        )
+        made = b""
+        for number, name in enumerate(STORED):
+            data = (folder / f"{name}.dat").read_bytes()
+            made += bytes([number]) + len(data).to_bytes(2, "little") + data
+        return made
+
+
+TARGETS = {"coco": "coco", "manifest": "nemo", "npy": "npy", "tar": "tar", "tfrecord": "tfrecord"}
+TARGETS |= {
+    "recordio": "recordio",
+    "caffe": "lmdb",
+    "sound": "",
+    "sound resampled": "",
+    "image": "",
+}
+
+
+def write(folder: Path) -> None:
+    """Write what the fuzzers begin with: valid files, and the attacks that are small."""
+    for name, seed in seeds().items():
+        _put(folder / seed.target, name, seed.data)
+    for name, made in attacks():
+        target = TARGETS.get(made.kind, "")
+        if made.kind == "image" and made.data[:2] in MAGIC:
+            target = _target(made.data)
+        elif made.kind.startswith("sound"):
+            target = "flac" if made.data.startswith(b"fLaC") else "wav"
+        if target and len(made.data) < 20_000:
+            _put(folder / target, name, made.data)
+    row = records.example(image=("bytes", [b"image"]), ids=("int64", [3, -1]), box=("float", [1.5]))
+    _put(folder / "example", "row", row)
+    _put(folder / "index", "tfrecord", b"0 16\n16 18\n")
+    _put(folder / "index", "recordio", b"0\t0\n1\t32\n")
+    _put(folder / "index", "tar", b"v1.2 1\njpg 512 3 0.jpg\n")
+    _put(folder / "glob", "patterns", b"*.jp[e-g]\n?a*[!b]\\*c\nimage.jpg")
+    _put(folder / "glob", "stars", b"*a*a*a*a*b\n" + b"a" * 60)
+    _put(
+        folder / "exif",
+        "turned",
+        b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0",
+    )
+    _put(folder / "coco_store", "stored", stored_coco())
+
+
+def _put(folder: Path, name: str, data: bytes) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name.replace(" ", "-").replace(":", "")).write_bytes(data)
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
