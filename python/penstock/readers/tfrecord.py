@@ -94,14 +94,32 @@ class TFRecord(Reader):
 
         @overload  # type: ignore[override]
         def next_epoch(
-            self, batch_size: SupportsIndex, ctx: EvalContext | None = None, capture: bool = False
+            self,
+            batch_size: SupportsIndex,
+            ctx: EvalContext | None = None,
+            capture: bool = False,
+            *,
+            restart: bool = False,
+            epoch: SupportsIndex | None = None,
         ) -> Epoch[dict[str, Batch]]: ...
         @overload
         def next_epoch(
-            self, batch_size: None = None, ctx: EvalContext | None = None, capture: bool = False
+            self,
+            batch_size: None = None,
+            ctx: EvalContext | None = None,
+            capture: bool = False,
+            *,
+            restart: bool = False,
+            epoch: SupportsIndex | None = None,
         ) -> Epoch[dict[str, Tensor | Batch]]: ...
         def next_epoch(  # noqa: D102
-            self, batch_size: Any = None, ctx: EvalContext | None = None, capture: bool = False
+            self,
+            batch_size: Any = None,
+            ctx: EvalContext | None = None,
+            capture: bool = False,
+            *,
+            restart: bool = False,
+            epoch: SupportsIndex | None = None,
         ) -> Epoch[Any]: ...
 
     def _yields(self, outputs: tuple[Any, ...]) -> dict[str, Any]:
