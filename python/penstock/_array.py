@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock import _core, _errors
+from penstock import _core
 from penstock._device import Device, DeviceLike
 from penstock._device import device as to_device_object
 from penstock._dtype import BY_CODE, DType
@@ -76,11 +76,6 @@ class Array:
         if target is None:
             raise TypeError("to_device: `device` must be a device such as 'cpu', got None.")
         return self._move(target._code, force_copy)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise _errors.unknown_attribute(type(self).__name__, name)
 
     # `==` is to compare elements.
     __hash__ = None  # type: ignore[assignment]
