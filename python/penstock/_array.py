@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from penstock import _core, _errors
+from penstock import _core
 from penstock._device import Device, DeviceLike
 from penstock._device import device as to_device_object
 from penstock._dtype import BY_CODE, DType
@@ -105,11 +105,6 @@ class Array:
         # Notes of users travel; the package's own are about this process.
         notes = {key: note for key, note in self.__dict__.items() if not key.startswith("_")}
         return _restore, (type(self), data, *described, self.device), notes or None
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> NoReturn:
-            raise _errors.unknown_attribute(type(self).__name__, name)
 
     # `==` is to compare elements.
     __hash__ = None  # type: ignore[assignment]

@@ -3,6 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+class PanicException(BaseException):
+    """A panic of the native code; `_process` makes it an `InternalError`."""
+
 class Pool:
     """Worker threads. Work in flight is bounded; a submit that would exceed it waits."""
 

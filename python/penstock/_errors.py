@@ -81,21 +81,6 @@ _PIPELINES = dict.fromkeys(
     "`resize(images, size=[224, 224])`.",
 )
 
-_ELSEWHERE = {
-    "numpy": "use `np.asarray(tensor)`; of a batch, `np.asarray(as_tensor(batch))`",
-    "to": "use `.to_device(...)`, `.cpu()` or `.gpu()` to move data, and `cast` for another type",
-    "cuda": "use `.gpu()`",
-    "astype": "use `cast(x, dtype=...)`",
-    "permute": "use `transpose(x, perm=...)`",
-}
-"""What other libraries' arrays have, and what there is for it here."""
-
-
-def unknown_attribute(kind: str, name: str) -> AttributeError:
-    """An attribute that a tensor or a batch doesn't have."""
-    hint = f"; {_ELSEWHERE[name]}." if name in _ELSEWHERE else ""
-    return AttributeError(f"'{kind}' object has no attribute '{name}'{hint}")
-
 
 def offer_near_misses(module: str) -> None:
     """Let a module that doesn't have a name say which one may have been meant."""

@@ -9,8 +9,7 @@ from penstock import _core, _sites, _threads
 from penstock.errors import InternalError
 
 # Whatever panics in native code, outside of kernels too, is an error that can be caught as such.
-if hasattr(_core, "PanicException"):
-    _core.PanicException.__bases__ = (InternalError,)
+_core.PanicException.__bases__ = (InternalError,)
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_core.fork_prepare, after_in_parent=_core.fork_parent)

@@ -148,7 +148,6 @@ AT_CALL = {
     ),
     "surplus_input": (lambda: ndd.resize(IMAGE, [2, 2]), TypeError, r"by its name.*`size=`"),
     "unknown_name": (lambda: ndd.resise, AttributeError, "did you mean 'resize'"),
-    "unknown_attribute": (lambda: BATCH.numpy(), AttributeError, "np.asarray"),
     "unknown_argument": (lambda: ndd.flip(IMAGE, horizontl=1), TypeError, "horizontl.*horizontal"),
     "missing_input": (lambda: ndd.flip(None), TypeError, "flip.*'input'.*None"),
     "missing_argument": (lambda: ndd.cast(IMAGE), TypeError, "cast.*'dtype'"),
