@@ -81,3 +81,19 @@ def test_errors_name_the_argument(given, says):
 def test_tiny_sizes_show_the_mean():
     image = noise(4, 5, 3).astype(np.float32)
     assert np.asarray(ndd.resize(image, size=[1e-30, 1e-30])).shape == (1, 1, 3)
+
+
+@pytest.mark.parametrize("far", [30.0, 100.0, 1e4])
+def test_a_region_far_outside_repeats_the_edges(far: float) -> None:
+    row = np.array([1.0, 5.0, 2.0, 9.0])
+    step = 4 + 2 * far
+    places = np.arange(np.ceil(1.5 - step), np.ceil(1.5 - step) + np.ceil(2 * step))
+    weights = np.maximum(1 - np.abs(places - 1.5) / step, 0)
+    expected = (row[np.clip(places, 0, 3).astype(int)] * weights).sum() / weights.sum()
+    made = ndd.resize(
+        ndd.as_tensor(row.astype(np.float32).reshape(1, 4, 1), layout="HWC"),
+        size=[1, 1],
+        roi_start=[0.0, -far],
+        roi_end=[1.0, 4 + far],
+    )
+    assert np.asarray(made).item() == pytest.approx(expected, rel=1e-5)
