@@ -92,3 +92,19 @@ def test_interpolations_may_be_given_by_name(name):
         np.testing.assert_array_equal(np.asarray(made), np.asarray(expected))
     with pytest.raises(ValueError, match=r"`interp_type`: 'bicubic' is not .*'nn', 'linear', 'c"):
         ndd.rotate(image, angle=3, interp_type="bicubic")
+
+
+@pytest.mark.parametrize("far", [30.0, 100.0, 1e4])
+def test_a_region_far_outside_repeats_the_edges(far: float) -> None:
+    row = np.array([1.0, 5.0, 2.0, 9.0])
+    step = 4 + 2 * far
+    places = np.arange(np.ceil(1.5 - step), np.ceil(1.5 - step) + np.ceil(2 * step))
+    weights = np.maximum(1 - np.abs(places - 1.5) / step, 0)
+    expected = (row[np.clip(places, 0, 3).astype(int)] * weights).sum() / weights.sum()
+    made = ndd.resize(
+        ndd.as_tensor(row.astype(np.float32).reshape(1, 4, 1), layout="HWC"),
+        size=[1, 1],
+        roi_start=[0.0, -far],
+        roi_end=[1.0, 4 + far],
+    )
+    assert np.asarray(made).item() == pytest.approx(expected, rel=1e-5)

@@ -411,6 +411,22 @@ mod tests {
     }
 
     #[test]
+    fn sums_are_those_of_the_single_weights() {
+        use Filter::*;
+        for filter in [Linear, Cubic, Lanczos3, Triangular, Gaussian] {
+            for (centre, stretch) in [(0.0, 1.0), (3.3, 17.0), (-999.25, 333.3), (5000.5, 4096.0)] {
+                let (middle, reach) = (centre as i64, 3 * stretch as i64 + 4);
+                let (low, high) = (middle - reach, middle + reach);
+                for (from, to) in [(low, high), (low, middle), (middle + 1, high), (low, low)] {
+                    let each = (from..to).map(|x| filter.at((x as f64 - centre) / stretch));
+                    let (sum, each) = (filter.sum(from, to, centre, stretch), each.sum::<f64>());
+                    assert!((sum - each).abs() < 1e-9 * stretch, "{filter:?} {centre} {from} {to}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn halving_takes_four_elements() {
         let taps = linear(16, 8);
         assert_eq!(taps.exact(&taps.spans[4]), [0.125, 0.375, 0.375, 0.125]);
