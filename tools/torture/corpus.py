@@ -258,20 +258,29 @@ def png_larger_than_addresses() -> bytes:
 @attack("image")
 def png_text_bomb() -> bytes:
     """A compressed comment that is a thousand times as long when it is read."""
-    bomb = b"Comment\0\0" + zlib.compress(bytes(100_000_000), 9)
+    bomb = b"Comment\0\0" + _zeros(1500)
     return _png(1, 1, 0, [(b"zTXt", bomb)] * 4, b"\0\x7f")
 
 
 @attack("image")
 def png_profile_bomb() -> bytes:
-    bomb = b"Profile\0\0" + zlib.compress(bytes(150_000_000), 9)
+    bomb = b"Profile\0\0" + _zeros(1500)
     return _png(1, 1, 0, [(b"iCCP", bomb)], b"\0\x7f")
 
 
 @attack("image")
 def png_data_bomb() -> bytes:
     """More rows than there are."""
-    return _png(1, 1, 0, [], bytes(150_000_000))
+    return _png(1, 1, 0, [], b"", data=_zeros(1500))
+
+
+def _zeros(megabytes: int) -> bytes:
+    """So many megabytes of zeros, deflated: the same blocks over and over."""
+    count = megabytes << 20
+    deflate = zlib.compressobj(9, wbits=-15)
+    one = deflate.compress(bytes(1 << 20)) + deflate.flush(zlib.Z_FULL_FLUSH)
+    check = (count % 65521) << 16 | 1
+    return b"\x78\xda" + one * megabytes + b"\x03\0" + struct.pack(">I", check)
 
 
 def _png(
@@ -281,9 +290,10 @@ def _png(
     chunks: list[tuple[bytes, bytes]],
     rows: bytes,
     depth: int = 8,
+    data: bytes = b"",
 ) -> bytes:
     header = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, 0)
-    data = zlib.compress(rows, 9)
+    data = data or zlib.compress(rows, 9)
     file = b"\x89PNG\r\n\x1a\n"
     for name, body in [(b"IHDR", header), *chunks, (b"IDAT", data), (b"IEND", b"")]:
         check = zlib.crc32(name + body)
