@@ -58,7 +58,7 @@ pub fn sample(bytes: &[u8]) -> Result<Sample> {
 fn poisoned(desc: Desc, poison: u8) -> Result<Space> {
     // Nobody has as much as this.
     let length = if desc.bytes() > MOST { usize::MAX / 2 } else { desc.bytes() };
-    let mut space = Space::new(desc, Buffer::new(length)?, 0);
+    let mut space = Space::new(desc, Buffer::new(length)?);
     space.bytes().fill(poison);
     Ok(space)
 }

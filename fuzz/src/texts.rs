@@ -1,7 +1,7 @@
 //! Annotations, manifests, lists and patterns.
 
 use _core::readers::{
-    CocoOptions, Durations, Files, Globs, Manifest, Outlines, load_coco, parse_coco, parse_list,
+    CocoOptions, Durations, Files, Globs, Manifest, Outlines, load_coco, parse_list, read_coco,
 };
 
 use crate::poison::{file, folder, read};
@@ -33,6 +33,7 @@ const STORED: [&str; 18] = [
 pub fn coco(data: &[u8]) -> bool {
     // The image that annotations name is there, so that a sample is read to its end.
     file("0.jpg", b"image");
+    let annotations = file("0.json", data);
     for outlines in OUTLINES {
         for (skip_empty, skip_crowds) in [(false, false), (true, true)] {
             let options = CocoOptions {
@@ -44,7 +45,7 @@ pub fn coco(data: &[u8]) -> bool {
                 renumber: skip_crowds,
                 ..CocoOptions::default()
             };
-            if let Ok(coco) = parse_coco(data, folder(), options) {
+            if let Ok(coco) = read_coco(&annotations, folder(), options) {
                 read(&coco, SAMPLES);
             }
         }

@@ -7,9 +7,9 @@ use smallvec::{SmallVec, smallvec};
 
 use super::fetch::Source;
 use super::lmdb::Lmdb;
-use super::protobuf::{Damaged, Field, Fields, extend_floats, extend_integers};
+use super::protobuf::{Field, Fields, Unparsed, add, extend_floats, extend_integers};
 use crate::kernels::{Allocate, Result, Space};
-use crate::value::{Cause, DType, Desc, Element, Sample, extent};
+use crate::value::{Cause, DType, Desc, Element, Sample, extent, zeroed};
 
 /// Records of Caffe: an image, and the number of its class.
 pub struct Caffe {
@@ -131,9 +131,7 @@ impl<'a> Datum<'a> {
         let mut datum =
             Datum { channels: 0, height: 0, width: 0, data: None, label: None, encoded: true };
         for field in Fields::new(bytes) {
-            match field.or_else(|Damaged(what)| {
-                refuse(format!("the record is no Datum of Caffe: {what}"))
-            })? {
+            match field.map_err(|problem| problem.cause("the record is no Datum of Caffe"))? {
                 (1, Field::Number(value)) => datum.channels = value as i32,
                 (2, Field::Number(value)) => datum.height = value as i32,
                 (3, Field::Number(value)) => datum.width = value as i32,
@@ -200,7 +198,7 @@ impl Source for Caffe2 {
             }
             Labels::Dense => made.push(take(1)[0].row("label", output, allocate)?),
             Labels::Sparse => {
-                let mut chosen = vec![0_i32; self.classes];
+                let mut chosen = zeroed::<i32>(self.classes)?;
                 for &class in take(1)[0].integers("label")? {
                     chosen[self.class(class)?] = 1;
                 }
@@ -219,7 +217,7 @@ impl Source for Caffe2 {
                     );
                     return refuse(problem);
                 }
-                let mut chosen = vec![0_f32; self.classes];
+                let mut chosen = zeroed::<f32>(self.classes)?;
                 for (&class, &weight) in classes.iter().zip(weights) {
                     chosen[self.class(class)?] = weight;
                 }
@@ -283,32 +281,38 @@ const INT32: u64 = 2;
 const BYTE: u64 = 3;
 const STRING: u64 = 4;
 
+/// Records have a handful of tensors; each takes more room here than two bytes in a record.
+const MOST_TENSORS: usize = 10_000;
+
 fn parse_tensors(bytes: &[u8]) -> Result<SmallVec<[Tensor<'_>; 4]>> {
     let mut tensors = smallvec![];
     for field in Fields::new(bytes) {
-        let field = field.or_else(|Damaged(what)| {
-            refuse(format!("the record is no TensorProtos of Caffe2: {what}"))
-        })?;
-        if let (1, Field::Bytes(message)) = field {
-            let tensor = Tensor::parse(message).or_else(|Damaged(what)| {
-                refuse(format!("tensor {} of the record is damaged: {what}", tensors.len()))
-            })?;
-            tensors.push(tensor);
+        let wrong = |problem: Unparsed| problem.cause("the record is no TensorProtos of Caffe2");
+        if let (1, Field::Bytes(message)) = field.map_err(wrong)? {
+            let number = tensors.len();
+            if number == MOST_TENSORS {
+                return refuse(format!("the record has more than {MOST_TENSORS} tensors"));
+            }
+            let tensor = Tensor::parse(message);
+            let wrong = |problem: Unparsed| {
+                problem.cause(format!("tensor {number} of the record is damaged"))
+            };
+            tensors.push(tensor.map_err(wrong)?);
         }
     }
     Ok(tensors)
 }
 
 impl<'a> Tensor<'a> {
-    fn parse(message: &'a [u8]) -> std::result::Result<Tensor<'a>, Damaged> {
+    fn parse(message: &'a [u8]) -> std::result::Result<Tensor<'a>, Unparsed> {
         let mut tensor = Tensor { dtype: FLOAT, message, ..Tensor::default() };
         for field in Fields::new(message) {
             match field? {
-                (1, Field::Number(extent)) => tensor.dims.push(extent),
+                (1, Field::Number(extent)) => add(&mut tensor.dims, extent)?,
                 (1, packed @ Field::Bytes(_)) => {
                     let mut dims = Vec::new();
                     extend_integers(&mut dims, packed, |extent| extent)?;
-                    tensor.dims.extend(dims);
+                    dims.into_iter().try_for_each(|extent| add(&mut tensor.dims, extent))?;
                 }
                 (2, Field::Number(dtype)) => tensor.dtype = dtype,
                 (3, values) => extend_floats(&mut tensor.floats, values)?,
@@ -317,7 +321,7 @@ impl<'a> Tensor<'a> {
                     let start = bytes.as_ptr() as usize - message.as_ptr() as usize;
                     tensor.bytes = start..start + bytes.len();
                 }
-                (6, Field::Bytes(text)) => tensor.texts.push(text),
+                (6, Field::Bytes(text)) => add(&mut tensor.texts, text)?,
                 _ => {}
             }
         }

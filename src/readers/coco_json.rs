@@ -3,7 +3,7 @@
 
 use std::io::{ErrorKind, Read};
 
-use crate::value::{Cause, io_fault};
+use crate::value::{Cause, append, io_fault};
 
 /// Bytes that are read at once; they stay in the processor's cache while they are looked at.
 const PIECE: usize = 256 << 10;
@@ -207,7 +207,7 @@ impl<R: Read> Scanner<R> {
             let rest = self.rest();
             let plain = rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0..0x20));
             let plain = plain.unwrap_or(rest.len());
-            out.extend_from_slice(&rest[..plain]);
+            append(out, &rest[..plain])?;
             self.at += plain;
             self.want(1)?;
             match self.rest().first() {

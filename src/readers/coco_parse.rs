@@ -8,6 +8,7 @@ use super::coco::{Coco, Image, Objects, Options, Outlines, Runs};
 use super::coco_json::{Result, Scanner, Wrong};
 use super::read::Opened;
 use super::rle::decompress;
+use crate::value::append;
 
 /// Reads an annotation file. Names of images are relative to `root`.
 pub fn read(file: &Path, root: &Path, options: Options) -> Result<Coco> {
@@ -190,12 +191,12 @@ impl Found {
         if self.owners.len() >= u32::MAX as usize {
             return Err(scanner.wrong("there are too many annotations"));
         }
-        self.owners.push(image);
-        self.objects.boxes.push(sides);
-        self.objects.labels.push(category);
+        append(&mut self.owners, &[image])?;
+        append(&mut self.objects.boxes, &[sides])?;
+        append(&mut self.objects.labels, &[category])?;
         if outlines != Outlines::None {
             let end = small_number(scanner, self.objects.vertex_ends.len())?;
-            self.objects.polygon_ends.push(end);
+            append(&mut self.objects.polygon_ends, &[end])?;
         }
         Ok(())
     }
@@ -233,7 +234,7 @@ impl Found {
             let value = scanner.number()? as f32;
             match half.take() {
                 None => half = Some(value),
-                Some(x) => vertices.push([x, value]),
+                Some(x) => append(vertices, &[[x, value]])?,
             }
             Ok(())
         })?;
@@ -241,7 +242,7 @@ impl Found {
             return Err(scanner.wrong("the polygon has an x without a y"));
         }
         let end = small_number(scanner, vertices.len())?;
-        self.objects.vertex_ends.push(end);
+        append(&mut self.objects.vertex_ends, &[end])?;
         Ok(())
     }
 
@@ -274,10 +275,10 @@ impl Found {
                     }
                     scanner.list(|scanner| {
                         let count = scanner.integer()?;
-                        counts.push(u32::try_from(count).map_err(|_| {
+                        let count = u32::try_from(count).map_err(|_| {
                             scanner.wrong(format!("the mask has a count of {count} pixels"))
-                        })?);
-                        Ok(())
+                        })?;
+                        Ok(append(counts, &[count])?)
                     })?;
                 }
                 Member::Size if painted => {

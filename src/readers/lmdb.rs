@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::read::Opened;
-use crate::value::Cause;
+use crate::value::{Cause, append};
 
 /// The records of databases, one after the other, in the order of their keys.
 #[derive(Default)]
@@ -356,10 +356,10 @@ impl Walk<'_> {
                 false => None,
             };
             let Some(place) = place else { return Ok(None) };
-            found.keys.extend_from_slice(key);
-            found.ends.push(found.keys.len());
-            found.places.push(place);
-            found.sizes.push(size);
+            append(&mut found.keys, key)?;
+            append(&mut found.ends, &[found.keys.len()])?;
+            append(&mut found.places, &[place])?;
+            append(&mut found.sizes, &[size])?;
         }
         Ok(Some(()))
     }

@@ -1,5 +1,9 @@
 //! Protocol buffers, as bytes on the wire: fields by number, without any generated code.
 
+use smallvec::{Array, SmallVec};
+
+use crate::value::{Cause, append};
+
 /// What a field holds. Texts, bytes, messages and packed rows are all `Bytes`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Field<'a> {
@@ -9,9 +13,38 @@ pub enum Field<'a> {
     Fixed64([u8; 8]),
 }
 
-/// What is wrong with a message, in words that complete "the message is damaged: ...".
+/// Why a message can't be read.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Damaged(pub &'static str);
+pub enum Unparsed {
+    /// What is wrong with it, in words that complete "the message is damaged: ...".
+    Damaged(&'static str),
+    Memory {
+        bytes: usize,
+    },
+}
+
+impl Unparsed {
+    /// The fault of a record, of which `what` is wrong.
+    pub fn cause(self, what: impl std::fmt::Display) -> Cause {
+        match self {
+            Unparsed::Damaged(problem) => Cause::File { problem: format!("{what}: {problem}") },
+            Unparsed::Memory { bytes } => Cause::Memory { bytes },
+        }
+    }
+}
+
+/// Adds to a short row.
+pub fn add<A: Array>(row: &mut SmallVec<A>, value: A::Item) -> Result<(), Unparsed> {
+    let bytes = size_of_val(&row[..]);
+    row.try_reserve(1).map_err(|_| Unparsed::Memory { bytes })?;
+    row.push(value);
+    Ok(())
+}
+
+/// Adds to a row that may have to grow for it.
+fn extend<T: Clone>(row: &mut Vec<T>, values: &[T]) -> Result<(), Unparsed> {
+    append(row, values).map_err(|_| Unparsed::Memory { bytes: size_of_val(&row[..]) })
+}
 
 /// The fields of a message with their numbers, in order, up to the first that is damaged.
 pub struct Fields<'a>(&'a [u8]);
@@ -21,7 +54,7 @@ impl<'a> Fields<'a> {
         Fields(message)
     }
 
-    fn read(&mut self) -> Result<(u64, Field<'a>), Damaged> {
+    fn read(&mut self) -> Result<(u64, Field<'a>), Unparsed> {
         let tag = number(&mut self.0)?;
         let field = match tag & 7 {
             0 => Field::Number(number(&mut self.0)?),
@@ -32,29 +65,29 @@ impl<'a> Fields<'a> {
             }
             5 => Field::Fixed32(self.fixed()?),
             // Groups have been deprecated since before any of these formats.
-            _ => return Err(Damaged("it has a field of an unknown type")),
+            _ => return Err(Unparsed::Damaged("it has a field of an unknown type")),
         };
         match tag >> 3 {
-            0 => Err(Damaged("it has a field of number 0")),
+            0 => Err(Unparsed::Damaged("it has a field of number 0")),
             number => Ok((number, field)),
         }
     }
 
-    fn take(&mut self, bytes: usize) -> Result<&'a [u8], Damaged> {
+    fn take(&mut self, bytes: usize) -> Result<&'a [u8], Unparsed> {
         let (taken, rest) = self.0.split_at_checked(bytes).ok_or(TOO_LONG)?;
         self.0 = rest;
         Ok(taken)
     }
 
-    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], Damaged> {
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], Unparsed> {
         self.take(N)?.first_chunk().copied().ok_or(TOO_LONG)
     }
 }
 
-const TOO_LONG: Damaged = Damaged("a field is longer than what it is in");
+const TOO_LONG: Unparsed = Unparsed::Damaged("a field is longer than what it is in");
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = Result<(u64, Field<'a>), Damaged>;
+    type Item = Result<(u64, Field<'a>), Unparsed>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {
@@ -69,7 +102,7 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 /// A number of up to 64 bits, seven to a byte.
-fn number(bytes: &mut &[u8]) -> Result<u64, Damaged> {
+fn number(bytes: &mut &[u8]) -> Result<u64, Unparsed> {
     let mut value = 0;
     for (index, &byte) in bytes.iter().enumerate().take(10) {
         value |= u64::from(byte & 0x7f) << (7 * index);
@@ -78,39 +111,45 @@ fn number(bytes: &mut &[u8]) -> Result<u64, Damaged> {
             return Ok(value);
         }
     }
-    Err(Damaged("a number does not end"))
+    Err(Unparsed::Damaged("a number does not end"))
 }
 
 /// Adds the numbers of a repeated field, be they packed or one by one. Negative ones come as 64
 /// bits also where the field has 32, so `narrow` says what to make of them.
-pub fn extend_integers<T>(
+pub fn extend_integers<T: Clone>(
     row: &mut Vec<T>,
     field: Field<'_>,
     narrow: fn(u64) -> T,
-) -> Result<(), Damaged> {
+) -> Result<(), Unparsed> {
     match field {
-        Field::Number(value) => row.push(narrow(value)),
+        Field::Number(value) => extend(row, &[narrow(value)])?,
         Field::Bytes(mut packed) => {
+            // Every number ends with a byte that is small.
+            let count = packed.iter().filter(|&&byte| byte < 0x80).count();
+            let bytes = count.saturating_mul(size_of::<T>());
+            row.try_reserve(count).map_err(|_| Unparsed::Memory { bytes })?;
             while !packed.is_empty() {
                 row.push(narrow(number(&mut packed)?));
             }
         }
-        _ => return Err(Damaged("a list of integers holds something else")),
+        _ => return Err(Unparsed::Damaged("a list of integers holds something else")),
     }
     Ok(())
 }
 
 /// Adds the numbers of a repeated field, be they packed or one by one.
-pub fn extend_floats(row: &mut Vec<f32>, field: Field<'_>) -> Result<(), Damaged> {
+pub fn extend_floats(row: &mut Vec<f32>, field: Field<'_>) -> Result<(), Unparsed> {
     match field {
-        Field::Fixed32(bytes) => row.push(f32::from_le_bytes(bytes)),
+        Field::Fixed32(bytes) => extend(row, &[f32::from_le_bytes(bytes)])?,
         Field::Bytes(packed) => {
             let (values, []) = packed.as_chunks::<4>() else {
-                return Err(Damaged("a list of floats ends inside of a number"));
+                return Err(Unparsed::Damaged("a list of floats ends inside of a number"));
             };
+            let bytes = size_of_val(packed);
+            row.try_reserve(values.len()).map_err(|_| Unparsed::Memory { bytes })?;
             row.extend(values.iter().map(|&bytes| f32::from_le_bytes(bytes)));
         }
-        _ => return Err(Damaged("a list of floats holds something else")),
+        _ => return Err(Unparsed::Damaged("a list of floats holds something else")),
     }
     Ok(())
 }

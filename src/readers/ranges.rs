@@ -10,7 +10,7 @@ use std::thread;
 
 use super::files::Hash;
 pub use super::read::Opened;
-use crate::value::Cause;
+use crate::value::{Cause, append};
 
 pub type Result<T, E = Cause> = std::result::Result<T, E>;
 
@@ -296,7 +296,8 @@ pub fn parse_pairs(
                 format!("line {line} should be two whole numbers, it is {text:?}"),
             )
         };
-        pairs.push(pair.ok_or_else(fail)?);
+        let pair = pair.ok_or_else(fail)?;
+        append(pairs, &[pair]).map_err(|cause| Unreadable::of(path, cause))?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use super::ranges::{
     read_index,
 };
 use crate::kernels::Allocate;
-use crate::value::{DType, Desc, Sample, with_room};
+use crate::value::{DType, Desc, Sample, append, with_room};
 
 const MAGIC: [u8; 4] = 0xCED7_230A_u32.to_le_bytes();
 
@@ -195,7 +195,7 @@ fn scan(file: &Opened, end: &mut u64, starts: &mut Vec<u64>) -> Result<()> {
         }
         at += whole;
         if !inside {
-            starts.push(*end);
+            append(starts, &[*end])?;
             *end = at;
         }
     }

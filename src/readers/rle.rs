@@ -44,6 +44,7 @@ pub fn decompress(text: &[u8], counts: &mut Vec<u32>) -> Result<(), String> {
         if counts.len() - first > 2 {
             value += i64::from(counts[counts.len() - 2]);
         }
+        counts.try_reserve(1).map_err(|_| "has more `counts` than there is memory for")?;
         let count = u32::try_from(value);
         counts.push(count.map_err(|_| format!("has a count of {value} pixels"))?);
     }

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use super::fetch::Source;
-use super::protobuf::{Damaged, Field, Fields, extend_floats, extend_integers};
+use super::protobuf::{Field, Fields, Unparsed, add, extend_floats, extend_integers};
 use super::ranges::{
     Damage, Opened, Piece, Ranges, Result, Unreadable, broken, compressed, look_through,
     parse_pairs, read_index,
 };
 use crate::kernels::Allocate;
-use crate::value::{DType, Desc, Element, Sample, Shape, extent};
+use crate::value::{DType, Desc, Element, Sample, Shape, append, extent};
 
 /// Bytes before the data of a record, and after it.
 const HEAD: u64 = 12;
@@ -126,7 +126,7 @@ impl Source for TfRecords {
     fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
         self.ranges.with_bytes(number, |record| {
             let lists = find(payload(record)?, &self.features)
-                .map_err(|Damaged(what)| broken(format!("the record is no Example: {what}")))?;
+                .map_err(|problem| problem.cause("the record is no Example"))?;
             let mut samples = SmallVec::with_capacity(lists.len());
             for (output, (feature, values)) in self.features.iter().zip(lists).enumerate() {
                 samples.push(give(output, feature, values, allocate)?);
@@ -166,7 +166,7 @@ fn scan(file: &Opened, found: &mut Vec<(u64, u64)>) -> Result<()> {
         }
         let whole = length.checked_add(HEAD + TAIL).filter(|&whole| whole <= file.size - at);
         let whole = whole.ok_or_else(cut)?;
-        found.push((at, whole));
+        append(found, &[(at, whole)])?;
         at += whole;
     }
     Ok(())
@@ -326,7 +326,7 @@ impl Values<'_> {
 }
 
 /// The values of the features in an `Example`.
-fn find<'a>(example: &'a [u8], features: &[Feature]) -> Result<Vec<Values<'a>>, Damaged> {
+fn find<'a>(example: &'a [u8], features: &[Feature]) -> Result<Vec<Values<'a>>, Unparsed> {
     let mut found: Vec<_> = features.iter().map(|_| Values::None).collect();
     for field in Fields::new(example) {
         let (1, Field::Bytes(map)) = field? else { continue };
@@ -337,7 +337,7 @@ fn find<'a>(example: &'a [u8], features: &[Feature]) -> Result<Vec<Values<'a>>, 
             for field in Fields::new(entry) {
                 match field? {
                     (1, Field::Bytes(text)) => key = text,
-                    (2, Field::Bytes(list)) => lists.push(list),
+                    (2, Field::Bytes(list)) => add(&mut lists, list)?,
                     _ => {}
                 }
             }
@@ -355,7 +355,7 @@ fn find<'a>(example: &'a [u8], features: &[Feature]) -> Result<Vec<Values<'a>>, 
     Ok(found)
 }
 
-fn read_feature<'a>(feature: &'a [u8], values: &mut Values<'a>) -> Result<(), Damaged> {
+fn read_feature<'a>(feature: &'a [u8], values: &mut Values<'a>) -> Result<(), Unparsed> {
     for field in Fields::new(feature) {
         let (kind @ 1..=3, Field::Bytes(list)) = field? else { continue };
         match kind {
