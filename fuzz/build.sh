@@ -3,7 +3,7 @@
 #
 # The stable compiler has all it takes, only not for everyone: RUSTC_BOOTSTRAP opens `-Z`. Coverage
 # is LLVM's for Rust and GCC's for C (`cc`, `coverage.c`). A target has to be named for build
-# scripts to stay as they are. The codecs' assembler is left out: sanitizers can't see into it.
+# scripts to stay as they are. The codecs' assembler (SIMD) is in there, but sanitizers can't see it.
 set -euo pipefail
 cd "$(dirname "$0")"
 

@@ -22,7 +22,8 @@ def problems():
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_harmful_file_is_refused_or_read(problems, name):
-    assert problems.get(name) is None
+    problem = problems.get(name)
+    assert problem is None, problem
 
 
 def test_valid_files_are_read_in_the_same_ways(tmp_path):
