@@ -17,7 +17,7 @@ from penstock._dtype import DType
 from penstock._dtype import dtype as to_dtype
 from penstock._feed import Background, Feed, feed
 from penstock._tensor import Tensor, as_tensor, tensor
-from penstock._traceback import public
+from penstock._traceback import hide_frames, hides_frames, public
 
 
 @public
@@ -99,6 +99,7 @@ class ExternalSource:
         made = feed(source, cycle)
         self._feed: Feed = Background(made, self._conversion.owned) if parallel else made
 
+    @hides_frames
     def __call__(self, *, batch_size: SupportsIndex | None = None) -> Any:
         """Take one item from the source.
 
@@ -106,28 +107,22 @@ class ExternalSource:
             batch_size: Makes batches of so many samples: a tensor is repeated, and a batch must
                 have that size.
         """
-        try:
-            size = None if batch_size is None else operator.index(batch_size)
-        except TypeError:
-            raise _errors.wrong_argument(
-                "ExternalSource", "batch_size", batch_size, "an integer"
-            ) from None
-        if size is not None and size < 0:
-            raise ValueError(f"ExternalSource: `batch_size` can't be negative, got {size}.")
-        if _ahead.loops:
-            _ahead.moving(self)
         feed, number = self._feed, 0
         try:
+            size = _checked_size(batch_size)
+            if _ahead.loops:
+                _ahead.moving(self)
             with feed.lock():
                 outputs, last = self._next(feed, size)
                 # No call from here to the end of the `with`, which an interrupt could come after.
                 number = feed.given = last
-        except BaseException:
+        except BaseException as error:
             if number:
                 # Interrupted on the way out, so that nobody gets the item.
                 with feed.lock():
                     if feed.given == number:
                         feed.given = number - 1
+            hide_frames(error)
             raise
         return outputs
 
@@ -334,6 +329,18 @@ def _made_again(arguments: tuple[Any, ...], state: str | None) -> ExternalSource
     if state is not None:
         made.set_state(state)
     return made
+
+
+def _checked_size(batch_size: SupportsIndex | None) -> int | None:
+    try:
+        size = None if batch_size is None else operator.index(batch_size)
+    except TypeError:
+        raise _errors.wrong_argument(
+            "ExternalSource", "batch_size", batch_size, "an integer"
+        ) from None
+    if size is not None and size < 0:
+        raise ValueError(f"ExternalSource: `batch_size` can't be negative, got {size}.")
+    return size
 
 
 def _owned(made: Tensor | Batch) -> Tensor | Batch:

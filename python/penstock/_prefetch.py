@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Generic, SupportsIndex, TypeAlias, TypeVar
 
 from penstock import _ahead, _errors
-from penstock._traceback import public
+from penstock._traceback import hide_frames, hides_frames, public
 
 T = TypeVar("T")
 Outcome: TypeAlias = tuple[T, None] | tuple[None, Exception]
@@ -72,35 +72,43 @@ class prefetch(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return self
 
+    @hides_frames
     def __next__(self) -> T:
-        loop = self._loop
-        if loop is None:
-            if self._was_interrupted:
-                raise RuntimeError(
-                    "prefetch: the loop was interrupted while its source made an item, and can't "
-                    "go on. Readers and RNGs are where they were with the item before: begin "
-                    "another loop, which continues after it."
-                )
-            raise StopIteration
-        _ahead.handing_out(loop)
-        waiting = loop.waiting
-        # Nothing is taken after an error before the user knows of it.
-        while len(waiting) <= self._depth and not (waiting and waiting[-1].error):
-            self._pull(loop)
-        pull = waiting[0]
-        item: T = pull.item
-        error = pull.error
-        # In the case of an item there is no call from here on, which an interrupt could come after.
-        del waiting[0]
-        if error is None:
-            return item
-        _ahead.close(loop)  # nothing waits behind an error; another pull would open it again
-        if isinstance(error, StopIteration):
-            self._loop = None
         try:
-            raise error
-        finally:
-            del error, pull  # its traceback leads here
+            loop = self._loop
+            if loop is None:
+                raise self._end()
+            _ahead.handing_out(loop)
+            waiting = loop.waiting
+            # Nothing is taken after an error before the user knows of it.
+            while len(waiting) <= self._depth and not (waiting and waiting[-1].error):
+                self._pull(loop)
+            pull = waiting[0]
+            item: T = pull.item
+            error = pull.error
+            # If there is an item, no call follows here, after which an interrupt could come.
+            del waiting[0]
+            if error is None:
+                return item
+            _ahead.close(loop)  # nothing waits behind an error; another pull would open it again
+            if isinstance(error, StopIteration):
+                self._loop = None
+            try:
+                raise error
+            finally:
+                del error, pull  # its traceback leads here
+        except BaseException as raised:
+            hide_frames(raised)
+            raise
+
+    def _end(self) -> Exception:
+        if not self._was_interrupted:
+            return StopIteration()
+        return RuntimeError(
+            "prefetch: the loop was interrupted while its source made an item, and can't go on. "
+            "Readers and RNGs are where they were with the item before: begin another loop, which "
+            "continues after it."
+        )
 
     def __len__(self) -> int:
         if not isinstance(self._iterable, Sized):

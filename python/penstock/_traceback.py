@@ -42,7 +42,8 @@ def public(target: T) -> T:
         if name in _UNCHANGED or (name.startswith("_") and not name.endswith("__")):
             continue
         if isinstance(item, FunctionType):
-            setattr(target, name, _guarded(item))
+            if not hasattr(item, "_hides_frames"):
+                setattr(target, name, _guarded(item))
         elif isinstance(item, staticmethod | classmethod):
             setattr(target, name, type(item)(_guarded(item.__func__)))
         elif isinstance(item, property) and item.fget is not None:
@@ -51,12 +52,23 @@ def public(target: T) -> T:
     return target
 
 
+def hides_frames(function: T) -> T:
+    """Mark a method that hides frames by itself.
+
+    What hands something over must do so with its last step: after the call of a function within
+    another, an interrupt may come, and nobody would get what was handed over.
+    """
+    vars(function)["_hides_frames"] = True
+    return function
+
+
 def _guarded(function: Callable[..., Any]) -> Any:
     # Packing arguments would slow down what is called most: properties, methods, `x[key]`.
     parameters = _positional(function)
-    if parameters == 1:
+    is_method = function.__code__.co_varnames[:1] == ("self",)
+    if parameters == 1 and is_method:
         guarded = _with_one(function)
-    elif parameters == 2 and function.__name__.startswith("__"):
+    elif parameters == 2 and is_method and function.__name__.startswith("__"):
         guarded = _with_two(function)
     else:
         guarded = _with_any(function)

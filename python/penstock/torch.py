@@ -8,6 +8,10 @@ own tensors from worker to trainer in shared memory. A `Tensor` or a `Batch` can
 Workers draw other numbers than their siblings, and in each epoch others than in the one before, by
 themselves (see `random.set_seed`). For numbers that can be repeated, however workers are started:
 
+    import penstock as ndd
+    import torch
+    from torch.utils.data import DataLoader
+
     torch.manual_seed(7)
     ndd.random.set_seed(7 + rank)
     loader = DataLoader(data, num_workers=4, worker_init_fn=ndd.torch.worker_init_fn)

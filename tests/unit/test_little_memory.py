@@ -66,7 +66,7 @@ LONG: dict[str, Call] = {
     "grid_mask, long": ndd.grid_mask,
     "normalize, long": lambda x: ndd.crop_mirror_normalize(x, dtype=ndd.float16),
     "warp, long": lambda x: ndd.warp_affine(x, matrix=[[1, 0, 0.5], [0, 1, 0]], dtype=ndd.int32),
-    "permute": lambda x: ndd.random.choice(x, shape=[200_000]),
+    "choice, long": lambda x: ndd.random.choice(x, shape=[3]),
 }
 
 

@@ -110,7 +110,7 @@ def nest(depth):
     return wait
 with ndd.EvalContext(num_threads=1):
     _bridge.call(nest(0), rows).evaluate()
-    refuse(room=16 << 20)
+    refuse()
     _bridge.call(nest(5), rows).evaluate()
     try:
         _bridge.call(nest(40), rows).evaluate()

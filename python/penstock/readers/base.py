@@ -41,7 +41,7 @@ from penstock._device import device as to_device
 from penstock._guard import Guard
 from penstock._invoke import settle
 from penstock._mode import EvalMode, current_mode
-from penstock._traceback import public
+from penstock._traceback import hide_frames, hides_frames, public
 from penstock.readers import workers
 from penstock.readers.bad_samples import NO_FAULT_OF_THE_SAMPLE, BadSamples, SampleError
 from penstock.readers.epoch import Epoch, UnfinishedEpochWarning
@@ -269,6 +269,7 @@ class Reader:
                     _ahead.placed(self)
                 self._restored = start._replace(batch_size=None)
 
+    @hides_frames
     def __call__(self, *, batch_size: SupportsIndex | None = None) -> Any:
         """The next batch, or without a batch size the next sample, with no end of an epoch.
 
@@ -282,11 +283,12 @@ class Reader:
                 outputs, after = self._next_called(before)
                 # No call from here to the end of the `with`; see `Epoch.__next__`.
                 moved = self._position = after
-        except BaseException:
+        except BaseException as error:
             if moved is not None:
                 with self._guard():
                     if self._position is moved:
                         self._position = before
+            hide_frames(error)
             raise
         return outputs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 
-from penstock._traceback import public
+from penstock._traceback import hide_frames, hides_frames, public
 
 if TYPE_CHECKING:
     from penstock.readers.base import Reader
@@ -37,6 +37,7 @@ class Epoch(Generic[Item_co]):
     def __iter__(self) -> Iterator[Item_co]:
         return self
 
+    @hides_frames
     def __next__(self) -> Item_co:
         reader = self._reader
         moved: Position | None = None
@@ -49,15 +50,16 @@ class Epoch(Generic[Item_co]):
                 # from here to the end of the `with`.
                 moved = reader._position = after
                 self._progress = progress
-        except BaseException:
-            if moved is not None:
+            if outputs is None:
+                raise StopIteration
+        except BaseException as error:
+            if moved is not None and outputs is not None:
                 # Interrupted on the way out, so that nobody gets what was taken.
                 with reader._guard():
                     if reader._position is moved:
                         reader._position, self._progress = before, so_far
+            hide_frames(error)
             raise
-        if outputs is None:
-            raise StopIteration
         item: Item_co = outputs
         return item
 
