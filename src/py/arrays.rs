@@ -99,7 +99,7 @@ impl PyArrays {
         };
         let made = fetch(py, operator, Arc::new(cuts), positions, smallvec![meta], site, pool)?;
         let handle = made.into_iter().next().ok_or_else(|| PyValueError::new_err("no result"))?;
-        PyValue::made_from(py, handle, batch, false)
+        Ok(PyValue::made_of_nothing(handle, batch))
     }
 }
 

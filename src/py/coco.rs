@@ -153,6 +153,6 @@ impl PyCoco {
             outputs.push(Meta { uniform: true, ..meta(DType::I32, 1, "") });
         }
         let made = fetch(py, operator, self.0.clone(), numbers, outputs, site, pool)?;
-        made.into_iter().map(|handle| PyValue::made_from(py, handle, batch, false)).collect()
+        Ok(made.into_iter().map(|handle| PyValue::made_of_nothing(handle, batch)).collect())
     }
 }

@@ -160,5 +160,5 @@ fn read<S: Source>(
     // A negative number becomes one that is too large, which `fetch` refuses.
     let numbers = given.to_vec(py)?.into_iter().map(|n| n as usize).collect();
     let made = fetch(py, operator, Arc::new(source), numbers, outputs, site, pool)?;
-    made.into_iter().map(|handle| PyValue::made_from(py, handle, batch, false)).collect()
+    Ok(made.into_iter().map(|handle| PyValue::made_of_nothing(handle, batch)).collect())
 }

@@ -192,6 +192,6 @@ impl PySpeech {
         // A negative number becomes one that is too large, which `fetch` refuses.
         let numbers = numbers.to_vec(py)?.into_iter().map(|n| n as usize).collect();
         let made = fetch(py, operator, speech.clone(), numbers, outputs, site, pool)?;
-        made.into_iter().map(|handle| PyValue::made_from(py, handle, batch, false)).collect()
+        Ok(made.into_iter().map(|handle| PyValue::made_of_nothing(handle, batch)).collect())
     }
 }

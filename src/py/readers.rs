@@ -152,7 +152,7 @@ impl PyFiles {
         };
         let made = fetch(py, operator, self.0.clone(), numbers, smallvec![meta], site, pool)?;
         let handle = made.into_iter().next().ok_or_else(|| PyValueError::new_err("no result"))?;
-        PyValue::made_from(py, handle, batch, false)
+        Ok(PyValue::made_of_nothing(handle, batch))
     }
 
     /// The labels of files, which are there at once, side by side.

@@ -147,7 +147,7 @@ impl PyRecords {
         for (source, metas) in &self.parts {
             let (source, numbers, metas) = (source.clone(), numbers.clone(), metas.clone());
             for handle in fetch(py, operator, source, numbers, metas, site, pool)? {
-                values.push(PyValue::made_from(py, handle, batch, false)?);
+                values.push(PyValue::made_of_nothing(handle, batch));
             }
         }
         Ok(values)

@@ -149,8 +149,7 @@ impl Invocation {
         let call = Call { operator, inputs: row, data_inputs, args, samples, layout, device, site };
         make_room(py, &pool.0)?;
         // Memory that its owner may change must be read before the call returns.
-        let external = inputs.iter().any(|input| input.is_external());
-        let handles = if deferred && !external {
+        let handles = if deferred && !inputs.iter().any(|input| input.is_external()) {
             let (node, handles) = Node::new(call, outputs, pool.0.clone());
             put_off(&node, &handles);
             handles
@@ -159,7 +158,8 @@ impl Invocation {
         };
         let mut values = Vec::with_capacity(handles.len());
         for handle in handles {
-            values.push(PyValue::made_from(py, handle, batch, external)?);
+            let inputs = inputs.iter().map(|input| &**input);
+            values.push(PyValue::made_from(py, handle, batch, inputs)?);
         }
         Ok(values)
     }

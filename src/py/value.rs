@@ -27,7 +27,9 @@ pub struct PyValue {
     pub batch: bool,
     /// Whether its memory came from somebody who may change it.
     foreign: bool,
-    /// Whether the call that made it was waited for, since its inputs may be changed after it.
+    /// Whether the call that made it raises what went wrong: it read memory of somebody else, and
+    /// was waited for. (Calls on memory that is lent are waited for too, but by chance of what
+    /// other threads have exported, so that what goes wrong there is raised where it is read.)
     #[pyo3(get)]
     prompt: bool,
 }
@@ -44,19 +46,25 @@ impl PyValue {
         self.foreign || (is_anything_lent() && self.handle.is_lent())
     }
 
+    /// The result of a call without inputs.
+    pub fn made_of_nothing(handle: Handle, batch: bool) -> PyValue {
+        PyValue { handle, batch, foreign: false, prompt: false }
+    }
+
     /// The result of a call, which is waited for if an input may change after the call.
-    pub fn made_from(
+    pub fn made_from<'a>(
         py: Python<'_>,
         handle: Handle,
         batch: bool,
-        external: bool,
+        inputs: impl Iterator<Item = &'a PyValue> + Clone,
     ) -> PyResult<PyValue> {
-        let value = PyValue { handle, batch, foreign: false, prompt: false };
-        if !external {
+        let value = PyValue::made_of_nothing(handle, batch);
+        if !inputs.clone().any(PyValue::is_external) {
             return Ok(value);
         }
         value.settle(py)?;
-        Ok(PyValue { prompt: true, ..PyValue::new(value.handle, batch) })
+        let prompt = { inputs }.any(|input| input.foreign);
+        Ok(PyValue { prompt, ..PyValue::new(value.handle, batch) })
     }
 
     /// Runs what was put off, and waits for the value.
@@ -291,6 +299,6 @@ impl PyValue {
         let handle = made.remove(0);
         // Nothing is computed, so that it can wait until somebody asks.
         handle.defer(node);
-        PyValue::made_from(py, handle, batch, self.is_external())
+        PyValue::made_from(py, handle, batch, std::iter::once(self))
     }
 }

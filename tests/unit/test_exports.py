@@ -192,3 +192,15 @@ def test_a_forked_child_does_not_wait_for_the_calls_of_its_parent():
 
     fork_and_join(child)
     assert all(made.torch().eq(7).all() for made in blurred)
+
+
+@pytest.mark.parametrize("mode", [ndd.EvalMode.deferred, ndd.EvalMode.eager])
+def test_a_call_on_exported_memory_fails_where_it_is_read(mode):
+    # Whether memory is exported may be another thread's doing, so that no call depends on it.
+    numbers = ndd.batch([[1, 2], [3]]) + 0
+    view = np.asarray(numbers.tensors[1])
+    with mode:
+        second = numbers.slice[1]
+    with pytest.raises(IndexError, match="sample 1"):
+        second.evaluate()
+    assert view.tolist() == [3]

@@ -77,6 +77,11 @@ pub struct Wanted<'a> {
     pub alignment: PerAxis<f64>,
 }
 
+/// What is wrong with an extent beyond the longest.
+pub fn too_long(extent: impl std::fmt::Display) -> String {
+    format!("asks for an extent of {extent}, more than the {LONGEST} that an axis can have")
+}
+
 pub fn argument(name: &'static str, problem: impl Into<String>) -> Cause {
     Cause::Argument { name, problem: problem.into() }
 }
@@ -143,7 +148,7 @@ pub fn maps(wanted: &Wanted<'_>, sizes: &[f64], inputs: &[usize]) -> Result<PerA
         };
         let whole = whole.max(1.0);
         if whole.is_nan() || whole > LONGEST {
-            return Err(argument(wanted.name, format!("asks for an extent of {whole}")));
+            return Err(argument(wanted.name, too_long(whole)));
         }
         let (mut start, mut end) = (starts[axis], ends[axis]);
         if (end - start).abs() < SMALLEST_REGION {

@@ -11,7 +11,9 @@ use std::cell::RefCell;
 
 use smallvec::{SmallVec, smallvec};
 
-use self::extent::{Map, Mode, PerAxis, Rounding, Wanted, argument, maps, region, spread};
+use self::extent::{
+    Map, Mode, PerAxis, Rounding, Wanted, argument, maps, region, spread, too_long,
+};
 use self::filter::{Filter, Filters, taps};
 use self::stage::{Real, Scratch, Source, Stage};
 use super::cast::Convert;
@@ -311,7 +313,7 @@ impl ResizeCropMirrorArgs {
                     return Err(argument(names[from_last], problem));
                 }
                 if size > LONGEST {
-                    return Err(argument("crop", format!("asks for an extent of {size}")));
+                    return Err(argument("crop", too_long(size)));
                 }
                 let first = (map.output as f64 - size) * at;
                 let first = if truncate { first.trunc() } else { first.round() };
@@ -473,7 +475,7 @@ impl RandomResizedCropArgs {
             let output = usize::try_from(size)
                 .map_err(|_| argument("size", format!("must not be negative, got {size}")))?;
             if output as f64 > LONGEST {
-                return Err(argument("size", format!("asks for an extent of {size}")));
+                return Err(argument("size", too_long(size)));
             }
             let step = span as f64 / size as f64;
             let output = if input == 0 { 0 } else { output };
