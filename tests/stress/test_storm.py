@@ -152,7 +152,7 @@ def go_to_and_fro(rounds):
             np.asarray(ps.tensor(array))
             torch.from_dlpack(owned)
             ps.as_tensor(torch.from_dlpack(owned))
-            memoryview(ps.as_batch([array, array]).tensors[1]._value.memory(0))
+            memoryview(ps.as_batch([array, array]).tensors[1]._value.memory(0, True))
             samples.torch()
             np.asarray(samples.tensors[2])
             ps.flip(samples).evaluate()
