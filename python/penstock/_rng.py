@@ -21,19 +21,17 @@ from collections.abc import Mapping
 from typing import Any, SupportsIndex
 
 from penstock import _ahead, _core
+from penstock._state_text import StateText
 from penstock._traceback import public
 
 _MASK = 2**64 - 1
 _TEXT = re.compile(r"Philox_([0-9A-Fa-f]{16})_([0-9A-Fa-f]{16}):([0-9A-Fa-f]{16})_([0-3])")
 
 
-class State(str):
+class State(StateText):
     """The state of an RNG: a text, to be given to another one. Holds no more than four numbers."""
 
     __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"State({str(self)!r})"
 
 
 @public

@@ -92,10 +92,13 @@ def test_states_are_loaded_where_only_weights_are(root, tmp_path):
     next(reader.next_epoch(batch_size=2))
     state = reader.get_state()
     assert isinstance(state, ReaderState)
-    torch.save({"reader": state, "dict": reader.state_dict()}, tmp_path / "checkpoint")
+    rng = ndd.random.RNG(seed=3)
+    saved = {"reader": state, "dict": reader.state_dict(), "rng": rng.get_state()}
+    torch.save(saved, tmp_path / "checkpoint")
     loaded = torch.load(tmp_path / "checkpoint", weights_only=True)
-    assert loaded == {"reader": str(state), "dict": reader.state_dict()}
-    assert type(loaded["reader"]) is str
+    assert loaded == saved
+    assert type(loaded["reader"]) is type(loaded["rng"]) is str
+    assert ndd.random.RNG(state=loaded["rng"])() == rng()
     for way in COPIES.values():
         assert way(state) == state
 

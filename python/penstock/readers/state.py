@@ -10,7 +10,6 @@ version 1 have no checksum.
 
 from __future__ import annotations
 
-import codecs
 import json
 import zlib
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from penstock._convert import LARGEST_BATCH
+from penstock._state_text import StateText
 from penstock.readers.order import MOST_TURNS, POLICIES, SHUFFLES, Cut, Order, Place, Plan
 
 VERSION = 2
@@ -26,18 +26,10 @@ _MOST_CUTS = 200
 _MOST_SPREAD = 2**16
 
 
-class ReaderState(str):
+class ReaderState(StateText):
     """The state of a reader: a text, to be given to another one. Pickled, it is a plain text."""
 
     __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"ReaderState({str(self)!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # `torch.load(weights_only=True)` calls few functions, and this is the one that returns a
-        # text. Encoded twice it is what it was.
-        return codecs.encode, (codecs.encode(str(self), "rot_13"), "rot_13")
 
 
 class Snapshot(NamedTuple):
