@@ -471,8 +471,8 @@ def _located(fault: _core.Fault, problem: str, hint: str | None = None) -> str:
     lines = [f"{fault.operator}: {sample}{problem}."]
     if fault.source is not None:
         lines.append(f"file: {fault.source}")
-    if fault.site:
-        site = _sites.find(fault.site)
+    site = _sites.find(fault.site)
+    if site is not _sites.NOWHERE:
         text = site.text()
         lines.append(f"at {site.file}:{site.line}" + (f": {text}" if text else ""))
     if hint is not None:

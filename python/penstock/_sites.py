@@ -64,36 +64,47 @@ def _outside() -> FrameType:
 
 
 def find(number: int) -> Site:
-    """The line of a number."""
-    return _sites[number]
+    """The line of a number, if it is still known."""
+    return _sites.get(number, NOWHERE)
 
 
 def after_fork() -> None:
     """In a forked child: another thread of the parent may have held the locks.
 
-    Without a GIL, the dictionary has a lock of its own too, so that a new one is begun.
+    Without a GIL, a dictionary has a lock of its own too, so that a new one is begun.
     """
-    global _lock, _numbers
+    global _lock, _numbers, _sites
     _lock = threading.Lock()
-    _numbers = {}
+    _numbers, _sites = {}, dict(_sites)
 
 
 def _add(key: tuple[str, int, str]) -> int:
     with _lock:
         number = _numbers.get(key)
         if number is None:
-            if len(_sites) >= _MOST:
-                return 0
-            number = len(_sites)
-            _sites.append(Site(*key))
+            number = _count()
+            _sites[number] = Site(*key)
             _numbers[key] = number
+            if len(_sites) > _MOST:
+                # A line that is still in use gets another number when it next calls.
+                oldest = next(iter(_sites))
+                _numbers.pop(_sites.pop(oldest), None)
         return number
 
 
+def _count() -> int:
+    """A number that no recent line has, of the 32 bits that a call has for it."""
+    global _last
+    _last = _last % 0xFFFF_FFFF + 1
+    return _last
+
+
+NOWHERE = Site("", 0, "")
 _lock = threading.Lock()
-# A program has as many as it has lines, so they are kept for good. One that makes its lines while
-# it runs has any number of them; errors of calls on later ones don't say where those are.
-_MOST = 50_000
+# A program has as many as it has lines; one that makes its lines while it runs, as a notebook
+# does, has any number of them, of which the latest are known.
+_MOST = 10_000
 # Number 0 is no line at all.
-_sites: list[Site] = [Site("", 0, "")]
+_last = 0
+_sites: dict[int, Site] = {}
 _numbers: dict[tuple[str, int, str], int] = {}

@@ -75,21 +75,29 @@ def test_code_without_a_file_has_its_line_but_no_text():
     assert text.endswith("at <string>:3")
 
 
-def test_lines_that_a_program_makes_as_it_runs_are_bounded(monkeypatch):
-    monkeypatch.setattr(_sites, "_sites", [_sites.find(0)])
+def test_of_lines_that_a_program_makes_as_it_runs_the_latest_are_known(monkeypatch):
+    monkeypatch.setattr(_sites, "_sites", {})
     monkeypatch.setattr(_sites, "_numbers", {})
+    first = BATCH.slice[9]
     code = compile("here()", "made.py", "exec")
     outer = compile("def here(): return find()", _sites._PACKAGE + "made.py", "exec")
     scope = {"find": _sites.here}
     exec(outer, scope)
-    for line in range(1, 200_001):
+    for line in range(1, 3 * _sites._MOST):
         exec(code.replace(co_firstlineno=line), scope)
-    assert len(_sites._sites) == len(_sites._numbers) + 1 == _sites._MOST
-    # What was known stays known, and the others are calls all the same.
-    failed = BATCH.slice[9]
+    assert len(_sites._sites) == len(_sites._numbers) == _sites._MOST
+    # A line that called long ago is forgotten, but not its error; the next call is known again.
     with pytest.raises(IndexError, match="index 9 is out of range") as caught:
-        failed.evaluate()
+        first.evaluate()
     assert "at " not in str(caught.value).partition("\n")[2]
+    assert "return BATCH.slice[9]" in text_of(fail)
+
+
+def test_numbers_begin_again_before_they_outgrow_a_call(monkeypatch):
+    monkeypatch.setattr(_sites, "_last", 0xFFFF_FFFE)
+    assert [_sites.here(), _sites.here()] == [0xFFFF_FFFF, 0xFFFF_FFFF]
+    failed = BATCH.slice[9]
+    assert "failed = BATCH.slice[9]" in text_of(lambda: failed)
 
 
 def test_other_threads_have_their_own_line():
