@@ -20,10 +20,10 @@ import penstock.errors
 import penstock.readers
 import penstock.tfrecord
 import penstock.torch
-from penstock._array import Array
-from penstock._dtype import BY_CODE
+from penstock._values.array import Array
+from penstock._values.dtype import BY_CODE
 from penstock.readers import Reader
-from penstock.readers.options import Common
+from penstock.readers._base.options import Common
 
 
 class Page(NamedTuple):

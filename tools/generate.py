@@ -17,9 +17,9 @@ import class_pages
 import docstrings
 
 import penstock.ops
-from penstock._argument import REQUIRED, Argument, Floats, Interp, Ints, Matrix
-from penstock._define import OPERATORS, Operator
-from penstock._dtype import DType
+from penstock._operators.arguments import REQUIRED, Argument, Floats, Interp, Ints, Matrix
+from penstock._operators.definition import OPERATORS, Operator
+from penstock._values.dtype import DType
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "penstock"
@@ -49,10 +49,10 @@ from typing import Any, TypeAlias, overload
 
 from numpy.typing import ArrayLike
 
-from penstock._batch import Batch
-from penstock._device import DeviceLike
-from penstock._dtype import DType
-from penstock._tensor import Tensor
+from penstock._values.batch import Batch
+from penstock._runtime.device import DeviceLike
+from penstock._values.dtype import DType
+from penstock._values.tensor import Tensor
 
 TensorLike: TypeAlias = Tensor | ArrayLike
 DTypeLike: TypeAlias = DType | str | type | Any

@@ -15,41 +15,41 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from penstock import types as types
-from penstock._context import EvalContext as EvalContext
-from penstock._device import Device as Device
-from penstock._device import DeviceLike as DeviceLike
-from penstock._device import EmulatedDeviceWarning as EmulatedDeviceWarning
-from penstock._device import device as device
-from penstock._dtype import DataType as DataType
-from penstock._dtype import DType as DType
-from penstock._dtype import ImageType as ImageType
-from penstock._dtype import InterpType as InterpType
-from penstock._dtype import bfloat16 as bfloat16
-from penstock._dtype import bool as bool
-from penstock._dtype import dtype as dtype
-from penstock._dtype import float16 as float16
-from penstock._dtype import float32 as float32
-from penstock._dtype import float64 as float64
-from penstock._dtype import int8 as int8
-from penstock._dtype import int16 as int16
-from penstock._dtype import int32 as int32
-from penstock._dtype import int64 as int64
-from penstock._dtype import type_id as type_id
-from penstock._dtype import uint8 as uint8
-from penstock._dtype import uint16 as uint16
-from penstock._dtype import uint32 as uint32
-from penstock._dtype import uint64 as uint64
-from penstock._mode import EvalMode as EvalMode
-from penstock._stream import Stream as Stream
-from penstock._stream import get_current_stream as get_current_stream
-from penstock._stream import get_default_stream as get_default_stream
-from penstock._stream import set_current_stream as set_current_stream
-from penstock._stream import set_default_stream as set_default_stream
-from penstock._stream import stream as stream
-from penstock._threads import ThreadPool as ThreadPool
-from penstock._threads import get_num_threads as get_num_threads
-from penstock._threads import set_num_threads as set_num_threads
-from penstock._traceback import public as _public
+from penstock._errors.tracebacks import public as _public
+from penstock._runtime.context import EvalContext as EvalContext
+from penstock._runtime.device import Device as Device
+from penstock._runtime.device import DeviceLike as DeviceLike
+from penstock._runtime.device import EmulatedDeviceWarning as EmulatedDeviceWarning
+from penstock._runtime.device import device as device
+from penstock._runtime.mode import EvalMode as EvalMode
+from penstock._runtime.stream import Stream as Stream
+from penstock._runtime.stream import get_current_stream as get_current_stream
+from penstock._runtime.stream import get_default_stream as get_default_stream
+from penstock._runtime.stream import set_current_stream as set_current_stream
+from penstock._runtime.stream import set_default_stream as set_default_stream
+from penstock._runtime.stream import stream as stream
+from penstock._runtime.threads import ThreadPool as ThreadPool
+from penstock._runtime.threads import get_num_threads as get_num_threads
+from penstock._runtime.threads import set_num_threads as set_num_threads
+from penstock._values.dtype import DataType as DataType
+from penstock._values.dtype import DType as DType
+from penstock._values.dtype import ImageType as ImageType
+from penstock._values.dtype import InterpType as InterpType
+from penstock._values.dtype import bfloat16 as bfloat16
+from penstock._values.dtype import bool as bool
+from penstock._values.dtype import dtype as dtype
+from penstock._values.dtype import float16 as float16
+from penstock._values.dtype import float32 as float32
+from penstock._values.dtype import float64 as float64
+from penstock._values.dtype import int8 as int8
+from penstock._values.dtype import int16 as int16
+from penstock._values.dtype import int32 as int32
+from penstock._values.dtype import int64 as int64
+from penstock._values.dtype import type_id as type_id
+from penstock._values.dtype import uint8 as uint8
+from penstock._values.dtype import uint16 as uint16
+from penstock._values.dtype import uint32 as uint32
+from penstock._values.dtype import uint64 as uint64
 
 if TYPE_CHECKING:
     from penstock import checkpoint as checkpoint
@@ -65,14 +65,14 @@ if TYPE_CHECKING:
     from penstock import tfrecord as tfrecord
     from penstock import torch as torch
     from penstock import transforms as transforms
-    from penstock._batch import Batch as Batch
-    from penstock._batch import as_batch as as_batch
-    from penstock._batch import batch as batch
-    from penstock._external_source import ExternalSource as ExternalSource
-    from penstock._prefetch import prefetch as prefetch
-    from penstock._tensor import Tensor as Tensor
-    from penstock._tensor import as_tensor as as_tensor
-    from penstock._tensor import tensor as tensor
+    from penstock._state.external_source import ExternalSource as ExternalSource
+    from penstock._state.prefetch import prefetch as prefetch
+    from penstock._values.batch import Batch as Batch
+    from penstock._values.batch import as_batch as as_batch
+    from penstock._values.batch import batch as batch
+    from penstock._values.tensor import Tensor as Tensor
+    from penstock._values.tensor import as_tensor as as_tensor
+    from penstock._values.tensor import tensor as tensor
     from penstock.ops.color import brightness as brightness
     from penstock.ops.color import brightness_contrast as brightness_contrast
     from penstock.ops.color import color_space_conversion as color_space_conversion
@@ -220,7 +220,7 @@ if not TYPE_CHECKING:  # where it would say that any name exists
             return importlib.import_module(f"penstock.{name}")
         module = _LAZY.get(name)
         if module is None:
-            from penstock._errors import unknown_name
+            from penstock._errors.messages import unknown_name
 
             raise unknown_name("penstock", name, (key for key in __dir__() if key[0] != "_"))
         found = getattr(importlib.import_module(f"penstock.{module}"), name)

@@ -22,7 +22,7 @@ draw from one that is split off it for each step:
 Whichever rank's state is loaded, and by however many ranks, each goes on with numbers of its own.
 """
 
-from penstock._checkpoint import Checkpoint as Checkpoint
-from penstock._checkpoint import current as current
+from penstock._state.checkpoint import Checkpoint as Checkpoint
+from penstock._state.checkpoint import current as current
 
 __all__ = ["Checkpoint", "current"]

@@ -1,6 +1,6 @@
 """Functions of numbers, element by element: `penstock.math.sqrt` and its like."""
 
-from penstock._errors import offer_near_misses as _offer_near_misses
+from penstock._errors.messages import offer_near_misses as _offer_near_misses
 from penstock.ops.math import abs as abs
 from penstock.ops.math import acos as acos
 from penstock.ops.math import acosh as acosh

@@ -4,7 +4,7 @@ It is drawn from an `RNG`: the one that a call is given as `rng`, or the calling
 one, which `random.set_seed` seeds.
 """
 
-from penstock._errors import offer_near_misses as _offer_near_misses
+from penstock._errors.messages import offer_near_misses as _offer_near_misses
 from penstock.ops.noise import gaussian as gaussian
 from penstock.ops.noise import salt_and_pepper as salt_and_pepper
 from penstock.ops.noise import shot as shot

@@ -6,11 +6,11 @@ value per sample; without it, a call makes one tensor, which is the same for all
 it.
 """
 
-from penstock._errors import offer_near_misses as _offer_near_misses
-from penstock._rng import RNG as RNG
-from penstock._rng import get_default_rng as get_default_rng
-from penstock._rng import set_seed as set_seed
-from penstock._shared_draw import SharedDrawWarning as SharedDrawWarning
+from penstock._errors.messages import offer_near_misses as _offer_near_misses
+from penstock._operators.shared_draw import SharedDrawWarning as SharedDrawWarning
+from penstock._state.rng import RNG as RNG
+from penstock._state.rng import get_default_rng as get_default_rng
+from penstock._state.rng import set_seed as set_seed
 from penstock.ops.random import beta as beta
 from penstock.ops.random import choice as choice
 from penstock.ops.random import coin_flip as coin_flip

@@ -1,6 +1,6 @@
 """Operators that reduce data along axes."""
 
-from penstock._errors import offer_near_misses as _offer_near_misses
+from penstock._errors.messages import offer_near_misses as _offer_near_misses
 from penstock.ops.reductions import max as max
 from penstock.ops.reductions import mean as mean
 from penstock.ops.reductions import mean_square as mean_square

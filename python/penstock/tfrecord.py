@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Any, SupportsIndex
 
-from penstock import _errors
+from penstock._errors import messages
 from penstock.errors import ArgumentError
 
 
@@ -56,23 +56,23 @@ class Feature:
     ) -> None:
         what = type(self).__name__
         if isinstance(shape, str) or not isinstance(shape, Iterable):
-            raise _errors.wrong_argument(what, "shape", shape, "a sequence of whole numbers")
+            raise messages.wrong_argument(what, "shape", shape, "a sequence of whole numbers")
         try:
             self.shape = tuple(operator.index(extent) for extent in shape)
         except TypeError:
-            raise _errors.wrong_argument(
+            raise messages.wrong_argument(
                 what, "shape", shape, "a sequence of whole numbers"
             ) from None
         if any(extent < 0 for extent in self.shape):
-            raise _errors.bad_argument(what, "shape", f"has a negative extent: {self.shape}")
+            raise messages.bad_argument(what, "shape", f"has a negative extent: {self.shape}")
         try:
             self.dtype = FeatureType(operator.index(dtype))
         except (TypeError, ValueError):
-            raise _errors.wrong_argument(
+            raise messages.wrong_argument(
                 what, "dtype", dtype, "`tfrecord.int64`, `tfrecord.float32` or `tfrecord.string`"
             ) from None
         if self.dtype == string and (self.varies or math.prod(self.shape) != 1):
-            raise _errors.bad_argument(
+            raise messages.bad_argument(
                 what,
                 "dtype",
                 "can be `string` for a single one only, a `FixedLenFeature` of shape (): there are "
@@ -173,8 +173,8 @@ def _flat(default: Any) -> list[Any]:
 
 
 def _wrong_default(what: str, value: object, wanted: str) -> ArgumentError:
-    return _errors.bad_argument(
-        what, "default_value", f"must be {wanted}, got {_errors.describe(value)}"
+    return messages.bad_argument(
+        what, "default_value", f"must be {wanted}, got {messages.describe(value)}"
     )
 
 

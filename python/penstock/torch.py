@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock import _rng
+from penstock._state import rng as _rng
 
 __all__ = ["worker_init_fn"]
 

@@ -1,6 +1,6 @@
 """Affine transforms, as matrices."""
 
-from penstock._errors import offer_near_misses as _offer_near_misses
+from penstock._errors.messages import offer_near_misses as _offer_near_misses
 from penstock.ops.transforms import combine as combine
 from penstock.ops.transforms import crop as crop
 from penstock.ops.transforms import rotation as rotation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from penstock._errors import offer_near_misses as _offer_near_misses
+from penstock._errors.messages import offer_near_misses as _offer_near_misses
 
 
 class _Constant(IntEnum):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import Phase, given, note, seed, settings
 from hypothesis import strategies as st
 
-from penstock._function import Function
+from penstock._operators.elementwise import Function
 from tests.conformance.case import Raised, Value
 from tests.conformance.compare import differences, show
 from tests.conformance.oracle import OracleError, oracle, ours

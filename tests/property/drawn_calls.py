@@ -16,9 +16,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 import penstock.ops
-from penstock._argument import REQUIRED, Argument, Floats, Ints, Matrix
-from penstock._define import OPERATORS, Operator
-from penstock._dtype import DType
+from penstock._operators.arguments import REQUIRED, Argument, Floats, Ints, Matrix
+from penstock._operators.definition import OPERATORS, Operator
+from penstock._values.dtype import DType
 
 for module in pkgutil.iter_modules(penstock.ops.__path__):
     importlib.import_module(f"penstock.ops.{module.name}")

@@ -12,7 +12,7 @@ from tests.conformance.case import Raised
 from tests.conformance.oracle import ours
 from tests.property.drawn_calls import OPERATORS, calls
 
-from penstock._argument import REQUIRED
+from penstock._operators.arguments import REQUIRED
 
 MEANT = {
     "TypeError",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.readers import File
-from penstock.readers.order import Order, Place, Plan, bounds
+from penstock.readers._base.order import Order, Place, Plan, bounds
 
 SHUFFLES = [
     {},

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock import EvalContext, ThreadPool, _core, int64
-from penstock._array import Array, wrap
-from penstock._invoke import invoke
+from penstock._operators.submit import invoke
+from penstock._values.array import Array, wrap
 
 OK, FAIL, PANIC, BREAK_PROMISE = range(4)
 

@@ -13,7 +13,7 @@ from tests.stress.probe import FAIL, bounded, probe
 
 import penstock as ps
 from penstock import Batch, EvalContext, EvalMode, Tensor
-from penstock._bridge import Output, call
+from penstock._operators.python_function import Output, call
 
 
 def numbers(count, shape=(4,)):
@@ -504,8 +504,8 @@ def test_the_line_of_the_call_is_that_of_the_user():
     with EvalMode.deferred:
         broken = call(lambda: [1, 2, 3], batch_size=2, name="three")  # this line
     fault = broken._value.wait()
-    from penstock import _sites
+    from penstock._operators import call_sites
 
-    site = _sites.find(fault.site)
+    site = call_sites.find(fault.site)
     assert fault.operator == "three"
     assert site.text().endswith("# this line")

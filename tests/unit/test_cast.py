@@ -4,7 +4,7 @@ import pytest
 
 import penstock as ndd
 from penstock import types
-from penstock._dtype import BY_CODE
+from penstock._values.dtype import BY_CODE
 
 NUMBERS = [known for known in BY_CODE if known.kind is not ndd.DType.Kind.enum]
 FLOATS = [known for known in NUMBERS if known.kind is ndd.DType.Kind.float]

@@ -14,7 +14,7 @@ import pytest
 from tests.stress.fresh import check_fresh
 
 import penstock as ndd
-from penstock import _numbered
+from penstock._state import numbered_files
 from penstock.checkpoint import Checkpoint, current
 from penstock.random import RNG
 
@@ -157,7 +157,9 @@ def test_file_systems_without_links_get_renames(tmp_path, pattern, monkeypatch):
 def test_a_number_that_is_taken_meanwhile_is_not_used_twice(pattern, monkeypatch):
     checkpoint = collected(a=5)
     checkpoint.save(pattern)
-    monkeypatch.setattr(_numbered.Pattern, "find", lambda self: [])  # as seen a moment too early
+    monkeypatch.setattr(
+        numbered_files.Pattern, "find", lambda self: []
+    )  # as seen a moment too early
     assert checkpoint.save(pattern) == pattern.format(seq=1)
 
 
@@ -213,7 +215,7 @@ def test_numbers_that_cannot_be_read_back_are_refused(tmp_path, field):
      "{seq:*>9}", "{seq:<5}", "{seq!s:>5}"],
 )  # fmt: skip
 def test_any_other_format_counts_on(tmp_path, field):
-    pattern = _numbered.Pattern(str(tmp_path / f"x_{field}.json"))
+    pattern = numbered_files.Pattern(str(tmp_path / f"x_{field}.json"))
     for number in (0, 9, 10, 15, 16, 255, 1234, 99999, 1234567):
         pathlib.Path(pattern.path(number)).touch()
         assert pattern.find()[-1] == (number, pattern.path(number))
@@ -292,7 +294,7 @@ def kill_often(times):
             os.kill(child, signal.SIGKILL)
             assert os.waitpid(child, 0)[1] == signal.SIGKILL
             os.close(reading)
-            files = _numbered.Pattern(pattern).find()
+            files = numbered_files.Pattern(pattern).find()
             assert [number for number, _ in files] == list(range(len(files)))
             for _, path in files[checked:]:
                 saved = json.loads(pathlib.Path(path).read_text())

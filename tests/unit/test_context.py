@@ -4,11 +4,12 @@ import weakref
 
 import pytest
 
-from penstock import _device, _stream
-from penstock._context import EvalContext
-from penstock._device import Device
-from penstock._stream import set_current_stream, stream
-from penstock._threads import ThreadPool, default_pool
+from penstock._runtime import device as _device
+from penstock._runtime import stream as _stream
+from penstock._runtime.context import EvalContext
+from penstock._runtime.device import Device
+from penstock._runtime.stream import set_current_stream, stream
+from penstock._runtime.threads import ThreadPool, default_pool
 
 
 class Value:

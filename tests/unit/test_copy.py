@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import penstock as ndd
-from penstock._dtype import BY_CODE
+from penstock._values.dtype import BY_CODE
 
 
 @pytest.mark.parametrize("dtype", BY_CODE, ids=str)

@@ -2,8 +2,8 @@ import os
 
 import pytest
 
-from penstock import _cpus
-from penstock._cpus import cpu_quota, usable_cpus
+from penstock._runtime import cpus as _cpus
+from penstock._runtime.cpus import cpu_quota, usable_cpus
 
 
 @pytest.fixture

@@ -13,9 +13,19 @@ import pytest
 
 import penstock as ndd
 import penstock.ops
-from penstock import _arithmetic, _core, _define
-from penstock._arithmetic import Operation
-from penstock._define import OPERATORS, REQUIRED, Data, Like, PerSample, Result, operator
+from penstock import _core
+from penstock._operators import definition as _define
+from penstock._operators.definition import (
+    OPERATORS,
+    REQUIRED,
+    Data,
+    Like,
+    PerSample,
+    Result,
+    operator,
+)
+from penstock._values import arithmetic as _arithmetic
+from penstock._values.arithmetic import Operation
 
 # All families, whatever other tests have loaded: definitions are known once imported.
 for family in pkgutil.iter_modules(penstock.ops.__path__):

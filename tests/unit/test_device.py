@@ -9,8 +9,8 @@ import warnings
 import numpy as np
 import pytest
 
-from penstock import _device
-from penstock._device import Device, EmulatedDeviceWarning, device
+from penstock._runtime import device as _device
+from penstock._runtime.device import Device, EmulatedDeviceWarning, device
 
 
 @pytest.fixture
@@ -250,5 +250,5 @@ def test_unknown_policy_is_a_value_error_that_names_the_known_ones(policy):
 
 
 def test_torch_is_not_imported():
-    code = "import sys, penstock._device as d; d.device('cpu'); assert 'torch' not in sys.modules"
+    code = "import sys, penstock as p; p.Device('cpu'); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

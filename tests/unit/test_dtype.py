@@ -5,8 +5,9 @@ import sys
 import numpy as np
 import pytest
 
-from penstock import _dtype, types
-from penstock._dtype import BY_CODE, DType, dtype, type_id
+from penstock import types
+from penstock._values import dtype as _dtype
+from penstock._values.dtype import BY_CODE, DType, dtype, type_id
 
 KINDS = DType.Kind
 NUMBERS = [known for known in BY_CODE if known.kind is not KINDS.enum and known.type_id is not None]

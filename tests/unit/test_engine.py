@@ -11,7 +11,7 @@ from tests.stress.probe import BREAK_PROMISE, FAIL, PANIC, bounded, probe, probe
 
 import penstock as ps
 from penstock import EvalContext, EvalMode, _core
-from penstock._bridge import call
+from penstock._operators.python_function import call
 from penstock.errors import InternalError
 
 MS = 1000  # `probe` sleeps microseconds

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import penstock as ndd
-from penstock import _core, _errors, errors
-from penstock._array import wrap
-from penstock._context import EvalContext
-from penstock._define import OPERATORS, Data, Like, PerSample, operator
-from penstock._sites import here
+from penstock import _core, errors
+from penstock._errors import messages
+from penstock._operators.call_sites import here
+from penstock._operators.definition import OPERATORS, Data, Like, PerSample, operator
+from penstock._runtime.context import EvalContext
+from penstock._values.array import wrap
 
 MODES = list(ndd.EvalMode)
 SYNCHRONOUS = (ndd.EvalMode.sync_cpu, ndd.EvalMode.sync_full)
@@ -67,7 +68,7 @@ def read_in_a_fork():
     text = in_a_process("""
         import os
         import penstock as ndd
-        from penstock._define import Data, Like, operator
+        from penstock._operators.definition import Data, Like, operator
         @operator()
         def probe(input: Data, *, action: int = 0, sleep: int = 0) -> Like:
             return Like(input)
@@ -109,7 +110,7 @@ def read_at_the_end():
                 print(error)
         atexit.register(late)  # before penstock's own, so that it runs after that
         import penstock as ndd
-        from penstock._define import Data, Like, operator
+        from penstock._operators.definition import Data, Like, operator
         @operator()
         def probe(input: Data, *, action: int = 0, sleep: int = 0) -> Like:
             return Like(input)
@@ -122,7 +123,7 @@ def wait_without_threads():
     text = in_a_process("""
         import resource, warnings
         import penstock as ndd
-        from penstock._bridge import call
+        from penstock._operators.python_function import call
         warnings.simplefilter("ignore")
         def nest(depth):
             return lambda x: call(nest(depth - 1), x).evaluate() if depth else x
@@ -290,7 +291,7 @@ FROM_THE_ENGINE = {
 
 @pytest.fixture
 def emulated(monkeypatch):
-    from penstock import _device
+    from penstock._runtime import device as _device
 
     monkeypatch.setenv("PENSTOCK_GPU", "emulate")
     _device._policy.cache_clear()
@@ -310,13 +311,13 @@ def test_every_kind_of_error_is_raised_and_reads_well(kind):
 def test_no_kind_of_error_is_left_out():
     worded = {
         name
-        for name, function in vars(_errors).items()
+        for name, function in vars(messages).items()
         if inspect.isfunction(function)
         and not name.startswith("_")
         and re.search("(Error|Exception)$", function.__annotations__["return"])
     }
     assert worded - {"exception"} == set(AT_CALL)
-    assert set(_errors._KINDS) == set(FROM_THE_ENGINE)
+    assert set(messages._KINDS) == set(FROM_THE_ENGINE)
 
 
 def outcome(mode, call):

@@ -8,7 +8,7 @@ from types import FunctionType, ModuleType
 import pytest
 
 import penstock as ndd
-from penstock import _device
+from penstock._runtime import device as _device
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
 

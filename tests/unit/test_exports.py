@@ -9,7 +9,7 @@ import pytest
 from tests.stress.fork import fork_and_join
 
 import penstock as ndd
-from penstock._bridge import call
+from penstock._operators.python_function import call
 
 torch = pytest.importorskip("torch")
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import penstock as ndd
-from penstock._dtype import BY_CODE
+from penstock._values.dtype import BY_CODE
 
 NUMBERS = [known for known in BY_CODE if known.kind is not ndd.DType.Kind.enum]
 LAYOUTS = ["HWC", "CHW", "FHWC", "FCHW", "DHWC", "CDHW", "FDHWC", "FCDHW"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import penstock as ndd
-from penstock import _device
+from penstock._runtime import device as _device
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import penstock as ndd
-from penstock._dtype import BY_CODE
+from penstock._values.dtype import BY_CODE
 
 NUMBERS = [known for known in BY_CODE if known.kind is not ndd.DType.Kind.enum]
 FOUR = [0, 1, 2, 3]

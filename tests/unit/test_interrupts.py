@@ -6,8 +6,8 @@ import sys
 import pytest
 
 import penstock as ndd
-from penstock import _mode
-from penstock._device import thread
+from penstock._runtime import mode as _mode
+from penstock._runtime.device import thread
 
 BLOCKS = {
     "mode": lambda: (ndd.EvalMode.sync_cpu, ndd.EvalMode.deferred),

@@ -7,7 +7,7 @@ import pytest
 
 import penstock as ndd
 import penstock.math
-from penstock._define import OPERATORS
+from penstock._operators.definition import OPERATORS
 
 NAMES = penstock.math.__all__
 UNARY = [name for name in NAMES if OPERATORS[f"math.{name}"].inputs == ("input",)]

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from penstock._mode import EvalMode
+from penstock._runtime.mode import EvalMode
 
 
 def test_modes_are_ordered_by_synchronicity():

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import penstock as ndd
-from penstock import _device, types
+from penstock import types
+from penstock._runtime import device as _device
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import weakref
 import pytest
 
 import penstock as ndd
-from penstock import _ahead
+from penstock._state import item_states
 from penstock.checkpoint import Checkpoint
 from penstock.random import RNG
 
@@ -24,21 +24,21 @@ class Reader:
 
     def next_epoch(self):
         while self.at < self.count:
-            if _ahead.loops:
-                _ahead.moving(self)
+            if item_states.loops:
+                item_states.moving(self)
             self.at += 1
             yield self.at - 1
-        if _ahead.loops:
-            _ahead.moving(self)
+        if item_states.loops:
+            item_states.moving(self)
         self.at = 0
 
     def get_state(self):
-        found = _ahead.seen(self) if _ahead.loops else None
+        found = item_states.seen(self) if item_states.loops else None
         return str(self.at if found is None else found)
 
     def set_state(self, state):
-        if _ahead.loops:
-            _ahead.placed(self)
+        if item_states.loops:
+            item_states.placed(self)
         self.at = int(state)
 
     def _live_state(self):
@@ -70,7 +70,7 @@ class Foreign:
 @pytest.fixture(autouse=True)
 def _nothing_stays_behind():
     yield
-    assert _ahead.loops == ()
+    assert item_states.loops == ()
 
 
 def pulled(count):
@@ -430,10 +430,10 @@ def test_another_thread_sees_the_same_state():
 def test_loops_may_be_collected_at_any_moment():
     left = ndd.prefetch(iter(range(9)))
     next(left)
-    with _ahead._lock:  # where garbage may be collected, too
+    with item_states._lock:  # where garbage may be collected, too
         del left
         gc.collect()
-    assert _ahead.loops == ()
+    assert item_states.loops == ()
 
 
 def test_loops_of_several_threads_do_not_meet():

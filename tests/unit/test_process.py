@@ -17,7 +17,7 @@ from tests.stress.probe import bounded, probe
 
 import penstock as ps
 from penstock import EvalContext, EvalMode
-from penstock._bridge import Output, call
+from penstock._operators.python_function import Output, call
 
 MS = 1000  # `probe` sleeps microseconds
 

@@ -13,7 +13,7 @@ import pytest
 
 import penstock as ndd
 from penstock.readers import File, ReaderState, SampleError, UnfinishedEpochWarning
-from penstock.readers.bad_samples import BadSamples
+from penstock.readers._base.bad_samples import BadSamples
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 import penstock as ndd
 from penstock.checkpoint import Checkpoint
 from penstock.readers import File, UnfinishedEpochWarning
-from penstock.readers.order import POLICIES
+from penstock.readers._base.order import POLICIES
 
 SIZE = 13
 SHUFFLES = (None, "buffer", "global")

@@ -12,7 +12,7 @@ from tests.interrupts import PACKAGE, every_moment
 
 import penstock as ndd
 from penstock.readers import File
-from penstock.readers.order import POLICIES
+from penstock.readers._base.order import POLICIES
 
 SIZE = 5
 

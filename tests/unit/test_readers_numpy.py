@@ -162,7 +162,7 @@ def test_a_state_taken_at_any_step_goes_on_from_there(tmp_path, shuffle, shards)
 
 @pytest.fixture
 def emulated(monkeypatch):
-    from penstock import _device
+    from penstock._runtime import device as _device
 
     monkeypatch.setenv("PENSTOCK_GPU", "emulate")
     _device._policy.cache_clear()

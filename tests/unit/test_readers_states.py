@@ -12,8 +12,8 @@ from tests.mutations import mutate
 from penstock.checkpoint import Checkpoint
 from penstock.random import RNG
 from penstock.readers import File
-from penstock.readers.order import POLICIES
-from penstock.readers.state import Snapshot
+from penstock.readers._base.order import POLICIES
+from penstock.readers._base.state import Snapshot
 
 SIZE = 17
 

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 import penstock as ndd
-from penstock import _device, _stream
+from penstock._runtime import device as _device
+from penstock._runtime import stream as _stream
 
 
 @pytest.fixture(autouse=True)

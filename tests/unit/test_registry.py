@@ -9,7 +9,7 @@ import pytest
 
 import penstock
 import penstock.ops
-from penstock._define import OPERATORS
+from penstock._operators.definition import OPERATORS
 
 for module in pkgutil.iter_modules(penstock.ops.__path__):
     importlib.import_module(f"penstock.ops.{module.name}")

@@ -12,7 +12,7 @@ import pytest
 from tests.stress.fresh import check_fresh
 
 from penstock import random
-from penstock._rng import State
+from penstock._state.rng import State
 from penstock.random import RNG
 
 START = "Philox_{:016X}_0000000000000000:{:016X}_{}"

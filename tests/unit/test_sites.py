@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import penstock as ndd
-from penstock import _sites
+from penstock._operators import call_sites
 
 BATCH = ndd.batch([[1, 2]])
 
@@ -25,18 +25,18 @@ def text_of(call):
 
 
 def test_a_line_has_one_number():
-    numbers = {_sites.here() for _ in range(3)}
-    other = _sites.here()
+    numbers = {call_sites.here() for _ in range(3)}
+    other = call_sites.here()
     assert len(numbers) == 1
     assert other not in numbers
-    found = _sites.find(other)
+    found = call_sites.find(other)
     assert (found.file, found.function) == (__file__, "test_a_line_has_one_number")
-    assert found.text() == "other = _sites.here()"
+    assert found.text() == "other = call_sites.here()"
 
 
 def test_number_zero_is_no_line():
-    assert _sites.find(0).file == ""
-    assert _sites.here() != 0
+    assert call_sites.find(0).file == ""
+    assert call_sites.here() != 0
 
 
 def fail():
@@ -76,16 +76,16 @@ def test_code_without_a_file_has_its_line_but_no_text():
 
 
 def test_of_lines_that_a_program_makes_as_it_runs_the_latest_are_known(monkeypatch):
-    monkeypatch.setattr(_sites, "_sites", {})
-    monkeypatch.setattr(_sites, "_numbers", {})
+    monkeypatch.setattr(call_sites, "_sites", {})
+    monkeypatch.setattr(call_sites, "_numbers", {})
     first = BATCH.slice[9]
     code = compile("here()", "made.py", "exec")
-    outer = compile("def here(): return find()", _sites._PACKAGE + "made.py", "exec")
-    scope = {"find": _sites.here}
+    outer = compile("def here(): return find()", call_sites._PACKAGE + "made.py", "exec")
+    scope = {"find": call_sites.here}
     exec(outer, scope)
-    for line in range(1, 3 * _sites._MOST):
+    for line in range(1, 3 * call_sites._MOST):
         exec(code.replace(co_firstlineno=line), scope)
-    assert len(_sites._sites) == len(_sites._numbers) == _sites._MOST
+    assert len(call_sites._sites) == len(call_sites._numbers) == call_sites._MOST
     # A line that called long ago is forgotten, but not its error; the next call is known again.
     with pytest.raises(IndexError, match="index 9 is out of range") as caught:
         first.evaluate()
@@ -94,8 +94,8 @@ def test_of_lines_that_a_program_makes_as_it_runs_the_latest_are_known(monkeypat
 
 
 def test_numbers_begin_again_before_they_outgrow_a_call(monkeypatch):
-    monkeypatch.setattr(_sites, "_last", 0xFFFF_FFFE)
-    assert [_sites.here(), _sites.here()] == [0xFFFF_FFFF, 0xFFFF_FFFF]
+    monkeypatch.setattr(call_sites, "_last", 0xFFFF_FFFE)
+    assert [call_sites.here(), call_sites.here()] == [0xFFFF_FFFF, 0xFFFF_FFFF]
     failed = BATCH.slice[9]
     assert "failed = BATCH.slice[9]" in text_of(lambda: failed)
 
@@ -113,7 +113,7 @@ def test_other_threads_have_their_own_line():
 
 
 def test_a_folder_whose_name_begins_alike_is_not_the_package(tmp_path):
-    package = _sites._PACKAGE.rstrip("/")
+    package = call_sites._PACKAGE.rstrip("/")
     source = "def call(batch):\n    return batch.slice[9]\n"
     scope = {}
     exec(compile(source, f"{package}_extras/more.py", "exec"), scope)
@@ -131,7 +131,7 @@ def test_many_threads_number_the_same_lines_alike():
 
     def work():
         start.wait()
-        scope = {"here": _sites.here}
+        scope = {"here": call_sites.here}
         code = compile("\n".join(f"n{i} = here()" for i in range(200)), "same.py", "exec")
         exec(code, scope)
         seen.append([scope[f"n{i}"] for i in range(200)])

@@ -12,7 +12,7 @@ api = pytest.importorskip("mypy.api")
 
 PACKAGES = Path(penstock.__file__).parents[1]
 
-TENSOR, BATCH = "penstock._tensor.Tensor", "penstock._batch.Batch"
+TENSOR, BATCH = "penstock._values.tensor.Tensor", "penstock._values.batch.Batch"
 
 EXPECTED = {
     "ndd.flip(t)": TENSOR,

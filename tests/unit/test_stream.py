@@ -3,9 +3,10 @@ import types
 
 import pytest
 
-from penstock import _device, _stream
-from penstock._device import Device
-from penstock._stream import (
+from penstock._runtime import device as _device
+from penstock._runtime import stream as _stream
+from penstock._runtime.device import Device
+from penstock._runtime.stream import (
     Stream,
     get_current_stream,
     get_default_stream,

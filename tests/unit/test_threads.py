@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import penstock
-from penstock import _device, _threads
-from penstock._device import Device
-from penstock._threads import ThreadPool, default_pool, get_num_threads, set_num_threads
+from penstock._runtime import device as _device
+from penstock._runtime import threads as _threads
+from penstock._runtime.device import Device
+from penstock._runtime.threads import ThreadPool, default_pool, get_num_threads, set_num_threads
 
 
 class FakePool:
@@ -175,7 +176,8 @@ def test_drain_all_waits_for_every_started_pool(native):
 FORK = """
 import os, warnings
 warnings.simplefilter("ignore")  # Python 3.12 warns of forks beside threads
-from penstock import _process, _threads
+from penstock._runtime import process as _process
+from penstock._runtime import threads as _threads
 
 with _threads._lock:  # as if another thread was starting a pool
     child = os.fork()

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import penstock as ndd
-from penstock import _traceback
-from penstock._sites import is_inside
+from penstock._errors import tracebacks as _traceback
+from penstock._operators.call_sites import is_inside
 
 MODES = ["deferred", "eager", "sync_cpu", "sync_full"]
 SYNCHRONOUS = MODES[2:]
@@ -79,7 +79,7 @@ def test_a_program_that_fails_prints_its_own_lines_and_one_message(mode, tmp_pat
 @pytest.mark.parametrize("mode", ["eager", "sync_cpu"])
 def test_debugging_shows_internal_frames(mode, tmp_path):
     shown = printed(tmp_path / "train.py", mode, PENSTOCK_DEBUG="1")
-    assert "penstock/_errors.py" in shown
+    assert "penstock/_errors/messages.py" in shown
     assert shown.count("is out of range") == 1
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from penstock import _errors
-from penstock._argument import REQUIRED
-from penstock._define import Data, Like, PerSample, operator
-from penstock._dtype import DType, uint8
+from penstock._errors import messages
+from penstock._operators.arguments import REQUIRED
+from penstock._operators.definition import Data, Like, PerSample, operator
+from penstock._values.dtype import DType, uint8
 from penstock.types import DALIImageType
 
 _LAYOUTS = "HWC FHWC DHWC"
@@ -267,6 +267,6 @@ def jpeg_compression_distortion(input: Data, *, quality: PerSample[int] = 50) ->
 
 def _check_image_type(operator: str, given: int, name: str = "image_type") -> None:
     if given not in tuple(DALIImageType):
-        raise _errors.bad_argument(
+        raise messages.bad_argument(
             operator, name, f"must be a color space such as `types.RGB`, got {given}"
         )

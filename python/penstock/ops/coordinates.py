@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from penstock._argument import Matrix
-from penstock._define import Data, Like, PerSample, operator
-from penstock._dtype import DType, float32
+from penstock._operators.arguments import Matrix
+from penstock._operators.definition import Data, Like, PerSample, operator
+from penstock._values.dtype import DType, float32
 
 
 @operator(makes_frames=True)

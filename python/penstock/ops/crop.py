@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from penstock import _errors
-from penstock._argument import Floats
-from penstock._define import Data, Like, PerSample, Result, operator
-from penstock._dtype import DType, float32, int32
-from penstock._former import chosen_dtype
+from penstock._errors import messages
+from penstock._operators.arguments import Floats
+from penstock._operators.definition import Data, Like, PerSample, Result, operator
+from penstock._operators.deprecated import chosen_dtype
+from penstock._values.dtype import DType, float32, int32
 
 _LAYOUTS = "HWC CHW DHWC CDHW FHWC FCHW CFHW FDHWC FCDHW CFDHW"
 
@@ -134,7 +134,7 @@ def crop_mirror_normalize(
     layout = output_layout or taken
     if sorted(layout) != sorted(taken):
         problem = f'must have the letters of "{taken}" in some order, got "{layout}"'
-        raise _errors.bad_argument("crop_mirror_normalize", "output_layout", problem)
+        raise messages.bad_argument("crop_mirror_normalize", "output_layout", problem)
     kind = chosen_dtype("crop_mirror_normalize", dtype, output_dtype) or float32
     return Result(kind, value.ndim, layout, to=layout)
 

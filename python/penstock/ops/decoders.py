@@ -22,10 +22,11 @@ checkpoints are the same as if they had been good.
 
 from __future__ import annotations
 
-from penstock import _errors, types
-from penstock._argument import Floats, Ints
-from penstock._define import Data, PerSample, Result, operator
-from penstock._dtype import DType, float32, float64, int32, int64, uint8, uint32, uint64
+from penstock import types
+from penstock._errors import messages
+from penstock._operators.arguments import Floats, Ints
+from penstock._operators.definition import Data, PerSample, Result, operator
+from penstock._values.dtype import DType, float32, float64, int32, int64, uint8, uint32, uint64
 
 
 @operator(namespace="decoders", sifts=True)
@@ -362,7 +363,7 @@ def peek_image_shape(
     """
     if dtype not in (int32, uint32, int64, uint64, float32, float64):
         problem = "must be an integer of 32 or 64 bits, float32 or float64"
-        raise _errors.bad_argument("peek_image_shape", "dtype", f"{problem}, got {dtype}")
+        raise messages.bad_argument("peek_image_shape", "dtype", f"{problem}, got {dtype}")
     _check_colors("peek_image_shape", "image_type", image_type)
     return Result(dtype, 1)
 
@@ -372,11 +373,11 @@ def _image(name: str, dtype: DType, output_type: int, **kernel: object) -> Resul
     _check_colors(name, "output_type", output_type)
     if dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned, DType.Kind.float):
         problem = f"must be a type of numbers, got {dtype}"
-        raise _errors.bad_argument(name, "dtype", problem)
+        raise messages.bad_argument(name, "dtype", problem)
     return Result(dtype, 3, "HWC", **kernel)
 
 
 def _check_colors(owner: str, name: str, colors: int) -> None:
     if not types.RGB <= colors <= types.ANY_DATA:
         known = "RGB, BGR, GRAY, YCbCr or ANY_DATA of `types`"
-        raise _errors.bad_argument(owner, name, f"must be {known}, got {colors}")
+        raise messages.bad_argument(owner, name, f"must be {known}, got {colors}")

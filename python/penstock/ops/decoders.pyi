@@ -8,10 +8,10 @@ from typing import Any, TypeAlias, overload
 
 from numpy.typing import ArrayLike
 
-from penstock._batch import Batch
-from penstock._device import DeviceLike
-from penstock._dtype import DType
-from penstock._tensor import Tensor
+from penstock._values.batch import Batch
+from penstock._runtime.device import DeviceLike
+from penstock._values.dtype import DType
+from penstock._values.tensor import Tensor
 
 TensorLike: TypeAlias = Tensor | ArrayLike
 DTypeLike: TypeAlias = DType | str | type | Any

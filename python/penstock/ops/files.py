@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock._define import Data, Result, operator
-from penstock._dtype import uint8
+from penstock._operators.definition import Data, Result, operator
+from penstock._values.dtype import uint8
 
 
 def is_text(name: Any) -> bool:
@@ -18,7 +18,7 @@ def is_text(name: Any) -> bool:
 
 def in_rows(names: Any) -> Any:
     """Names of files as rows of bytes: of one, or a batch of those in a list."""
-    from penstock._batch import batch
+    from penstock._values.batch import batch
 
     if is_text(names):
         return _row(names)

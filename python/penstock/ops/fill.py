@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from penstock._argument import Ints, entries
-from penstock._axes import fitting
-from penstock._define import Data, Like, PerSample, Result, operator
-from penstock._dtype import DType, int32
+from penstock._operators.arguments import Ints, entries
+from penstock._operators.definition import Data, Like, PerSample, Result, operator
+from penstock._values.axes import fitting
+from penstock._values.dtype import DType, int32
 
 
 @operator(kernel="constant", devices="cpu")

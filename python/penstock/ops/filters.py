@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from penstock import _errors
-from penstock._argument import Floats, Ints
-from penstock._define import Data, Like, PerSample, operator
-from penstock._dtype import DType
+from penstock._errors import messages
+from penstock._operators.arguments import Floats, Ints
+from penstock._operators.definition import Data, Like, PerSample, operator
+from penstock._values.dtype import DType
 
 _BORDERS = ("reflect_101", "reflect_1001", "reflect", "wrap", "clamp", "constant")
 
@@ -74,7 +74,7 @@ def laplacian(
     if scale is None:
         return Like(input, dtype=dtype or input.dtype, scale=(1.0,))
     if normalized_kernel:
-        raise _errors.bad_argument(
+        raise messages.bad_argument(
             "laplacian", "scale", "can't be given beside `normalized_kernel`, which sets it"
         )
     return Like(input, dtype=dtype or input.dtype)
@@ -113,9 +113,9 @@ def filter(
         [[-3.0]]
     """
     if mode not in ("same", "valid"):
-        raise _errors.bad_argument("filter", "mode", f'must be "same" or "valid", got {mode!r}')
+        raise messages.bad_argument("filter", "mode", f'must be "same" or "valid", got {mode!r}')
     if border not in _BORDERS:
-        raise _errors.bad_argument(
+        raise messages.bad_argument(
             "filter", "border", f"must be one of {', '.join(_BORDERS)}; got {border!r}"
         )
     return Like(data, dtype=dtype or data.dtype, valid=int(mode == "valid"))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 
-from penstock import _errors, _sites
-from penstock._argument import REQUIRED, Floats, Ints
-from penstock._array import Array
-from penstock._axes import axis_from_front, with_letter
-from penstock._define import Data, Like, PerSample, Result, operator
-from penstock._dtype import DType, float32, uint8
-from penstock._invoke import settle
+from penstock._errors import messages
+from penstock._operators import call_sites
+from penstock._operators.arguments import REQUIRED, Floats, Ints
+from penstock._operators.definition import Data, Like, PerSample, Result, operator
+from penstock._operators.submit import settle
+from penstock._values.array import Array
+from penstock._values.axes import axis_from_front, with_letter
+from penstock._values.dtype import DType, float32, uint8
 
 _NONE = Ints(())
 _NO_NUMBERS = Floats(())
@@ -80,7 +81,7 @@ def get_property(input: Data, *, key: str = REQUIRED) -> Result:
         b'HW'
     """
     if key not in ("layout", "source_info"):
-        raise _errors.bad_argument(
+        raise messages.bad_argument(
             "get_property", "key", f'must be "layout" or "source_info", got {key!r}'
         )
     return Result(uint8, 1)
@@ -115,19 +116,23 @@ def lookup_table(
             raise TypeError(
                 "lookup_table: `output_dtype` is the former name of `dtype`; both given."
             )
-        _sites.warn("lookup_table: `output_dtype` is deprecated; use `dtype`.", DeprecationWarning)
+        call_sites.warn(
+            "lookup_table: `output_dtype` is deprecated; use `dtype`.", DeprecationWarning
+        )
         dtype = output_dtype
     if len(keys) != len(values):
-        raise _errors.bad_argument(
+        raise messages.bad_argument(
             "lookup_table", "keys", f"has {len(keys)} entries, but `values` has {len(values)}"
         )
     if keys and not 0 <= min(keys) <= max(keys) <= _LARGEST_KEY:
         found = min(keys) if min(keys) < 0 else max(keys)
-        raise _errors.bad_argument(
+        raise messages.bad_argument(
             "lookup_table", "keys", f"must be from 0 to {_LARGEST_KEY}, got {found}"
         )
     if input.dtype.kind is DType.Kind.float:
-        raise _errors.bad_input("lookup_table", f"the input must be of integers, got {input.dtype}")
+        raise messages.bad_input(
+            "lookup_table", f"the input must be of integers, got {input.dtype}"
+        )
     return Like(input, dtype=dtype or float32)
 
 

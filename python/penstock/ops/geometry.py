@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock._define import Data, Like, PerSample, operator
+from penstock._operators.definition import Data, Like, PerSample, operator
 
 
 @operator(layouts="FDHWC FHWC DHWC HWC FCDHW FCHW CDHW CHW")

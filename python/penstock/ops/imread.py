@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _core, _errors
-from penstock._array import Array, wrap
-from penstock._sites import here
-from penstock._traceback import public
+from penstock import _core
+from penstock._errors import messages
+from penstock._errors.tracebacks import public
+from penstock._operators.call_sites import here
+from penstock._values.array import Array, wrap
 from penstock.ops.decoders import image
 from penstock.ops.files import in_rows, is_text, read
-from penstock.readers.pool import io_pool
+from penstock.readers._base.io_pool import io_pool
 
 _DECODING = {
     name: item
@@ -42,7 +43,7 @@ def imread(filepaths: Any, /, **decoding: Any) -> Any:
         (20, 40, 3)
     """
     if unknown := [name for name in decoding if name not in _DECODING]:
-        raise _errors.unknown_argument("imread", unknown, [*_DECODING])
+        raise messages.unknown_argument("imread", unknown, [*_DECODING])
     return image(_encoded(filepaths), **decoding)
 
 
@@ -63,9 +64,9 @@ def _encoded(names: Any) -> Array:
     try:
         rows = in_rows(names)
     except (TypeError, ValueError) as error:
-        raise _errors.told_by("imread", error, "filepaths") from None
+        raise messages.told_by("imread", error, "filepaths") from None
     if rows is None or isinstance(rows, Sequence | int | float):
-        raise _errors.wrong_argument(
+        raise messages.wrong_argument(
             "imread", "filepaths", names, "a file name, a list of them, or names as uint8"
         )
     found: Array = read(rows)

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias, TypeVar, overload
 
 from numpy.typing import NDArray
 
-from penstock._batch import Batch
-from penstock._device import DeviceLike
-from penstock._dtype import DType
-from penstock._tensor import Tensor
+from penstock._values.batch import Batch
+from penstock._runtime.device import DeviceLike
+from penstock._values.dtype import DType
+from penstock._values.tensor import Tensor
 
 TensorLike: TypeAlias = Tensor | NDArray[Any]
 DTypeLike: TypeAlias = DType | str | type | Any

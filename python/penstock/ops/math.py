@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock._define import Data
-from penstock._function import function
-from penstock._promotion import FLOATS, NUMBERS
+from penstock._operators.definition import Data
+from penstock._operators.elementwise import function
+from penstock._values.promotion import FLOATS, NUMBERS
 
 
 @function(NUMBERS)

@@ -5,7 +5,7 @@ Each operator draws from `rng`, or from the calling thread's default RNG, for ea
 
 from __future__ import annotations
 
-from penstock._define import Data, Like, PerSample, operator
+from penstock._operators.definition import Data, Like, PerSample, operator
 
 
 @operator(namespace="noise", random=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from penstock import _core, _dtype, _errors
-from penstock._argument import Ints
-from penstock._array import Array, wrap
-from penstock._axes import chosen_axes
-from penstock._define import Data, Like, PerSample, operator
-from penstock._dtype import DType
-from penstock._invoke import invoke
+from penstock import _core
+from penstock._errors import messages
+from penstock._operators.arguments import Ints
+from penstock._operators.definition import Data, Like, PerSample, operator
+from penstock._operators.submit import invoke
+from penstock._values import dtype as _dtype
+from penstock._values.array import Array, wrap
+from penstock._values.axes import chosen_axes
+from penstock._values.dtype import DType
 
 
 @operator()
@@ -56,14 +58,14 @@ def normalize(
     found = chosen_axes("normalize", value.ndim, value.layout, axes, axis_names)
     if found is not None:
         if not found:
-            raise _errors.no_axes("normalize")
+            raise messages.no_axes("normalize")
         if _is_number(mean) and _is_number(stddev):
-            raise _errors.axes_of_numbers("normalize")
+            raise messages.axes_of_numbers("normalize")
     shared = None
     if batch:
         for name, given in (("mean", mean), ("stddev", stddev)):
             if given is not None and (not _is_number(given) or _is_batch(given)):
-                raise _errors.not_shared("normalize", name)
+                raise messages.not_shared("normalize", name)
         if (mean is None or stddev is None) and len(value) > 0:
             shared = _shared_moments(input, found, mean, ddof)
     return Like(input, dtype=dtype, axes=found, shared=shared)

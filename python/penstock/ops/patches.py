@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from penstock import _errors
-from penstock._argument import Floats, Ints
-from penstock._define import REQUIRED, Data, Like, PerSample, operator
+from penstock._errors import messages
+from penstock._operators.arguments import Floats, Ints
+from penstock._operators.definition import REQUIRED, Data, Like, PerSample, operator
 
 
 @operator()
@@ -44,7 +44,7 @@ def erase(
     """
     if normalized is not None and not (normalized_anchor is normalized_shape is None):
         problem = "can't be given together with `normalized_anchor` or `normalized_shape`"
-        raise _errors.bad_argument("erase", "normalized", problem)
+        raise messages.bad_argument("erase", "normalized", problem)
     letters = axis_names if axis_names is not None else None if axes is not None else "HW"
     return Like(
         input,

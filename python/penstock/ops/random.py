@@ -6,10 +6,10 @@ makes a batch of so many samples, each drawn for itself; without, one tensor.
 
 from __future__ import annotations
 
-from penstock._argument import Floats, Ints
-from penstock._array import Array
-from penstock._define import Data, PerSample, Result, operator
-from penstock._dtype import DType, float32, int32
+from penstock._operators.arguments import Floats, Ints
+from penstock._operators.definition import Data, PerSample, Result, operator
+from penstock._values.array import Array
+from penstock._values.dtype import DType, float32, int32
 
 
 @operator(namespace="random", random=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from penstock import _dtype
-from penstock._argument import Ints
-from penstock._array import Array
-from penstock._axes import chosen_axes
-from penstock._define import Data, Result, operator
-from penstock._dtype import DType
+from penstock._operators.arguments import Ints
+from penstock._operators.definition import Data, Result, operator
+from penstock._values import dtype as _dtype
+from penstock._values.array import Array
+from penstock._values.axes import chosen_axes
+from penstock._values.dtype import DType
 
 
 def _reduced(

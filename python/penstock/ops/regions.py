@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from penstock import _core
-from penstock._argument import Floats, Ints
-from penstock._array import Array, wrap
-from penstock._define import Data, Like, PerSample, operator
-from penstock._dtype import DType, int64
-from penstock._former import chosen_dtype
-from penstock._invoke import invoke
+from penstock._operators.arguments import Floats, Ints
+from penstock._operators.definition import Data, Like, PerSample, operator
+from penstock._operators.deprecated import chosen_dtype
+from penstock._operators.submit import invoke
+from penstock._values.array import Array, wrap
+from penstock._values.dtype import DType, int64
 
 _LARGEST = _core.register("pad", "largest")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock import _errors
-from penstock._argument import REQUIRED, Floats, Interp, Ints
-from penstock._axes import chosen_axes
-from penstock._define import Data, Like, PerSample, Result, operator
-from penstock._dtype import DType, int32
+from penstock._errors import messages
+from penstock._operators.arguments import REQUIRED, Floats, Interp, Ints
+from penstock._operators.definition import Data, Like, PerSample, Result, operator
+from penstock._values.axes import chosen_axes
+from penstock._values.dtype import DType, int32
 
 _HALF: Floats = (0.5,)  # type: ignore[assignment]
 _AREA: Floats = (0.08, 1.0)  # type: ignore[assignment]
@@ -278,6 +278,6 @@ def tensor_resize(
     """
     value = input._value
     if value.ndim == 0:
-        raise _errors.bad_argument("tensor_resize", "input", "must have at least one dimension")
+        raise messages.bad_argument("tensor_resize", "input", "must have at least one dimension")
     along = chosen_axes("tensor_resize", value.ndim, value.layout, axes, axis_names)
     return _resized(input, dtype, along=tuple(range(value.ndim)) if along is None else along)

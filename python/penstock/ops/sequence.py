@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from penstock import _errors
-from penstock._argument import REQUIRED, Ints
-from penstock._array import Array
-from penstock._define import Data, Like, PerSample, operator
+from penstock._errors import messages
+from penstock._operators.arguments import REQUIRED, Ints
+from penstock._operators.definition import Data, Like, PerSample, operator
+from penstock._values.array import Array
 
 
 @operator()
@@ -23,7 +23,7 @@ def element_extract(input: Data, *, element_map: Ints = REQUIRED) -> tuple[Like,
     """
     ndim, layout = _sequence("element_extract", input)
     if not element_map:
-        raise _errors.bad_argument("element_extract", "element_map", "must name a frame")
+        raise messages.bad_argument("element_extract", "element_map", "must name a frame")
     frame = layout[1:] if layout else None
     return tuple(Like(input, ndim=ndim - 1, layout=frame) for _ in element_map)
 
@@ -44,13 +44,13 @@ def per_frame(input: Data, *, replace: bool = False) -> Like:
     """
     ndim, layout = input.ndim, input.layout
     if ndim == 0:
-        raise _errors.bad_input("per_frame", "a single number has no dimension of frames")
+        raise messages.bad_input("per_frame", "a single number has no dimension of frames")
     if layout is None:
         layout = "F" + "*" * (ndim - 1)
     elif replace:
         layout = "F" + layout[1:]
     elif layout[0] != "F":
-        raise _errors.bad_input(
+        raise messages.bad_input(
             "per_frame",
             f'the layout must begin with "F", got "{layout}"; `replace=True` changes it',
         )
@@ -78,11 +78,11 @@ def _sequence(operator: str, input: Array) -> tuple[int, str | None]:
     """Rank and layout of an input that must be a sequence."""
     ndim, layout = input.ndim, input.layout
     if ndim < 2:
-        raise _errors.bad_input(
+        raise messages.bad_input(
             operator, f"a sequence has at least two dimensions, frames first; got {ndim}"
         )
     if layout is not None and layout[0] != "F":
-        raise _errors.bad_input(
+        raise messages.bad_input(
             operator, f'the layout of a sequence must begin with "F", got "{layout}"'
         )
     return ndim, layout

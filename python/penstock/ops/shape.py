@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock import _errors
-from penstock._argument import KEEP, REQUIRED, Floats, Ints, entries, same_for_all
-from penstock._array import Array
-from penstock._axes import (
+from penstock._errors import messages
+from penstock._operators.arguments import KEEP, REQUIRED, Floats, Ints, entries, same_for_all
+from penstock._operators.definition import Data, Like, PerSample, operator
+from penstock._values.array import Array
+from penstock._values.axes import (
     axes_from_front,
     axis_from_front,
     axis_of_letter,
     fitting,
     with_letter,
 )
-from penstock._define import Data, Like, PerSample, operator
-from penstock._dtype import DType
+from penstock._values.dtype import DType
 
 
 @operator()
@@ -46,7 +46,7 @@ def reshape(
         [[1, 2], [3, 4], [5, 6]]
     """
     if all(x is None for x in (shape_input, layout, rel_shape, shape, src_dims)):
-        raise _errors.bad_argument("reshape", "shape", "or another of its arguments must be given")
+        raise messages.bad_argument("reshape", "shape", "or another of its arguments must be given")
     return _reshaped("reshape", data, shape_input, layout, rel_shape, shape, src_dims, None)
 
 
@@ -81,7 +81,7 @@ def reinterpret(
         [0, 0, 128, 63]
     """
     if all(x is None for x in (shape_input, dtype, layout, rel_shape, shape, src_dims)):
-        raise _errors.bad_argument("reinterpret", "dtype", "or a shape or a layout must be given")
+        raise messages.bad_argument("reinterpret", "dtype", "or a shape or a layout must be given")
     return _reshaped("reinterpret", data, shape_input, layout, rel_shape, shape, src_dims, dtype)
 
 
@@ -96,13 +96,13 @@ def _reshaped(
     dtype: DType | None,
 ) -> Like:
     if sum(x is not None for x in (shape_input, rel_shape, shape)) > 1:
-        raise _errors.bad_argument(
+        raise messages.bad_argument(
             operator, "shape", "is given twice: as an input, as `shape` or as `rel_shape`"
         )
     kernel: dict[str, Any] = {}
     if shape_input is not None:
         if shape_input.dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned):
-            raise _errors.bad_input(
+            raise messages.bad_input(
                 operator, f"the shape must be of integers, got {shape_input.dtype}"
             )
         shape = shape_input
@@ -137,7 +137,7 @@ def squeeze(
     elif axis_names is not None and axes is None:
         found = tuple(axis_of_letter("squeeze", "axis_names", name, layout) for name in axis_names)
     else:
-        raise _errors.bad_argument("squeeze", "axes", "or `axis_names` must be given, one of them")
+        raise messages.bad_argument("squeeze", "axes", "or `axis_names` must be given, one of them")
     found = axes_from_front("squeeze", "axes", found, data.ndim)
     kept = "".join(name for axis, name in enumerate(layout or "") if axis not in found)
     return Like(data, ndim=data.ndim - len(found), layout=kept or None, axes=found)
@@ -161,13 +161,13 @@ def expand_dims(data: Data, *, axes: Ints = REQUIRED, new_axis_names: str = "") 
     found = axes_from_front("expand_dims", "axes", axes, ndim)
     if new_axis_names:
         if len(new_axis_names) != len(axes):
-            raise _errors.bad_argument(
+            raise messages.bad_argument(
                 "expand_dims",
                 "new_axis_names",
                 f'must have a letter for each of {len(axes)} axes, got "{new_axis_names}"',
             )
         if layout is None and data.ndim:
-            raise _errors.bad_argument(
+            raise messages.bad_argument(
                 "expand_dims", "new_axis_names", "needs an input whose other axes have names"
             )
         layout = layout or ""
@@ -203,12 +203,12 @@ def transpose(
     if perm is None:
         perm = Ints(tuple(reversed(range(ndim))))
     elif sorted(perm) != list(range(ndim)):
-        raise _errors.bad_argument(
+        raise messages.bad_argument(
             "transpose", "perm", f"must name each of {ndim} dimensions once, got {list(perm)}"
         )
     if output_layout is not None:
         if len(output_layout) != ndim or not output_layout:
-            raise _errors.bad_argument(
+            raise messages.bad_argument(
                 "transpose",
                 "output_layout",
                 f'must have a letter for each of {ndim} dimensions, got "{output_layout}"',
@@ -238,7 +238,7 @@ def cat(input_0: Data, *inputs: Data, axis: int = 0, axis_name: str | None = Non
     if axis_name is None:
         axis = axis_from_front("cat", "axis", axis, input_0.ndim)
     elif axis:
-        raise _errors.bad_argument("cat", "axis", "and `axis_name` can't be given together")
+        raise messages.bad_argument("cat", "axis", "and `axis_name` can't be given together")
     else:
         axis = axis_of_letter("cat", "axis_name", axis_name, input_0.layout)
     return Like(input_0, layout=layout, axis=axis, new_axis=0)
@@ -270,7 +270,7 @@ def _alike(operator: str, first: Array, others: tuple[Array, ...]) -> str | None
     layout = first.layout
     for position, other in enumerate(others, 1):
         if other.dtype != first.dtype or other.ndim != first.ndim:
-            raise _errors.bad_input(
+            raise messages.bad_input(
                 operator,
                 "all inputs must have the same type and number of dimensions: input 0 is "
                 f"{first.dtype}, {first.ndim}-D, input {position} is {other.dtype}, "

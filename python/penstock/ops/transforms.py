@@ -6,9 +6,9 @@ Given a transform as input, an operator gives that one followed by its own.
 
 from __future__ import annotations
 
-from penstock._argument import REQUIRED, Floats, Matrix
-from penstock._define import Data, PerSample, Result, operator
-from penstock._dtype import float32
+from penstock._operators.arguments import REQUIRED, Floats, Matrix
+from penstock._operators.definition import Data, PerSample, Result, operator
+from penstock._values.dtype import float32
 
 _ONE: Floats = (1.0,)  # type: ignore[assignment]
 _ZERO: Floats = (0.0,)  # type: ignore[assignment]

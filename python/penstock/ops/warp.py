@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from penstock._argument import Floats, Interp
-from penstock._define import REQUIRED, Data, Like, PerSample, operator
-from penstock._dtype import DType
-from penstock._former import chosen_dtype
+from penstock._operators.arguments import Floats, Interp
+from penstock._operators.definition import REQUIRED, Data, Like, PerSample, operator
+from penstock._operators.deprecated import chosen_dtype
+from penstock._values.dtype import DType
 from penstock.types import INTERP_LINEAR
 
 _LAYOUTS = "HWC FHWC DHWC FDHWC"

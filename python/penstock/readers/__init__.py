@@ -11,19 +11,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from penstock._errors import unknown_name as _unknown_name
-from penstock._traceback import public as _public
-from penstock.readers.bad_samples import SampleError as SampleError
-from penstock.readers.base import Reader as Reader
+from penstock._errors.messages import unknown_name as _unknown_name
+from penstock._errors.tracebacks import public as _public
+from penstock.readers._base.bad_samples import SampleError as SampleError
+from penstock.readers._base.epoch import UnfinishedEpochWarning as UnfinishedEpochWarning
+from penstock.readers._base.reader import Reader as Reader
+from penstock.readers._base.state import ReaderState as ReaderState
 from penstock.readers.caffe import Caffe as Caffe
 from penstock.readers.caffe2 import Caffe2 as Caffe2
 from penstock.readers.coco import COCO as COCO
-from penstock.readers.epoch import UnfinishedEpochWarning as UnfinishedEpochWarning
 from penstock.readers.file import File as File
 from penstock.readers.mxnet import MXNet as MXNet
 from penstock.readers.nemo_asr import NemoAsr as NemoAsr
 from penstock.readers.numpy import Numpy as Numpy
-from penstock.readers.state import ReaderState as ReaderState
 from penstock.readers.tfrecord import TFRecord as TFRecord
 from penstock.readers.webdataset import Webdataset as Webdataset
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, SupportsIndex
 
-from penstock import _core, _errors
-from penstock._device import DeviceLike
-from penstock._sites import here
-from penstock.readers.base import Reader
-from penstock.readers.names import Name, paths
-from penstock.readers.options import Common
-from penstock.readers.order import Numbers
-from penstock.readers.pool import io_pool
-from penstock.readers.source import IndexedSource, Source
+from penstock import _core
+from penstock._errors import messages
+from penstock._operators.call_sites import here
+from penstock._runtime.device import DeviceLike
+from penstock.readers._base.io_pool import io_pool
+from penstock.readers._base.options import Common
+from penstock.readers._base.order import Numbers
+from penstock.readers._base.paths import Name, paths
+from penstock.readers._base.reader import Reader
+from penstock.readers._base.source import IndexedSource, Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -71,7 +72,7 @@ class Caffe(Reader):
 
     def _open(self) -> Source:
         if not (self._image or self._label):
-            raise _errors.bad_argument(
+            raise messages.bad_argument(
                 self._what,
                 "image_available",
                 "and `label_available` are both False, so that there is nothing to read",
@@ -90,10 +91,10 @@ def open_databases(what: str, path: Name | Sequence[Name], on_error: str) -> _co
         records = _core.Lmdb.opened(files, on_error != "raise")
     except ValueError as error:
         file, problem, system = error.args
-        raise _errors.cant_read(
+        raise messages.cant_read(
             what, "path", f"can't be read: {file}: {problem}", system=system
         ) from None
     if not len(records):
         found = f"holds no records: {', '.join(files)}" if files else "is empty"
-        raise _errors.bad_argument(what, "path", found)
+        raise messages.bad_argument(what, "path", found)
     return records

@@ -6,16 +6,17 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
 
-from penstock import _core, _errors
-from penstock._device import DeviceLike
-from penstock._sites import here
-from penstock.readers.base import Reader
+from penstock import _core
+from penstock._errors import messages
+from penstock._operators.call_sites import here
+from penstock._runtime.device import DeviceLike
+from penstock.readers._base.io_pool import io_pool
+from penstock.readers._base.options import Common
+from penstock.readers._base.order import Numbers
+from penstock.readers._base.paths import Name
+from penstock.readers._base.reader import Reader
+from penstock.readers._base.source import IndexedSource, Source
 from penstock.readers.caffe import open_databases
-from penstock.readers.names import Name
-from penstock.readers.options import Common
-from penstock.readers.order import Numbers
-from penstock.readers.pool import io_pool
-from penstock.readers.source import IndexedSource, Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -101,7 +102,7 @@ class Caffe2(Reader):
             self._bbox,
         )
         if wanted == (False, NO_LABEL, wanted.classes, 0, False):
-            raise _errors.bad_argument(
+            raise messages.bad_argument(
                 self._what,
                 "image_available",
                 "is False, and there are neither labels nor anything else to read",
@@ -115,9 +116,9 @@ class Caffe2(Reader):
         try:
             number = operator.index(given)
         except TypeError:
-            raise _errors.wrong_argument(self._what, key, given, "a whole number") from None
+            raise messages.wrong_argument(self._what, key, given, "a whole number") from None
         if number not in allowed:
-            raise _errors.bad_argument(
+            raise messages.bad_argument(
                 self._what, key, f"must be from 0 to {allowed[-1]}, got {number}"
             )
         return number

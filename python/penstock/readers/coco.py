@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from penstock import _core, _errors, _sites
-from penstock._device import DeviceLike
-from penstock._sites import here
+from penstock import _core
+from penstock._errors import messages
+from penstock._operators import call_sites
+from penstock._operators.call_sites import here
+from penstock._runtime.device import DeviceLike
 from penstock.errors import ArgumentError
-from penstock.readers.base import Reader
-from penstock.readers.names import Name, path, texts
-from penstock.readers.options import Common
-from penstock.readers.order import Numbers
-from penstock.readers.pool import io_pool
-from penstock.readers.source import IndexedSource, Source
+from penstock.readers._base.io_pool import io_pool
+from penstock.readers._base.options import Common
+from penstock.readers._base.order import Numbers
+from penstock.readers._base.paths import Name, path, texts
+from penstock.readers._base.reader import Reader
+from penstock.readers._base.source import IndexedSource, Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -164,7 +166,7 @@ class COCO(Reader):
         try:
             threshold = SIZE_THRESHOLD if self._threshold is None else float(self._threshold)
         except (TypeError, ValueError):
-            raise _errors.wrong_argument(
+            raise messages.wrong_argument(
                 self._what, "size_threshold", self._threshold, "a number"
             ) from None
         options = _core.CocoOptions(
@@ -255,13 +257,13 @@ class COCO(Reader):
         return old_value
 
     def _warn(self, old: str, new: str) -> None:
-        _sites.warn(f"{self._what}: `{old}` is deprecated; use `{new}`.", DeprecationWarning)
+        call_sites.warn(f"{self._what}: `{old}` is deprecated; use `{new}`.", DeprecationWarning)
 
     def _path(self, key: str, given: Name | None) -> str | None:
         return None if given is None else path(self._what, key, given)
 
     def _unread(self, key: str, problem: str, system: bool) -> Exception:
-        return _errors.cant_read(self._what, key, problem, system=system)
+        return messages.cant_read(self._what, key, problem, system=system)
 
     def _wrong(self, key: str, problem: str) -> ArgumentError:
-        return _errors.bad_argument(self._what, key, problem)
+        return messages.bad_argument(self._what, key, problem)

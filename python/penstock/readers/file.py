@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
-from penstock import _core, _errors
-from penstock._array import wrap
-from penstock._device import DeviceLike
-from penstock._sites import here
-from penstock._tensor import as_tensor
+from penstock import _core
+from penstock._errors import messages
+from penstock._operators.call_sites import here
+from penstock._runtime.device import DeviceLike
+from penstock._values.array import wrap
+from penstock._values.tensor import as_tensor
 from penstock.errors import ArgumentError
-from penstock.readers.base import Reader
-from penstock.readers.names import Name, contents, path, paths, texts
-from penstock.readers.options import Common
-from penstock.readers.order import Numbers
-from penstock.readers.pool import io_pool
-from penstock.readers.source import IndexedSource, Source
+from penstock.readers._base.io_pool import io_pool
+from penstock.readers._base.options import Common
+from penstock.readers._base.order import Numbers
+from penstock.readers._base.paths import Name, contents, path, paths, texts
+from penstock.readers._base.reader import Reader
+from penstock.readers._base.source import IndexedSource, Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -180,7 +181,7 @@ class File(Reader):
         except (TypeError, ValueError, OverflowError):
             number = None
         if number is None or isinstance(label, str | bytes):
-            raise _errors.wrong_argument(self._what, "labels", label, "whole numbers")
+            raise messages.wrong_argument(self._what, "labels", label, "whole numbers")
         if number != label:
             raise self._wrong("labels", f"must be whole numbers, got {label}")
         return number
@@ -227,4 +228,4 @@ class File(Reader):
         )
 
     def _wrong(self, key: str, problem: str) -> ArgumentError:
-        return _errors.bad_argument(self._what, key, problem)
+        return messages.bad_argument(self._what, key, problem)

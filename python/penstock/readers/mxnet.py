@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, SupportsIndex
 
 from penstock import _core
-from penstock._device import DeviceLike
-from penstock.readers.base import Reader
-from penstock.readers.names import Name
-from penstock.readers.options import Common
-from penstock.readers.records import index_names, names, opened
-from penstock.readers.source import Source
+from penstock._runtime.device import DeviceLike
+from penstock.readers._base.options import Common
+from penstock.readers._base.paths import Name
+from penstock.readers._base.reader import Reader
+from penstock.readers._base.records import index_names, names, opened
+from penstock.readers._base.source import Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

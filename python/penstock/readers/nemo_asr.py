@@ -7,17 +7,19 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from penstock import _core, _errors, _sites
-from penstock._device import DeviceLike
-from penstock._dtype import dtype as to_dtype
-from penstock._sites import here
+from penstock import _core
+from penstock._errors import messages
+from penstock._operators import call_sites
+from penstock._operators.call_sites import here
+from penstock._runtime.device import DeviceLike
+from penstock._values.dtype import dtype as to_dtype
 from penstock.errors import ArgumentError
-from penstock.readers.base import Reader
-from penstock.readers.names import Name, paths
-from penstock.readers.options import Common
-from penstock.readers.order import Numbers
-from penstock.readers.pool import io_pool
-from penstock.readers.source import IndexedSource, Source
+from penstock.readers._base.io_pool import io_pool
+from penstock.readers._base.options import Common
+from penstock.readers._base.order import Numbers
+from penstock.readers._base.paths import Name, paths
+from penstock.readers._base.reader import Reader
+from penstock.readers._base.source import IndexedSource, Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -100,7 +102,7 @@ class NemoAsr(Reader):
         **common: Unpack[Common],
     ) -> None:
         if normalize_text is not None:
-            _sites.warn(
+            call_sites.warn(
                 "readers.NemoAsr: `normalize_text` is no longer used; texts are given as they are.",
                 DeprecationWarning,
             )
@@ -119,7 +121,7 @@ class NemoAsr(Reader):
         try:
             dtype = to_dtype("float32" if self._dtype is None else self._dtype)
         except (TypeError, ValueError) as error:
-            raise _errors.told_by(self._what, error, "dtype") from None
+            raise messages.told_by(self._what, error, "dtype") from None
         if dtype.name not in DTYPES:
             allowed = ", ".join(DTYPES.values())
             raise self._wrong("dtype", f"must be one of {allowed}, got {dtype}")
@@ -151,7 +153,7 @@ class NemoAsr(Reader):
                 if self._options.on_error != "raise" and not system:
                     contents.append((name, f"the manifest can't be read: {problem}"))
                     continue
-                raise _errors.cant_read(
+                raise messages.cant_read(
                     self._what,
                     "manifest_filepaths",
                     f"can't be read: {problem}: {name}",
@@ -167,7 +169,7 @@ class NemoAsr(Reader):
         )
         if bad:
             index, line, text, problem = bad[0]
-            _sites.warn(
+            call_sites.warn(
                 f"{self._what}: {len(bad)} lines of the manifests can't be used and are left out; "
                 f"the first one: {names[index]}, line {line} {problem}: {text!r}"
             )
@@ -189,14 +191,14 @@ class NemoAsr(Reader):
         try:
             number = float(given)
         except (TypeError, ValueError):
-            raise _errors.wrong_argument(self._what, key, given, "a number") from None
+            raise messages.wrong_argument(self._what, key, given, "a number") from None
         if not math.isfinite(number):
             raise self._wrong(key, f"must be a finite number, got {number}")
         # As the original has them, which matters where an utterance is just as long.
         return _single(number)
 
     def _wrong(self, key: str, problem: str) -> ArgumentError:
-        return _errors.bad_argument(self._what, key, problem)
+        return messages.bad_argument(self._what, key, problem)
 
 
 def _single(number: float) -> float:

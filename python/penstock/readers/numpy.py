@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
-from penstock import _core, _errors, _sift
-from penstock._device import DeviceLike
-from penstock._sites import here
+from penstock import _core
+from penstock._errors import bad_samples, messages
+from penstock._operators.call_sites import here
+from penstock._runtime.device import DeviceLike
 from penstock.errors import ArgumentError
-from penstock.readers.base import Reader
-from penstock.readers.names import Name, contents, path, paths
-from penstock.readers.options import Common
-from penstock.readers.order import Numbers, Place
-from penstock.readers.pool import io_pool
-from penstock.readers.source import IndexedSource, Source
+from penstock.readers._base.io_pool import io_pool
+from penstock.readers._base.options import Common
+from penstock.readers._base.order import Numbers, Place
+from penstock.readers._base.paths import Name, contents, path, paths
+from penstock.readers._base.reader import Reader
+from penstock.readers._base.source import IndexedSource, Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -113,7 +114,7 @@ class Numpy(Reader):
         self._files = files
         self._filter = "*.npy" if file_filter is None else file_filter
         if not isinstance(self._filter, str):
-            raise _errors.wrong_argument(self._what, "file_filter", file_filter, "a pattern")
+            raise messages.wrong_argument(self._what, "file_filter", file_filter, "a pattern")
         self._reads_ahead = True
         self._remember = bool(cache_header_information)
         if use_o_direct and not common.get("dont_use_mmap"):
@@ -204,7 +205,7 @@ class Numpy(Reader):
     def _yields(self, outputs: tuple[Any, ...]) -> Any:
         if self._device is None or self._device._code < 0:
             return outputs
-        return tuple(_sift.moved(output, self._device) for output in outputs)
+        return tuple(bad_samples.moved(output, self._device) for output in outputs)
 
     def _read_ahead(self, place: Place) -> None:
         if self._reads_ahead:
@@ -289,7 +290,7 @@ class Numpy(Reader):
         try:
             row = np.atleast_1d(np.asarray(value, dtype=np.float64))
         except (TypeError, ValueError):
-            raise _errors.wrong_argument(
+            raise messages.wrong_argument(
                 self._what, key, value, "a number, or a list of them"
             ) from None
         # Places are whole numbers; fractions are cut off, as everywhere.
@@ -297,10 +298,10 @@ class Numpy(Reader):
         return [float(number) for number in row.ravel()]
 
     def _wrong(self, key: str, problem: str) -> ArgumentError:
-        return _errors.bad_argument(self._what, key, problem)
+        return messages.bad_argument(self._what, key, problem)
 
 
 def _is_batch(value: Any) -> bool:
-    from penstock._batch import Batch
+    from penstock._values.batch import Batch
 
     return isinstance(value, Batch)

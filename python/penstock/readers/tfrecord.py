@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from penstock import _core, _errors
-from penstock._device import DeviceLike
-from penstock.readers.base import Reader
-from penstock.readers.names import Name
-from penstock.readers.options import Common
-from penstock.readers.records import index_names, names, opened
-from penstock.readers.source import Source
+from penstock import _core
+from penstock._errors import messages
+from penstock._runtime.device import DeviceLike
+from penstock.readers._base.options import Common
+from penstock.readers._base.paths import Name
+from penstock.readers._base.reader import Reader
+from penstock.readers._base.records import index_names, names, opened
+from penstock.readers._base.source import Source
 from penstock.tfrecord import Feature, FeatureType
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from penstock._batch import Batch
-    from penstock._context import EvalContext
-    from penstock._tensor import Tensor
-    from penstock.readers.epoch import Epoch
+    from penstock._runtime.context import EvalContext
+    from penstock._values.batch import Batch
+    from penstock._values.tensor import Tensor
+    from penstock.readers._base.epoch import Epoch
 
 _KINDS = {FeatureType.int64: "int", FeatureType.float32: "float", FeatureType.string: "bytes"}
 
@@ -56,14 +57,14 @@ class TFRecord(Reader):
     ) -> None:
         what = "readers.TFRecord"
         if not isinstance(features, Mapping):
-            raise _errors.wrong_argument(
+            raise messages.wrong_argument(
                 what, "features", features, "a dict of names and features, as of `tfrecord`"
             )
         if not features:
-            raise _errors.bad_argument(what, "features", "is empty")
+            raise messages.bad_argument(what, "features", "is empty")
         for key, feature in features.items():
             if not isinstance(key, str) or not isinstance(feature, Feature):
-                raise _errors.wrong_argument(
+                raise messages.wrong_argument(
                     what,
                     "features",
                     feature if isinstance(key, str) else key,

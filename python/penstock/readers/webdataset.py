@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from penstock import _core, _errors
-from penstock._device import DeviceLike
-from penstock._dtype import dtype as to_dtype
-from penstock.readers.base import Reader
-from penstock.readers.names import Name, texts
-from penstock.readers.options import Common
-from penstock.readers.records import index_names, names, opened
-from penstock.readers.source import Source
+from penstock import _core
+from penstock._errors import messages
+from penstock._runtime.device import DeviceLike
+from penstock._values.dtype import dtype as to_dtype
+from penstock.readers._base.options import Common
+from penstock.readers._base.paths import Name, texts
+from penstock.readers._base.reader import Reader
+from penstock.readers._base.records import index_names, names, opened
+from penstock.readers._base.source import Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -65,13 +66,13 @@ class Webdataset(Reader):
         self._index = index_names(what, "index_paths", index_paths, len(self._paths))
         extensions = texts(what, "ext", ext, "an extension or a list of them")
         if not extensions:
-            raise _errors.bad_argument(what, "ext", "is empty; each output needs an extension")
+            raise messages.bad_argument(what, "ext", "is empty; each output needs an extension")
         self._extensions = [[part for part in text.split(";") if part] for text in extensions]
         self._dtypes = self._checked_dtypes(what, dtypes, len(extensions))
         self._ignore_case = case_sensitive_extensions is not None and not case_sensitive_extensions
         missing = missing_component_behavior or "empty"
         if not isinstance(missing, str) or missing.lower() not in MISSING:
-            raise _errors.bad_argument(
+            raise messages.bad_argument(
                 what,
                 "missing_component_behavior",
                 f"must be one of {', '.join(map(repr, MISSING))}, got {missing!r}",
@@ -86,16 +87,16 @@ class Webdataset(Reader):
         elif not isinstance(given, list | tuple):
             given = [given]
         if len(given) != outputs:
-            raise _errors.bad_argument(
+            raise messages.bad_argument(
                 what, "dtypes", f"has {len(given)} dtypes for {outputs} extensions; give one each"
             )
         try:
             found = [to_dtype(dtype) for dtype in given]
         except (TypeError, ValueError) as error:
-            raise _errors.told_by(what, error, "dtypes") from None
+            raise messages.told_by(what, error, "dtypes") from None
         for dtype in found:
             if not any(dtype == to_dtype(known) for known in DTYPES):
-                raise _errors.bad_argument(
+                raise messages.bad_argument(
                     what, "dtypes", f"must be of {', '.join(DTYPES)}, got {dtype}"
                 )
         return [dtype._code for dtype in found]

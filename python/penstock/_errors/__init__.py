@@ -1,0 +1,1 @@
+"""What users read when something goes wrong: messages, tracebacks, bad samples."""

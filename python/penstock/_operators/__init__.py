@@ -1,0 +1,1 @@
+"""From a definition in Python to a call on the engine."""

@@ -1,0 +1,77 @@
+"""Functions of numbers: operators that work element by element.
+
+They share everything with Python's own operators (`+`, `<` and so on): operands, types, shapes and
+layouts, and take none of the keywords that other operators have.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from penstock._errors.tracebacks import hide_frames
+from penstock._operators.definition import OPERATORS, Definition, Operator
+from penstock._values.arithmetic import Operation
+from penstock._values.promotion import Types
+
+_BY_OPERANDS = {1: "unary", 2: "binary", 3: "ternary"}
+
+
+def function(
+    types: Types, *, kernel: str = ""
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a definition, which only has a signature and a docstring, into a function of numbers.
+
+    Args:
+        types: The types it takes, and what it makes of them.
+        kernel: The kernel's name, where it isn't the function's.
+    """
+
+    def define(definition: Callable[..., Any]) -> Callable[..., Any]:
+        name = definition.__name__
+        made = Function(f"math.{name}", definition, kernel or name, types)
+        OPERATORS[made.name] = made
+        return made.function
+
+    return define
+
+
+class Function(Operator):
+    """A function of numbers, ready to be called."""
+
+    common = False
+
+    def __init__(
+        self, name: str, definition: Callable[..., Any], kernel: str, types: Types
+    ) -> None:
+        self.operation = Operation(name, kernel, types)
+        super().__init__(name, definition, Definition((), kernel, ("cpu", "gpu")))
+
+    @property
+    def keywords(self) -> list[str]:
+        """Names of all keywords: there are none."""
+        return []
+
+    def _make_function(self) -> Callable[..., Any]:
+        """The public function: operands have the definition's names, and may be given by them."""
+        name, operands = self.definition.__name__, ", ".join(self.inputs)
+        scope: dict[str, Any] = {
+            "__name__": self.definition.__module__,
+            "apply": getattr(self.operation, _BY_OPERANDS[len(self.inputs)]),
+            "hide_frames": hide_frames,
+        }
+        # A file name inside of the package, for the search of the user's line to pass over.
+        file = os.path.join(os.path.dirname(__file__), f"<{self.name}>")
+        source = f"""
+def {name}({operands}):
+    try:
+        return apply({operands})
+    except BaseException as error:
+        hide_frames(error)
+        raise
+"""
+        exec(compile(source, file, "exec"), scope)
+        made: Callable[..., Any] = scope[name]
+        made.__doc__ = self.definition.__doc__
+        return made

@@ -1,0 +1,1 @@
+"""Where and when work runs: modes, contexts, devices, streams, threads, processes."""

@@ -1,0 +1,242 @@
+"""Where operators run: device, worker threads and stream, and the work not yet asked for."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex
+
+from penstock._errors.tracebacks import public
+from penstock._runtime.device import Device, check_device_id, thread
+from penstock._runtime.stream import Stream, stream, thread_stream
+from penstock._runtime.threads import ThreadPool, default_pool
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from penstock import _core
+    from penstock._state.checkpoint import Checkpoint
+
+_FIRST_PURGE = 64
+
+
+class Deferred(Protocol):
+    """A value whose work starts when it is waited for."""
+
+    def wait(self) -> object: ...
+
+
+class EvalContext:
+    """The surroundings of operator calls: a device, a pool of worker threads and a stream.
+
+    As a context manager, it becomes the calling thread's current context. It can be entered
+    again in the same thread, but not be active in two threads at once.
+
+    Args:
+        num_threads: Gives the context a pool of its own with so many threads.
+        device_id: The device; the calling thread's current one when not given.
+        cuda_stream: The stream; the calling thread's stream on that device when not given.
+        thread_pool: A pool to use, in place of `num_threads`. With neither, the context
+            uses the process-wide default pool.
+
+    Example:
+        >>> with ndd.EvalContext(num_threads=2) as context:
+        ...     doubled = ndd.batch([1, 2, 3]) * 2
+        >>> context.num_threads, doubled.torch().tolist()
+        (2, [2, 4, 6])
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_checkpoint",
+        "_cuda_stream",
+        "_depth",
+        "_device",
+        "_lock",
+        "_pending",
+        "_purge_at",
+        "_thread_pool",
+    )
+
+    @public
+    def __init__(
+        self,
+        *,
+        num_threads: SupportsIndex | None = None,
+        device_id: SupportsIndex | None = None,
+        cuda_stream: Any = None,
+        thread_pool: ThreadPool | None = None,
+    ) -> None:
+        if num_threads is not None and thread_pool is not None:
+            raise ValueError(
+                "EvalContext: `thread_pool` and `num_threads` can't be given together; the pool "
+                "has its number of threads already."
+            )
+        if thread_pool is not None and not isinstance(thread_pool, ThreadPool):
+            raise TypeError(
+                f"EvalContext: `thread_pool` must be a ThreadPool, got {thread_pool!r}."
+            )
+        wrapped = None if cuda_stream is None else stream(cuda_stream, device_id=device_id)
+        self._device = _choose_device(device_id, wrapped, thread_pool)
+        if num_threads is not None:
+            thread_pool = ThreadPool(num_threads, device_id=self.device_id)
+        self._thread_pool = thread_pool
+        self._checkpoint: Checkpoint | None = None
+        if wrapped is None and self._device is not None:
+            wrapped = thread_stream(self._device._code)
+        self._cuda_stream = wrapped
+        # Tells whether another thread is inside; its owner may take it any number of times.
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._pending: list[weakref.ref[Deferred]] = []
+        self._purge_at = _FIRST_PURGE
+
+    @staticmethod
+    def current() -> EvalContext:
+        """The context of the calling thread's innermost `with` block, else its default one."""
+        context = thread.context
+        if context is None:
+            context = thread.context = thread.chosen.context or EvalContext.default()
+        return context
+
+    @staticmethod
+    def default() -> EvalContext:
+        """The calling thread's default context for its current device."""
+        code = Device.current()._code
+        found = _local.defaults.get(code)
+        if found is None:
+            found = _local.defaults[code] = EvalContext()
+            found._cuda_stream = None  # looked up each time, as it can be set later
+        return found
+
+    @property
+    def num_threads(self) -> int:
+        """How many worker threads the context's pool has."""
+        return self.thread_pool.num_threads
+
+    @property
+    def device_id(self) -> int | None:
+        """The id of the context's device, None for the host."""
+        return None if self._device is None else self._device.device_id
+
+    @property
+    def cuda_stream(self) -> Stream | None:
+        """The context's stream, None for the host."""
+        if self._cuda_stream is None and self._device is not None:
+            return thread_stream(self._device._code)
+        return self._cuda_stream
+
+    @property
+    def thread_pool(self) -> ThreadPool:
+        """The context's own pool, else the process-wide default one."""
+        pool = self._thread_pool
+        return pool if pool is not None else default_pool()
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """A checkpoint that belongs to the context. It is empty until objects are registered."""
+        made = self._checkpoint
+        if made is None:
+            from penstock._state.checkpoint import Checkpoint
+
+            with _making:
+                made = self._checkpoint = (
+                    Checkpoint() if self._checkpoint is None else self._checkpoint
+                )
+        return made
+
+    def evaluate_all(self) -> None:
+        """Do the work of all values that were made in deferred mode and are still held.
+
+        Errors stay with their values and raise where those are read.
+        """
+        pending, self._pending = self._pending, []
+        self._purge_at = _FIRST_PURGE
+        for reference in pending:
+            value = reference()
+            if value is not None:
+                try:
+                    value.wait()
+                except Exception:
+                    continue
+
+    def cache_results(self, invocation: object, results: object) -> None:
+        """Reserved: does nothing."""
+
+    def cached_results(self, invocation: object) -> None:
+        """Reserved: there never are any."""
+
+    def __enter__(self) -> EvalContext:
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError(
+                "An EvalContext cannot be active in two threads at once. Make one for each thread."
+            )
+        before, depth = thread.chosen, self._depth
+        try:
+            self._depth += 1
+            thread.chosen = thread.choice(self, self._device, self)
+        except BaseException:  # Ctrl-C: without an entry there is no exit
+            thread.context, thread.chosen, self._depth = None, before, depth
+            self._lock.release()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            # An error, Ctrl-C above all, should not have to wait for work nobody may want.
+            if self._depth == 1 and exc_type is None:
+                self.evaluate_all()
+        finally:
+            thread.chosen = thread.choice_around(self)
+            self._depth -= 1
+            self._lock.release()
+
+    def __repr__(self) -> str:
+        return f"EvalContext(num_threads={self.num_threads}, device_id={self.device_id})"
+
+    def _defer(self, value: Deferred) -> None:
+        """Remember a value of deferred mode, for as long as somebody else holds it."""
+        pending = self._pending
+        pending.append(weakref.ref(value))
+        # A context that is never left, as the default one, must not collect dead entries.
+        if len(pending) >= self._purge_at:
+            self._pending = [reference for reference in pending if reference() is not None]
+            self._purge_at = max(_FIRST_PURGE, 2 * len(self._pending))
+
+    def _native_pool(self) -> _core.Pool:
+        pool = self._thread_pool
+        return (pool if pool is not None else default_pool()).native()
+
+
+def _choose_device(
+    device_id: SupportsIndex | None, stream: Stream | None, pool: ThreadPool | None
+) -> Device | None:
+    """The device asked for, by its id, by a stream or by a pool on it; else the current one."""
+    if device_id is not None:
+        device = Device("gpu", check_device_id(device_id))
+    elif stream is not None:
+        device = Device("gpu", stream.device_id)
+    elif pool is not None and pool.device_id is not None:
+        device = Device("gpu", pool.device_id)
+    else:
+        device = Device.current()
+    if pool is not None and pool.device_id not in (None, device.device_id):
+        raise ValueError(
+            f"EvalContext: the thread pool is for gpu:{pool.device_id}, but the context is for "
+            f"{device}."
+        )
+    return None if device is Device.CPU else device
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.defaults: dict[int, EvalContext] = {}
+
+
+_local = _Local()
+_making = threading.Lock()  # of a context's checkpoint, which any thread may ask for

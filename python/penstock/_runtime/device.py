@@ -1,0 +1,344 @@
+"""Devices: the host, and the accelerators, which are emulated where there are none."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import os
+import threading
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    NoReturn,
+    Protocol,
+    SupportsIndex,
+    Union,
+)
+
+from penstock._errors.tracebacks import public
+from penstock._operators import call_sites
+
+if TYPE_CHECKING:
+    from penstock._runtime.context import EvalContext
+
+DEVICE_COUNT = 8
+"""Emulated devices, enough to try out programs made for the common multi-device machine."""
+
+_CPU = -1  # the code of the host; a gpu's code is its id
+
+
+class EmulatedDeviceWarning(UserWarning):
+    """`gpu` was asked for and is emulated on the host."""
+
+
+class TorchDevice(Protocol):
+    """What is read of a `torch.device`."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def index(self) -> int | None: ...
+
+
+class Device:
+    """The host (`cpu`) or one accelerator (`gpu:<id>`).
+
+    There is one object per device. As a context manager, it becomes the calling thread's
+    current device:
+
+        with ndd.Device("gpu", 1):
+            images = ndd.decoders.image(jpegs, device="gpu")  # on gpu:1
+
+    Args:
+        name: "cpu", "gpu", "cuda" (the same), "gpu:<id>" or "cuda:<id>".
+        device_id: The id, when it isn't in the name. A gpu without id is the current one.
+
+    Example:
+        >>> with ndd.Device("gpu", 1):
+        ...     print(ndd.tensor([1, 2]).gpu().device)
+        gpu:1
+        >>> ndd.Device.current()
+        Device(device_type='cpu')
+    """
+
+    __slots__ = ("_code", "device_id", "device_type")
+
+    CPU: ClassVar[Device]
+    """The host."""
+    device_type: Literal["cpu", "gpu"]
+    """The kind of device."""
+    device_id: int | None
+    """Which of that kind; None for the host."""
+    _code: int
+
+    @public
+    def __new__(cls, name: str, device_id: SupportsIndex | None = None) -> Device:
+        return _find(name, device_id)
+
+    @staticmethod
+    def current() -> Device:
+        """The calling thread's device: that of its innermost `with` block, else the default.
+
+        The default is the host as long as no real accelerator is present.
+        """
+        return thread.chosen.device
+
+    @staticmethod
+    def default_device_id(device_type: str) -> int | None:
+        """The id a device has when none is given: None for "cpu", the current one for "gpu"."""
+        if device_type == "cpu":
+            return None
+        if device_type not in ("gpu", "cuda"):
+            _refuse_name(device_type)
+        _require_gpu()
+        return thread.chosen.ordinal
+
+    @staticmethod
+    def from_dlpack(dlpack_device: Any) -> Device:
+        """The device of an object with a `__dlpack_device__` method."""
+        if not hasattr(dlpack_device, "__dlpack_device__"):
+            raise TypeError(
+                "Device.from_dlpack: expected an object with a `__dlpack_device__` method, "
+                f"got {type(dlpack_device).__name__}."
+            )
+        kind, device_id = dlpack_device.__dlpack_device__()
+        name = Device.type_from_dlpack(kind)
+        return Device.CPU if name == "cpu" else Device(name, device_id)
+
+    @staticmethod
+    def type_from_dlpack(dev_type: SupportsIndex) -> str:
+        """The kind of device, "cpu" or "gpu", that has memory of a DLPack device type."""
+        kind = {1: "cpu", 2: "gpu"}.get(int(dev_type))
+        if kind is None:
+            raise ValueError(
+                f"Unsupported DLPack device type {dev_type!r}: only host memory (1) and CUDA "
+                "memory (2) are known. Copy the data to the host first."
+            )
+        return kind
+
+    def __enter__(self) -> Device:
+        # One assignment, before or after which Ctrl-C may come, but not within.
+        thread.chosen = thread.choice(self, self, thread.chosen.context)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        thread.chosen = thread.choice_around(self)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("A Device can't be changed; make another one.")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError("A Device can't be changed; make another one.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Device, (str(self),)
+
+    def __copy__(self) -> Device:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Device:
+        return self
+
+    def __str__(self) -> str:
+        return "cpu" if self.device_id is None else f"gpu:{self.device_id}"
+
+    def __repr__(self) -> str:
+        if self.device_id is None:
+            return "Device(device_type='cpu')"
+        return f"Device(device_type='gpu', device_id={self.device_id})"
+
+
+DeviceLike = Union["Device", str, TorchDevice]
+"""What is accepted where a device is asked for: a `Device`, its name or a `torch.device`."""
+
+
+@public
+def device(obj: DeviceLike | None, id: SupportsIndex | None = None) -> Device | None:
+    """Convert a device's name or a `torch.device` to a `Device`; None stays None.
+
+    Args:
+        obj: A Device, a name as `Device` takes it, a `torch.device`, or None.
+        id: The id, when it isn't in the name.
+
+    Example:
+        >>> ndd.device("gpu:1")
+        Device(device_type='gpu', device_id=1)
+    """
+    if isinstance(obj, Device):
+        if id is not None:
+            raise ValueError(f"device: {obj!r} has its id already; don't give `id` ({id!r}) too.")
+        return obj
+    if isinstance(obj, str):
+        return _find(obj, id)
+    if obj is None:
+        return None
+    # By name, so that torch is neither needed nor imported.
+    if type(obj).__module__ == "torch" and type(obj).__name__ == "device":
+        if obj.type == "cpu":
+            return _find("cpu", id)
+        return _find(obj.type, obj.index if id is None else id)
+    raise TypeError(
+        f"device: expected a Device, a name such as 'cpu' or 'gpu:0', or a torch.device; "
+        f"got {obj!r}."
+    )
+
+
+def check_device_id(value: SupportsIndex) -> int:
+    """The id as an int, if such a device exists."""
+    try:
+        ordinal = operator.index(value)
+    except TypeError:
+        raise TypeError(f"A device id must be an integer, got {value!r}.") from None
+    if not 0 <= ordinal < DEVICE_COUNT:
+        raise ValueError(
+            f"Invalid device id {ordinal}: it must be between 0 and {DEVICE_COUNT - 1}."
+        )
+    return ordinal
+
+
+def current_ordinal() -> int:
+    """The id that "gpu" without id has in this thread, without asking for that device."""
+    return thread.chosen.ordinal
+
+
+def _find(name: str, device_id: SupportsIndex | None) -> Device:
+    """The device of a name; one found before was allowed before."""
+    if not isinstance(name, str):
+        raise TypeError(
+            f"Device: the name must be a string such as 'cpu' or 'gpu:0', got {name!r}. "
+            "Use `device()` to convert other objects."
+        )
+    if device_id is None and (found := _named.get(name)) is not None:
+        return found
+    kind, colon, ordinal = name.partition(":")
+    if kind not in ("cpu", "gpu", "cuda"):
+        _refuse_name(name)
+    if colon:
+        if device_id is not None:
+            raise ValueError(
+                f"Device: the id is given twice, in the name {name!r} and as "
+                f"device_id={device_id!r}. Give it once."
+            )
+        if not (ordinal.isascii() and ordinal.isdecimal()):
+            _refuse_name(name)
+        device_id = int(ordinal)
+    if kind == "cpu":
+        raise ValueError(f"Device: 'cpu' has no id, got {device_id!r}. There is one host.")
+    code = thread.chosen.ordinal if device_id is None else check_device_id(device_id)
+    found = _devices.get(code)
+    if found is None:
+        _require_gpu()
+        found = _devices.setdefault(code, _make(code))
+    if colon:
+        _named[name] = found
+    return found
+
+
+def _make(code: int) -> Device:
+    device = object.__new__(Device)
+    put = functools.partial(object.__setattr__, device)
+    put("_code", code)
+    put("device_type", "cpu" if code == _CPU else "gpu")
+    put("device_id", None if code == _CPU else code)
+    return device
+
+
+def _refuse_name(name: str) -> NoReturn:
+    if name == "mixed":
+        raise ValueError(
+            'Invalid device "mixed": that is a name of pipelines. Use device="gpu", also for '
+            "decoders that take their input from the host."
+        )
+    raise ValueError(
+        f"Invalid device {name!r}: expected 'cpu', 'gpu', 'cuda', 'gpu:<id>' or 'cuda:<id>'."
+    )
+
+
+@functools.cache
+def _policy() -> str:
+    value = os.environ.get("PENSTOCK_GPU", "").strip() or "auto"
+    if value not in ("auto", "emulate", "error"):
+        raise ValueError(
+            "The environment variable PENSTOCK_GPU must be 'auto', 'emulate' or 'error', "
+            f"got {value!r}."
+        )
+    return value
+
+
+def is_refused() -> bool:
+    """Whether a gpu is an error on this machine."""
+    return _policy() == "error"
+
+
+def _require_gpu() -> None:
+    """Say, once, that the gpu is an emulated one; refuse it where that was asked for."""
+    policy = _policy()
+    if policy == "error":
+        raise RuntimeError(
+            "A gpu was asked for, but this machine has none that can be used, and "
+            "PENSTOCK_GPU=error forbids emulating one. Use device='cpu', or set "
+            "PENSTOCK_GPU=emulate to run on the host."
+        )
+    if policy == "auto" and _first_use.acquire(blocking=False):
+        call_sites.warn(
+            "There is no gpu that can be used: `gpu` is emulated on the host, with the same "
+            "results at the host's speed. Set PENSTOCK_GPU=emulate to accept this silently, "
+            "or PENSTOCK_GPU=error to make it an error.",
+            EmulatedDeviceWarning,
+        )
+
+
+# Acquired by the first use and never released: a flag that is set once, atomically.
+_first_use = threading.Lock()
+_devices: dict[int, Device] = {_CPU: _make(_CPU)}
+Device.CPU = _devices[_CPU]
+_named: dict[str, Device] = {"cpu": Device.CPU}  # those that need no further thought
+
+
+class Chosen(NamedTuple):
+    """What a `with` block has chosen, and what the block around it has."""
+
+    device: Device
+    ordinal: int
+    """The gpu that "gpu" without an id means."""
+    context: EvalContext | None
+    by: object
+    """The block itself: the device or context that was entered."""
+    outer: Chosen | None
+
+
+_NOTHING_CHOSEN = Chosen(Device.CPU, 0, None, None, None)
+
+
+class ThreadState(threading.local):
+    """What a thread has chosen: one attribute, so that Ctrl-C can't leave half of it."""
+
+    chosen = _NOTHING_CHOSEN
+    # The thread's current EvalContext, found again after the device has changed: a thread has
+    # a default context per device. It sits here because a second look-up would cost as much.
+    context: EvalContext | None = None
+
+    def choice(self, by: object, device: Device | None, context: EvalContext | None) -> Chosen:
+        """What holds inside of a block that begins. The note of the current context goes."""
+        self.context = None
+        now = self.chosen
+        device = now.device if device is None else device
+        # Within a `cpu` block, "gpu" without id still means the gpu of the block around it.
+        ordinal = now.ordinal if device._code == _CPU else device._code
+        return Chosen(device, ordinal, context, by, now)
+
+    def choice_around(self, by: object) -> Chosen:
+        """What holds after a block, and after those inside of it whose end was interrupted."""
+        self.context = None
+        chosen = self.chosen
+        while chosen.by is not by:
+            if chosen.outer is None:
+                raise RuntimeError(f"{by} is left, but was not entered in this thread.")
+            chosen = chosen.outer
+        return chosen.outer or _NOTHING_CHOSEN
+
+
+thread = ThreadState()

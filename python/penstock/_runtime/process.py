@@ -1,0 +1,22 @@
+"""The engine and the process it is in: forks, and the end."""
+
+from __future__ import annotations
+
+import atexit
+import os
+
+from penstock import _core
+from penstock._operators import call_sites
+from penstock._runtime import threads as _threads
+from penstock.errors import InternalError
+
+# Whatever panics in native code, outside of kernels too, is an error that can be caught as such.
+_core.PanicException.__bases__ = (InternalError,)
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_core.fork_prepare, after_in_parent=_core.fork_parent)
+    os.register_at_fork(after_in_child=call_sites.after_fork)
+    os.register_at_fork(after_in_child=_threads.after_fork)
+
+# Runs while the interpreter still works, so that functions of users on worker threads can end.
+atexit.register(_core.shut_down)

@@ -1,0 +1,223 @@
+"""Streams: in which order a device does its work.
+
+On the emulated device all work runs on the host's pools, in an order that gives the same
+results on any stream; a stream is a tag that can be waited for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+import threading
+from typing import Any, SupportsIndex
+
+from penstock._errors.tracebacks import public
+from penstock._runtime.device import Device, check_device_id, current_ordinal, is_refused
+from penstock._runtime.threads import drain_all
+
+# CUDA gives the handles 0, 1 and 2 a meaning of their own.
+_handles = itertools.count(0x1000)
+
+
+class _CreateNew:
+    def __repr__(self) -> str:
+        return "create_new"
+
+
+@public
+class Stream:
+    """A stream of a device; `stream()` makes or wraps one.
+
+    Args:
+        stream: A stream to wrap: a Stream, a `torch.cuda.Stream`, an object with
+            `__cuda_stream__` or a raw handle. Left out, a new stream is made.
+        device_id: The stream's device; the current one when not given.
+
+    Example:
+        >>> stream = ndd.Stream(device_id=1)
+        >>> stream.device_id
+        1
+        >>> stream.synchronize()
+    """
+
+    __slots__ = ("_device_id", "_handle", "_owner")
+
+    create_new = _CreateNew()
+
+    def __init__(self, *, stream: Any = create_new, device_id: SupportsIndex | None = None) -> None:
+        if stream is None:
+            raise ValueError("Stream: `stream` is None. Leave it out to make a new stream.")
+        found_on = None
+        if isinstance(stream, _CreateNew):
+            handle = next(_handles)
+        else:
+            handle, found_on = _inspect(stream)
+        if device_id is None:
+            device_id = found_on
+        elif found_on is not None and check_device_id(device_id) != found_on:
+            raise ValueError(
+                f"Stream: the stream is on gpu:{found_on}, but device_id={device_id} was given."
+            )
+        # Asks for the device, which may warn or refuse.
+        self._device_id = Device("gpu", device_id)._code
+        self._handle = handle
+        self._owner = stream  # a wrapped stream lives as long as its wrapper
+
+    @property
+    def handle(self) -> int:
+        """The raw handle; that of an emulated device's own stream is only a number."""
+        return self._handle
+
+    @property
+    def device_id(self) -> int:
+        """The id of the stream's device."""
+        return self._device_id
+
+    def synchronize(self) -> None:
+        """Wait until all work submitted so far is done."""
+        drain_all()
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._handle
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Stream):
+            return self._handle == other._handle and self._device_id == other._device_id
+        try:
+            handle, device_id = _inspect(other)
+        except (TypeError, ValueError):
+            return NotImplemented
+        return self._handle == handle and device_id in (None, self._device_id)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Stream(handle={self._handle:#x}, device_id={self._device_id})"
+
+
+@public
+def stream(
+    stream: Any = Stream.create_new, *, device_id: SupportsIndex | None = None
+) -> Stream | None:
+    """Make a stream, or wrap one of another library.
+
+    Args:
+        stream: A Stream, a `torch.cuda.Stream`, an object with `__cuda_stream__` or a raw
+            handle. Left out, a new stream is made. None gives None.
+        device_id: The stream's device; the current one when not given.
+
+    Example:
+        >>> ndd.stream(0x5000, device_id=0)
+        Stream(handle=0x5000, device_id=0)
+    """
+    if stream is None:
+        return None
+    if isinstance(stream, Stream) and device_id in (None, stream.device_id):
+        return stream
+    return Stream(stream=stream, device_id=device_id)
+
+
+def get_current_stream() -> Stream | None:
+    """The stream that the calling thread's work on the current gpu goes to.
+
+    None where `gpu` is refused (`PENSTOCK_GPU=error`), unless a stream was set.
+
+    Example:
+        >>> ndd.get_current_stream().synchronize()
+    """
+    device_id = current_ordinal()
+    chosen = _chosen(device_id)
+    return chosen if chosen is not None or is_refused() else thread_stream(device_id)
+
+
+@public
+def set_current_stream(cuda_stream: Any, /) -> None:
+    """Send the calling thread's work on the current device to a stream; None undoes it.
+
+    Work already submitted is not waited for.
+
+    Example:
+        >>> stream = ndd.stream(device_id=0)
+        >>> ndd.set_current_stream(stream)
+        >>> ndd.get_current_stream() == stream
+        True
+        >>> ndd.set_current_stream(None)
+    """
+    ordinal = current_ordinal()
+    if cuda_stream is None:
+        _local.chosen.pop(ordinal, None)
+        return
+    wrapped = _wrap(cuda_stream, None)
+    if wrapped.device_id != ordinal:
+        raise ValueError(
+            f"set_current_stream: the stream is on gpu:{wrapped.device_id}, but the current gpu "
+            f'is gpu:{ordinal}. Enter `with Device("gpu", {wrapped.device_id}):` first.'
+        )
+    _local.chosen[ordinal] = wrapped
+
+
+@public
+def get_default_stream(device_id: SupportsIndex | None = None) -> Stream | None:
+    """The stream that `set_default_stream` gave a device (the current one by default)."""
+    return _defaults.get(current_ordinal() if device_id is None else check_device_id(device_id))
+
+
+@public
+def set_default_stream(cuda_stream: Any, /, device_id: SupportsIndex | None = None) -> None:
+    """Set the stream of a device for all threads that don't choose their own; None clears it."""
+    if cuda_stream is None:
+        ordinal = current_ordinal() if device_id is None else check_device_id(device_id)
+        _defaults.pop(ordinal, None)
+    else:
+        wrapped = _wrap(cuda_stream, device_id)
+        _defaults[wrapped.device_id] = wrapped
+
+
+def thread_stream(device_id: int) -> Stream:
+    """The calling thread's stream on a device: the one set, the device's default, or its own."""
+    found = _chosen(device_id) or _local.own.get(device_id)
+    if found is None:
+        found = _local.own[device_id] = Stream(device_id=device_id)
+    return found
+
+
+def _chosen(ordinal: int) -> Stream | None:
+    return _local.chosen.get(ordinal) or _defaults.get(ordinal)
+
+
+def _wrap(obj: Any, device_id: SupportsIndex | None) -> Stream:
+    wrapped = stream(obj, device_id=device_id)
+    assert wrapped is not None
+    return wrapped
+
+
+def _inspect(obj: Any) -> tuple[int, int | None]:
+    """(handle, device id if known) of a stream of any library."""
+    if isinstance(obj, Stream):
+        return obj.handle, obj.device_id
+    if isinstance(obj, SupportsIndex) and not isinstance(obj, bool):
+        handle = operator.index(obj)
+    elif hasattr(obj, "__cuda_stream__"):
+        handle = int(obj.__cuda_stream__()[1])
+    elif isinstance(getattr(obj, "cuda_stream", None), int):  # torch, before it had that method
+        handle = obj.cuda_stream
+    else:
+        raise TypeError(
+            "Expected a stream: a Stream, a torch.cuda.Stream, an object with "
+            f"`__cuda_stream__` or a raw handle; got {obj!r}."
+        )
+    if handle < 0:
+        raise ValueError(f"A stream's handle can't be negative, got {handle}.")
+    # torch calls it device_index, CuPy device_id (negative: not known).
+    index = getattr(obj, "device_index", getattr(obj, "device_id", None))
+    return handle, index if isinstance(index, int) and index >= 0 else None
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.chosen: dict[int, Stream] = {}
+        self.own: dict[int, Stream] = {}
+
+
+_local = _Local()
+_defaults: dict[int, Stream] = {}

@@ -1,0 +1,183 @@
+"""Worker threads: pools, the process-wide default pool and its size."""
+
+from __future__ import annotations
+
+import operator
+import os
+import threading
+import weakref
+from typing import TYPE_CHECKING, SupportsIndex
+
+from penstock._errors.tracebacks import public
+from penstock._runtime.cpus import usable_cpus
+from penstock._runtime.device import Device, check_device_id
+
+if TYPE_CHECKING:
+    from penstock import _core
+
+_ENVIRONMENT = ("PENSTOCK_NUM_THREADS", "DALI_NUM_THREADS")
+_MAX_PER_CPU = 100
+
+
+class ThreadPool:
+    """A pool of worker threads. The threads start when the pool gets its first work.
+
+    Args:
+        num_threads: How many threads; `get_num_threads()` when not given.
+        device_id: The device whose work the pool serves; None for the host alone, -1 for
+            the calling thread's current device.
+
+    Example:
+        >>> pool = ndd.ThreadPool(2)
+        >>> with ndd.EvalContext(thread_pool=pool):
+        ...     print((ndd.batch([1, 2]) + 1).torch().tolist())
+        [2, 3]
+    """
+
+    __slots__ = ("__weakref__", "_device_id", "_native", "_num_threads")
+
+    @public
+    def __init__(
+        self, num_threads: SupportsIndex | None = None, *, device_id: SupportsIndex | None = -1
+    ) -> None:
+        if num_threads is None:
+            self._num_threads = get_num_threads()
+        else:
+            self._num_threads = _check_count(num_threads, "ThreadPool: `num_threads`")
+        if device_id == -1:
+            self._device_id = Device.current().device_id
+        else:
+            self._device_id = None if device_id is None else check_device_id(device_id)
+        self._native: _core.Pool | None = None
+
+    @property
+    def num_threads(self) -> int:
+        """How many worker threads the pool has."""
+        return self._num_threads
+
+    @property
+    def device_id(self) -> int | None:
+        """The device whose work the pool serves, None for the host."""
+        return self._device_id
+
+    def __repr__(self) -> str:
+        return f"ThreadPool(num_threads={self._num_threads}, device_id={self._device_id})"
+
+    def native(self) -> _core.Pool:
+        """The native pool behind this one."""
+        native = self._native
+        return native if native is not None else self._start()
+
+    def _start(self) -> _core.Pool:
+        from penstock import _core
+
+        with _lock:
+            if self._native is None:
+                self._native = _core.Pool(self._num_threads)
+                _started.add(self)
+            return self._native
+
+
+@public
+def set_num_threads(n: SupportsIndex | None) -> None:
+    """Set how many threads the default pool has; None returns to the automatic choice.
+
+    Call it once, early: a default pool of another size is replaced by a new one, while the
+    old one finishes the work it has.
+
+    Example:
+        >>> ndd.set_num_threads(2)
+        >>> ndd.get_num_threads()
+        2
+        >>> ndd.set_num_threads(None)
+    """
+    global _explicit_count, _default_pool, _automatic_count
+    count = None if n is None else _check_count(n, "set_num_threads: the number of threads")
+    with _lock:
+        _explicit_count = count
+        if count is None:
+            _automatic_count = None
+        if _default_pool is not None and _default_pool.num_threads != count:
+            _default_pool = None
+
+
+def get_num_threads() -> int:
+    """How many threads the default pool has.
+
+    That is the number given to `set_num_threads`, else the environment's
+    `PENSTOCK_NUM_THREADS` or `DALI_NUM_THREADS`, else the number of CPUs this process may
+    use (its affinity, limited by the container's CPU quota).
+    """
+    global _automatic_count
+    if (count := _explicit_count) is not None:
+        return count
+    if (count := _automatic_count) is None:
+        # Found out once: later changes of the environment must not make this number differ
+        # from the size of the pool that was built with it.
+        _automatic_count = count = _count_from_environment() or usable_cpus()
+    return count
+
+
+def default_pool() -> ThreadPool:
+    """The process-wide pool, used by every context that has none of its own."""
+    global _default_pool
+    if (pool := _default_pool) is not None:
+        return pool
+    with _lock:  # also holds off `set_num_threads`, so that the size is the one it sees
+        if _default_pool is None:
+            _default_pool = ThreadPool(device_id=None)
+        return _default_pool
+
+
+def drain_all() -> None:
+    """Wait until no pool of this process has work queued or running."""
+    with _lock:
+        natives = [pool._native for pool in _started]
+    for native in natives:
+        if native is not None:
+            native.drain()
+
+
+def after_fork() -> None:
+    """In a forked child: another thread of the parent may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+
+
+def _check_count(value: SupportsIndex, what: str) -> int:
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        count = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} must be an integer, got {value!r}.") from None
+    if count <= 0:
+        raise ValueError(f"{what} must be positive, got {count}.")
+    cpus = os.cpu_count() or 1
+    if count > _MAX_PER_CPU * cpus:
+        raise ValueError(
+            f"{what} must not exceed {_MAX_PER_CPU} per CPU core, "
+            f"that is {_MAX_PER_CPU * cpus} here; got {count}."
+        )
+    return count
+
+
+def _count_from_environment() -> int | None:
+    for name in _ENVIRONMENT:
+        if text := os.environ.get(name, "").strip():
+            try:
+                number = int(text)
+            except ValueError:
+                raise ValueError(
+                    f"The environment variable {name} must be a whole number of threads, "
+                    f"got {text!r}."
+                ) from None
+            return _check_count(number, f"The environment variable {name}")
+    return None
+
+
+_lock = threading.Lock()
+_explicit_count: int | None = None
+_automatic_count: int | None = None
+_default_pool: ThreadPool | None = None
+_started: weakref.WeakSet[ThreadPool] = weakref.WeakSet()

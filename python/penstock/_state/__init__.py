@@ -1,0 +1,1 @@
+"""What moves on: random generators, checkpoints, prefetching loops, external sources."""

@@ -1,0 +1,1 @@
+"""What flows: tensors and batches, their element types, arithmetic, indexing and conversions."""

@@ -1,0 +1,154 @@
+"""What Tensor and Batch have in common: a handle on one value of the engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from penstock import _core
+from penstock._errors.tracebacks import public
+from penstock._operators.submit import invoke, settle
+from penstock._runtime.device import Device, DeviceLike
+from penstock._runtime.device import device as to_device_object
+from penstock._values.dtype import BY_CODE, DType
+
+if TYPE_CHECKING:
+    from penstock._core import Value
+
+Self = TypeVar("Self", bound="Array")
+
+_COPY = _core.register("copy", "copy")
+_MOVE = _core.register("to_device", "move")
+
+
+@public
+class Array:
+    """A handle on data that may still be in the making."""
+
+    __slots__ = ("__dict__", "__weakref__", "_value")
+
+    _value: Value
+
+    def __init_subclass__(cls, *, batch: bool | None = None) -> None:
+        if batch is not None:
+            _classes[batch] = cls
+
+    @classmethod
+    def _wrap(cls: type[Self], value: Value) -> Self:
+        made = cls.__new__(cls)
+        made._value = value
+        return made
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return BY_CODE[self._value.dtype]
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions a sample has."""
+        return self._value.ndim
+
+    @property
+    def layout(self) -> str | None:
+        """A letter for each dimension of a sample, such as "HWC"; None when not set."""
+        return self._value.layout
+
+    @property
+    def device(self) -> Device:
+        """Where the data is."""
+        return device_of(self._value.device)
+
+    def evaluate(self: Self) -> Self:
+        """Wait until the data is there, and raise what went wrong with it. Returns itself."""
+        settle(self._value)
+        return self
+
+    def cpu(self: Self) -> Self:
+        """The data on the host: itself if it is there already."""
+        return self._move(-1, False)
+
+    def gpu(self: Self, index: int | None = None) -> Self:
+        """The data on a gpu (the current one by default): itself if it is there already."""
+        return self._move(Device("gpu", index)._code, False)
+
+    def to_device(self: Self, device: DeviceLike, force_copy: bool = False) -> Self:
+        """The data on a device: itself if it is there already, unless a copy is forced."""
+        target = to_device_object(device)
+        if target is None:
+            raise TypeError("to_device: `device` must be a device such as 'cpu', got None.")
+        return self._move(target._code, force_copy)
+
+    def __copy__(self: Self) -> Self:
+        made = self._wrap(self._value)
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __deepcopy__(self: Self, memo: object) -> Self:
+        value = self._value
+        samples = len(value) if value.batch else None
+        promise = (value.dtype, value.ndim, value.layout)
+        [copied] = invoke(_COPY, (value,), 1, (), samples, (promise,), value.device)
+        made = self._wrap(copied)
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        value = self._value
+        settle(value)
+        memory: Any = value.packed()
+        # An array, since NumPy's can be pickled without a copy where the pickler takes buffers.
+        data = np.ndarray(memory.shape, np.uint8, memory, memory.offset)
+        sources = [value.source(index) for index in range(len(value))]
+        described = (self.dtype, value.ndim, value.batch, value.shapes(), sources, value.layout)
+        # Notes of users travel; the package's own are about this process.
+        notes = {key: note for key, note in self.__dict__.items() if not key.startswith("_")}
+        return _restore, (type(self), data, *described, self.device), notes or None
+
+    # `==` is to compare elements.
+    __hash__ = None  # type: ignore[assignment]
+
+    def _move(self: Self, device: int, force: bool) -> Self:
+        value = self._value
+        if value.device == device and not force:
+            return self
+        samples = len(value) if value.batch else None
+        promise = (value.dtype, value.ndim, value.layout)
+        [moved] = invoke(_MOVE, (value,), 1, (int(force),), samples, (promise,), device)
+        return self._wrap(moved)
+
+
+def _restore(
+    kind: type[Self],
+    data: Any,
+    dtype: DType,
+    ndim: int,
+    batch: bool,
+    shapes: list[tuple[int, ...]],
+    sources: list[str | None],
+    layout: str | None,
+    device: Device,
+) -> Self:
+    """What was pickled."""
+    code = dtype._code
+    return kind._wrap(_core.unpack(data, code, ndim, batch, shapes, sources, layout, device._code))
+
+
+def wrap(value: Value) -> Any:
+    """A Batch or a Tensor, as the value is one or the other."""
+    kind = _classes.get(value.batch)
+    if kind is None:
+        # An operator on plain arrays can be a program's first call.
+        from penstock._values import batch as _batch  # noqa: F401
+
+        kind = _classes[value.batch]
+    return kind._wrap(value)
+
+
+def device_of(code: int) -> Device:
+    """The device of a code of the engine."""
+    return Device.CPU if code < 0 else Device("gpu", code)
+
+
+_classes: dict[bool, type[Array]] = {}

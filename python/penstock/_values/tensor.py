@@ -1,0 +1,249 @@
+"""Tensor: one sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from penstock._errors import messages
+from penstock._errors.tracebacks import public
+from penstock._operators.submit import settle
+from penstock._runtime.device import DeviceLike
+from penstock._values.arithmetic import Arithmetic
+from penstock._values.conversion import relabel, single
+from penstock._values.dtype import BY_CODE, DType
+from penstock._values.dtype import dtype as to_dtype
+from penstock._values.indexing import subscript
+from penstock._values.repr import tensor_text
+
+if TYPE_CHECKING:
+    import torch
+
+_HOST = (1, 0)  # DLPack's name for host memory
+
+
+@public
+class Tensor(Arithmetic, batch=False):
+    """One sample: an array with a type, a device and possibly a layout.
+
+    Made by `tensor` and `as_tensor`, by operators and by batches. Its data may still be in the
+    making; whatever reads it waits for it.
+
+    Indexing (`t[1:, ::2]`) and Python's operators (`t * 2 + 1`, `a < b`) make new tensors. NumPy
+    and all libraries that speak DLPack can read one. What they make of it shares its memory
+    and may be written to: calls on the tensor that were made before have read it by then, and
+    those made later, which see what was written, are done when they return.
+
+    Args:
+        data: Whatever `tensor` takes.
+        dtype: The type of the elements.
+        device: Where the tensor is to be.
+        layout: A letter for each dimension, such as "HWC".
+        copy: Whether to copy the data; by default its memory is shared where that can be.
+
+    Example:
+        >>> image = ndd.tensor([[1, 2, 3], [4, 5, 6]], layout="HW")
+        >>> image.shape, image.layout, str(image.dtype)
+        ((2, 3), 'HW', 'i32')
+        >>> (image[:, 1:] * 10).torch().tolist()
+        [[20, 30], [50, 60]]
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        data: Any,
+        dtype: Any = None,
+        device: DeviceLike | None = None,
+        layout: str | None = None,
+        copy: bool = False,
+    ) -> None:
+        made = _make(data, dtype, device, layout, False, copy)
+        self._value = made._value
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents of all dimensions."""
+        settle(self._value)
+        return self._value.shape(0)
+
+    @property
+    def size(self) -> int:
+        """How many elements there are."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return BY_CODE[self._value.dtype].bytes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    @property
+    def source_info(self) -> str | None:
+        """Where the sample came from, usually a file; None when not known."""
+        settle(self._value)
+        return self._value.source(0)
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        if self.size != 1:
+            raise ValueError(f"Tensor has {self.size} elements, expected 1.")
+        return _view(self).reshape(()).item()
+
+    def torch(self, copy: bool = False) -> torch.Tensor:
+        """The data as a PyTorch tensor, which shares its memory unless a copy is asked for."""
+        try:
+            from torch.utils.dlpack import from_dlpack
+        except ImportError:
+            raise RuntimeError("Tensor.torch() requires PyTorch to be installed.") from None
+        source = self.to_device(self.device, force_copy=True) if copy else self
+        made: torch.Tensor = from_dlpack(source._capsule(versioned=False))
+        return made
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return subscript(self, key)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.ndim == 0:
+            raise TypeError("A tensor without dimensions can't be iterated over.")
+        return map(self.__getitem__, range(self.shape[0]))
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ValueError(
+                f"Whether a tensor of {self.size} elements is true is ambiguous. Use a reduction, "
+                "or NumPy's any() and all()."
+            )
+        return bool(self.item())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if self._value.device >= 0:
+            raise messages.not_on_host("Conversion to a NumPy array")
+        unchanged = dtype is None or np.dtype(dtype) == self.dtype._numpy
+        # A view that is only read needs no waiting for calls that read it too.
+        array = _view(self, writable=unchanged and not copy)
+        if copy:
+            return array.astype(array.dtype if dtype is None else dtype, copy=True)
+        if unchanged:
+            return array
+        if copy is False:
+            raise ValueError(
+                f"A tensor of {self.dtype} can't be converted to {np.dtype(dtype)} without a copy."
+            )
+        return array.astype(dtype)
+
+    def __dlpack__(
+        self,
+        stream: Any = None,
+        dl_device: tuple[Any, Any] | None = None,
+        *,
+        max_version: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        if dl_device is not None and tuple(map(int, dl_device)) != _HOST:
+            raise BufferError(f"The data is in host memory, not on the DLPack device {dl_device}.")
+        source = self.to_device(self.device, force_copy=True) if copy else self
+        versioned = max_version is not None and max_version[0] >= 1
+        return source._capsule(versioned=versioned, may_copy=copy is not False)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _HOST
+
+    def _capsule(self, *, versioned: bool, may_copy: bool = True) -> Any:
+        settle(self._value)
+        try:
+            return self._value.__dlpack__(versioned)
+        except BufferError:
+            # Read-only or oddly strided memory, which this protocol or its users can't take.
+            if not may_copy:
+                raise
+            copied = self.to_device(self.device, force_copy=True)
+            settle(copied._value)
+            return copied._value.__dlpack__(versioned)
+
+    def __repr__(self) -> str:
+        return tensor_text(self, _view(self), self.shape)
+
+
+def _view(tensor: Tensor, writable: bool = False) -> Any:
+    """The data as a NumPy array that shares its memory."""
+    settle(tensor._value)
+    return array_of(tensor._value.memory(0, writable), tensor.dtype)
+
+
+def array_of(memory: Any, dtype: DType) -> Any:
+    """A NumPy array on the memory of a sample."""
+    kind = dtype._numpy
+    if kind is None:
+        raise TypeError(
+            f"NumPy has no type for {dtype}. Install the package `ml_dtypes`, or use `cast` first."
+        )
+    return np.ndarray(memory.shape, kind, memory, memory.offset, memory.strides)
+
+
+@public
+def tensor(
+    data: Any,
+    dtype: Any = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+    pad: bool = False,
+) -> Tensor:
+    """Copy data into a new tensor.
+
+    Args:
+        data: Numbers, nested lists of them, an array of NumPy, PyTorch, JAX or any library that
+            speaks DLPack or has a buffer, a Tensor, or a Batch, whose samples are stacked.
+        dtype: The type of the elements. By default arrays keep theirs, and Python's numbers
+            become int32, float32 or bool.
+        device: Where the tensor is to be; by default where the data is.
+        layout: A letter for each dimension, such as "HWC".
+        pad: Fill samples of different shapes up with zeros when they are stacked.
+
+    Example:
+        >>> ndd.tensor([[1, 2], [3, 4]], layout="HW").shape
+        (2, 2)
+    """
+    return _make(data, dtype, device, layout, pad, True)
+
+
+@public
+def as_tensor(
+    data: Any,
+    dtype: Any = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+    pad: bool = False,
+) -> Tensor:
+    """Make a tensor that shares the memory of `data` where it can. Arguments as `tensor`.
+
+    Example:
+        >>> import numpy as np
+        >>> pixels = np.zeros((4, 6, 3), np.uint8)
+        >>> np.shares_memory(ndd.as_tensor(pixels, layout="HWC"), pixels)
+        True
+    """
+    return _make(data, dtype, device, layout, pad, False)
+
+
+def _make(
+    data: Any,
+    dtype: Any,
+    device: DeviceLike | None,
+    layout: str | None,
+    pad: bool,
+    copy: bool,
+) -> Tensor:
+    value = single(data, None if dtype is None else to_dtype(dtype), copy, pad)
+    made = Tensor._wrap(relabel(value, layout))
+    return made if device is None else made.to_device(device)

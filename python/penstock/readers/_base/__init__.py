@@ -1,0 +1,1 @@
+"""What all readers share: epochs, shards, order, positions and states."""
