@@ -154,10 +154,10 @@ _NAMESPACES = (
 _LAZY = {
     name: module
     for module, names in {
-        "_batch": ("Batch", "as_batch", "batch"),
-        "_external_source": ("ExternalSource",),
-        "_prefetch": ("prefetch",),
-        "_tensor": ("Tensor", "as_tensor", "tensor"),
+        "_values.batch": ("Batch", "as_batch", "batch"),
+        "_state.external_source": ("ExternalSource",),
+        "_state.prefetch": ("prefetch",),
+        "_values.tensor": ("Tensor", "as_tensor", "tensor"),
         "ops.color": (
             "brightness",
             "brightness_contrast",

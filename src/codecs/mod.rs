@@ -1,8 +1,6 @@
 //! Compressed images and sounds: what they say of themselves, and their pixels and samples.
 
 pub mod audio;
-mod audio_packets;
-mod audio_wav;
 pub mod bmp;
 pub mod bounds;
 mod budget;
@@ -12,7 +10,6 @@ pub mod gif;
 pub mod image;
 pub mod jpeg;
 pub mod jpeg2000;
-pub mod jpeg_encode;
 pub mod pixels;
 pub mod png;
 pub mod pnm;

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
-use super::cast::{Convert, Number};
 use super::{Arg, Entry, Frames, FromArg, FromArgs, Kernel, Result, Space, args};
+use crate::kernels::generic::cast::{Convert, Number};
 use crate::value::{Cause, DType, Desc, Sample, Shape, extent, with_element};
 
 pub const TABLE: &[Entry] = &[

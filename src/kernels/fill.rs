@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 
-use super::cast::{Convert, Number};
 use super::{Entry, Frames, Kernel, Result, Space, args};
+use crate::kernels::generic::cast::{Convert, Number};
 use crate::value::{
     Cause, DType, Desc, Element, Sample, Shape, Strides, contiguous_strides, copy_strided, extent,
     with_element,

@@ -1,8 +1,8 @@
 //! Where pixels go: flip.
 
-#[cfg(target_arch = "x86_64")]
-use super::isa::Isa;
 use super::{Entry, Kernel, Result, Space, args};
+#[cfg(target_arch = "x86_64")]
+use crate::kernels::numeric::isa::Isa;
 use crate::value::{Desc, Sample};
 
 pub const TABLE: &[Entry] = &[Entry::one::<Flip>("flip")];

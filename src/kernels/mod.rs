@@ -1,51 +1,37 @@
-//! What operators do to samples. One file per family; each has its table of kernels.
+//! What operators do to samples. `contract` says what a kernel is, `numeric` is what kernels compute
+//! with; every other module is a family of operators, under the name that it has in Python.
 
-mod alike;
-mod args;
-mod audio_resample;
-mod beta;
-mod blur;
-mod cast;
+pub mod audio;
 mod color;
+pub mod contract;
 mod coordinates;
 mod crop;
-mod crop_mirror_normalize;
-mod decode;
-mod elementwise;
+mod decoders;
 mod fill;
-mod floats;
-mod frames;
+mod filters;
 mod generic;
 mod geometry;
-mod isa;
-mod join;
-mod kernel;
-mod lookup;
+mod math;
 mod noise;
+mod normalize;
+pub mod numeric;
 mod patches;
-mod philox;
-mod portable;
-mod precision;
-mod probe;
 mod random;
-mod random_window;
-mod reduce;
+mod reductions;
 pub(crate) mod regions;
-mod registry;
 mod resize;
 mod sequence;
 mod shape;
-mod space;
 mod warp;
 
-pub use alike::{Alike, Lie};
-pub(crate) use args::args;
-pub use args::{Arg, ArgReader, FromArg, FromArgs};
-pub use audio_resample::Resampler;
-pub use frames::Frames;
-pub use kernel::{Allocate, BatchKernel, Entry, Kernel, ManyKernel, SampleKernel, Work};
-pub use philox::{Position, Stream, below};
-pub use registry::{Operator, find, intern, names, operator, register};
-pub use space::Space;
+pub use audio::Resampler;
+pub use contract::alike::{Alike, Lie};
+pub(crate) use contract::args::args;
+pub use contract::args::{Arg, ArgReader, FromArg, FromArgs};
+pub use contract::frames::Frames;
+pub use contract::kernel::{Allocate, BatchKernel, Entry, Kernel, ManyKernel, SampleKernel, Work};
+pub use contract::registry::{Operator, find, intern, names, operator, register};
+pub use contract::space::Space;
+pub use numeric::philox::{Position, Stream, below};
 
 pub type Result<T> = std::result::Result<T, crate::value::Cause>;

@@ -1,10 +1,10 @@
 //! Noise on data. As all random numbers, it depends on the call, the sample and the element only.
 
-use super::cast::Convert;
-use super::philox::{Source, Stream, fraction};
-use super::portable::{exp, ln};
 use super::random::{normals, of_pairs};
 use super::{Entry, Kernel, Result, Space, args};
+use crate::kernels::generic::cast::Convert;
+use crate::kernels::numeric::philox::{Source, Stream, fraction};
+use crate::kernels::numeric::portable::{exp, ln};
 use crate::value::{Cause, DType, Desc, Sample, filled, with_element};
 
 pub const TABLE: &[Entry] = &[

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::isa::Isa;
-use super::precision::{is_long, part_of};
 use super::regions::{Border, Fill, LONGEST, Region, axes_of, cut, fill_bytes, repeat, too_large};
 use super::{Entry, Kernel, Result, Space, args};
+use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::precision::{is_long, part_of};
 use crate::value::{Cause, Desc, Layout, Sample, extent, filled, with_room};
 
 pub const TABLE: &[Entry] = &[

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::kernel::Allocate;
 use super::{
     Arg, ArgReader, BatchKernel, Entry, FromArg, FromArgs, Result, SampleKernel, Space, Work, args,
 };
+use crate::kernels::contract::kernel::Allocate;
 use crate::value::{Cause, Desc, Sample, with_room};
 
 pub const TABLE: &[Entry] = &[

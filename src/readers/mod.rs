@@ -2,9 +2,6 @@
 
 mod caffe;
 mod coco;
-mod coco_json;
-mod coco_parse;
-mod coco_store;
 mod fetch;
 mod files;
 mod glob;
@@ -18,16 +15,15 @@ mod protobuf;
 mod ranges;
 mod read;
 mod recordio;
-mod rle;
 mod tar;
 mod tfrecord;
 mod webdataset;
 
 pub use caffe::{Caffe, Caffe2, Labels};
+pub use coco::Wrong;
+pub use coco::read as read_coco;
 pub use coco::{Coco, Options as CocoOptions, Outlines};
-pub use coco_json::Wrong;
-pub use coco_parse::read as read_coco;
-pub use coco_store::{StoreError, load as load_coco, save as save_coco};
+pub use coco::{StoreError, load as load_coco, save as save_coco};
 pub use fetch::{Fetch, Source};
 pub use files::{Files, Hash};
 pub use glob::Globs;

@@ -10,7 +10,7 @@ from tests.data_sets import MAKERS, contents, reader_classes
 
 import penstock
 from penstock import _core
-from penstock.readers import pool
+from penstock.readers._base import io_pool as pool
 
 READERS = reader_classes()
 COUNT, BATCH, EPOCHS = 7, 3, 3

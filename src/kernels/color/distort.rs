@@ -1,7 +1,8 @@
 //! What JPEG does to images.
 
+use crate::codecs::Window;
+use crate::codecs::jpeg::encode as jpeg_encode;
 use crate::codecs::jpeg::{Jpeg, Target};
-use crate::codecs::{Window, jpeg_encode};
 use crate::kernels::{Kernel, Result, Space, args};
 use crate::value::{Cause, DType, Desc, Sample};
 

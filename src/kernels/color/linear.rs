@@ -4,9 +4,9 @@ use std::ops::{Add, Mul};
 
 use super::mix::{self, Mix};
 use crate::kernels::Space;
-use crate::kernels::cast::{Convert, Number};
-use crate::kernels::floats;
-use crate::kernels::isa::Isa;
+use crate::kernels::generic::cast::{Convert, Number};
+use crate::kernels::numeric::floats;
+use crate::kernels::numeric::isa::Isa;
 use crate::value::{DType, Sample, with_element};
 
 /// Elements worked on at a time: a multiple of three, for whole pixels.

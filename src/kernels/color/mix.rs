@@ -1,7 +1,7 @@
 //! Mixes of the channels of byte images.
 
-use crate::kernels::floats::BELOW_HALF;
-use crate::kernels::isa::Isa;
+use crate::kernels::numeric::floats::BELOW_HALF;
+use crate::kernels::numeric::isa::Isa;
 
 /// Channel `i` of the result is `matrix[i] * pixel + offset[i]`.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! From one color space to another.
 
 use super::mix::{self, Mix};
-use crate::kernels::isa::Isa;
+use crate::kernels::numeric::isa::Isa;
 use crate::kernels::{Arg, FromArg, Kernel, Result, Space, args};
 use crate::value::{Cause, DType, Desc, Sample};
 

@@ -17,7 +17,7 @@ use std::rc::Rc;
 use super::filter::{Fixed, Taps};
 use super::stage::{Stage, grow};
 use crate::kernels::Result;
-use crate::kernels::isa::Isa;
+use crate::kernels::numeric::isa::Isa;
 
 /// Rows of a band: the lanes of a vector. Also the pixels of a result that are made at once.
 const LANES: usize = 16;

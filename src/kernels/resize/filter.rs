@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use super::extent::Map;
 use crate::kernels::Result;
-use crate::kernels::precision::is_long;
+use crate::kernels::numeric::precision::is_long;
 use crate::value::{Cause, append, filled, with_room};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,12 +16,12 @@ use self::extent::{
 };
 use self::filter::{Filter, Filters, taps};
 use self::stage::{Real, Scratch, Source, Stage};
-use super::cast::Convert;
-use super::isa::Isa;
-use super::philox::Stream;
-use super::random_window::RandomWindow;
 use super::regions::LONGEST;
 use super::{Entry, Kernel, ManyKernel, Result, Space, args};
+use crate::kernels::crop::random_window::RandomWindow;
+use crate::kernels::generic::cast::Convert;
+use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::philox::Stream;
 use crate::value::{
     Cause, DType, Desc, Element, Layout, Sample, Shape, extent as count, with_element, with_room,
 };

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use super::filter::{Span, Taps};
 use crate::kernels::Result;
-use crate::kernels::isa::Isa;
+use crate::kernels::numeric::isa::Isa;
 use crate::value::{collected, filled};
 
 /// What is resampled: `planes` images of `height` rows, which have `width` pixels of `channels`.

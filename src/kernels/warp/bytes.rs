@@ -3,8 +3,8 @@
 use super::line::{Line, LongLine, edges, nearest, split};
 use super::{Extents, Map, needs_double};
 use crate::kernels::Space;
-use crate::kernels::cast::Convert;
-use crate::kernels::isa::Isa;
+use crate::kernels::generic::cast::Convert;
+use crate::kernels::numeric::isa::Isa;
 
 const ONE: i32 = 1 << 14;
 

@@ -8,11 +8,11 @@ mod numbers;
 
 use smallvec::SmallVec;
 
-use super::frames::{self, Frames};
-use super::portable::sin_cos_of_turn;
-use super::precision::is_long;
 use super::regions::{LONGEST, too_large};
 use super::{Arg, Entry, FromArg, Kernel, Result, Space, args};
+use crate::kernels::contract::frames::{self, Frames};
+use crate::kernels::numeric::portable::sin_cos_of_turn;
+use crate::kernels::numeric::precision::is_long;
 use crate::value::{Cause, DType, Desc, Sample, extent, with_room};
 
 pub const TABLE: &[Entry] =

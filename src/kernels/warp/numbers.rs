@@ -7,8 +7,8 @@ use half::{bf16, f16};
 
 use super::line::{Line, LongLine, edges, nearest, split, split_long};
 use super::{Extents, Interpolation, Map, Sampling, needs_double};
-use crate::kernels::cast::Convert;
-use crate::kernels::isa::Isa;
+use crate::kernels::generic::cast::Convert;
+use crate::kernels::numeric::isa::Isa;
 use crate::kernels::{Result, Space};
 use crate::value::{Bool, DType, Element, Sample, with_element, zeroed};
 

@@ -1,0 +1,696 @@
+//! JPEG, by libjpeg-turbo: the accurate DCT and smooth upsampling of chroma, as Pillow has them.
+
+pub mod encode;
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_int};
+use std::ptr::NonNull;
+
+use turbojpeg_sys as tj;
+
+use super::image::{Window, max_pixels};
+use super::{Format, bounds, exif};
+use crate::value::{Cause, Damage, zeroed};
+
+/// Scans that a progressive image may have; usual ones have about ten. Each may touch the whole
+/// image, so a file of a few kilobytes could take minutes.
+const MOST_SCANS: c_int = 100;
+/// Pixels that a byte can stand for, generously: flat images have less than 400.
+const MOST_PIXELS_PER_BYTE: usize = 2048;
+/// Scratch memory that a thread keeps.
+const KEPT_SCRATCH: usize = 1 << 24;
+/// Pixels of an image up to which it is worth looking for the row where its data ends.
+const SEARCHED_PIXELS: usize = 1 << 22;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    pub height: usize,
+    pub width: usize,
+    pub orientation: u8,
+    pub stored: Stored,
+    /// Columns that are decoded together; `None` when windows can't be decoded on their own.
+    columns: Option<usize>,
+    progressive: bool,
+    /// Its data is in more than one scan, so that all coefficients are kept until the last one.
+    several_scans: bool,
+    pub lossless: bool,
+    /// Where the image data begins.
+    data: usize,
+}
+
+impl Header {
+    /// Bytes of the coefficients that are kept while the image is decoded.
+    pub fn coefficients(&self) -> usize {
+        let channels = match self.stored {
+            Stored::Gray => 1,
+            Stored::Color => 3,
+            Stored::Cmyk { .. } => 4,
+        };
+        let blocks = self.height.next_multiple_of(32) * self.width.next_multiple_of(32);
+        if self.several_scans { 2 * channels * blocks } else { 0 }
+    }
+}
+
+/// The bytes of a JPEG of which the header has been read.
+pub struct Jpeg<'a> {
+    bytes: &'a [u8],
+    pub header: Header,
+    decompressor: Decompressor,
+}
+
+/// What the pixels are, as stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    Gray,
+    Color,
+    /// Ink; Adobe's programs store how much is missing.
+    Cmyk {
+        inverted: bool,
+    },
+}
+
+/// What to decode to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    Gray,
+    Rgb,
+    Bgr,
+    Cmyk,
+}
+
+impl Target {
+    pub fn channels(self) -> usize {
+        match self {
+            Target::Gray => 1,
+            Target::Rgb | Target::Bgr => 3,
+            Target::Cmyk => 4,
+        }
+    }
+
+    fn code(self) -> c_int {
+        (match self {
+            Target::Gray => tj::TJPF_TJPF_GRAY,
+            Target::Rgb => tj::TJPF_TJPF_RGB,
+            Target::Bgr => tj::TJPF_TJPF_BGR,
+            Target::Cmyk => tj::TJPF_TJPF_CMYK,
+        }) as c_int
+    }
+}
+
+fn damaged(problem: String) -> Cause {
+    Cause::Undecodable { kind: Damage::Broken, problem: format!("this JPEG {problem}") }
+}
+
+fn truncated(problem: String) -> Cause {
+    Cause::Undecodable { kind: Damage::Truncated, problem: format!("this JPEG {problem}") }
+}
+
+/// What is in front of the image data, as far as libjpeg does not tell.
+struct Markers {
+    orientation: u8,
+    adobe: bool,
+    arithmetic: bool,
+    /// Components of the image, and of the first scan.
+    components: [u8; 2],
+    /// Where the image data begins.
+    data: usize,
+}
+
+/// Walks over the segments up to the image data. `Err` says where the file ends.
+fn markers(bytes: &[u8]) -> Result<Markers, Cause> {
+    let mut found =
+        Markers { orientation: 1, adobe: false, arithmetic: false, components: [0; 2], data: 0 };
+    let ends = || truncated(format!("ends after {} bytes, inside of its header", bytes.len()));
+    let mut at = 2;
+    loop {
+        // Anything may be between segments; libjpeg warns and goes on, too.
+        while *bytes.get(at).ok_or_else(ends)? != 0xff {
+            at += 1;
+        }
+        while *bytes.get(at).ok_or_else(ends)? == 0xff {
+            at += 1;
+        }
+        let marker = bytes[at];
+        at += 1;
+        if marker == 0 || marker == 1 || (0xd0..=0xd8).contains(&marker) {
+            continue;
+        }
+        if marker == 0xd9 {
+            return Err(damaged("has no image data".into()));
+        }
+        let length = bytes.get(at..at + 2).ok_or_else(ends)?;
+        let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
+        if length < 2 {
+            return Err(damaged(format!("has a segment of {length} bytes in its header")));
+        }
+        let segment = bytes.get(at + 2..at + length).ok_or_else(ends)?;
+        at += length;
+        if matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc) {
+            found.components[0] = segment.get(5).copied().unwrap_or(0);
+        }
+        match marker {
+            0xc9..=0xcb | 0xcd..=0xcf => found.arithmetic = true,
+            0xe1 if found.orientation == 1 => {
+                if let Some(tiff) = segment.strip_prefix(b"Exif\0\0") {
+                    found.orientation = exif::orientation(tiff);
+                }
+            }
+            0xee => found.adobe |= segment.len() >= 12 && segment.starts_with(b"Adobe"),
+            0xda => {
+                found.components[1] = segment.first().copied().unwrap_or(0);
+                found.data = at;
+                return Ok(found);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A decompressor, for one image alone: it keeps the tables of what it has read, and of what has
+/// failed, so that the next image might be decoded by them. A new one takes about a microsecond.
+struct Decompressor {
+    handle: NonNull<std::ffi::c_void>,
+}
+
+/// Lends the thread's scratch memory, with room for `length` bytes.
+fn with_scratch<R>(length: usize, work: impl FnOnce(&mut [u8]) -> R) -> Result<R, Cause> {
+    thread_local! {
+        static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    SCRATCH.with_borrow_mut(|scratch| {
+        if scratch.len() < length {
+            let more = length - scratch.len();
+            scratch.try_reserve(more).map_err(|_| Cause::Memory { bytes: length })?;
+            scratch.resize(length, 0);
+        }
+        let result = work(&mut scratch[..length]);
+        if scratch.capacity() > KEPT_SCRATCH {
+            *scratch = Vec::new();
+        }
+        Ok(result)
+    })
+}
+
+impl Drop for Decompressor {
+    fn drop(&mut self) {
+        // SAFETY: the handle is from `tj3Init`, and nobody else has it.
+        unsafe { tj::tj3Destroy(self.handle.as_ptr()) }
+    }
+}
+
+/// How a call of libjpeg-turbo went, where it did not go well.
+enum Complaint {
+    /// It came to its end, with something that may be wrong.
+    Warning(String),
+    /// It gave up. Rows that were not written by then hold whatever was there before.
+    Fatal(String),
+    /// It gave up because there was no memory.
+    Memory,
+    /// It would take more memory than it may.
+    Limit,
+}
+
+/// How warnings begin. After a warning, the handle reports every error as one as well, so only
+/// the text of the last complaint tells whether a call came to its end.
+const WARNINGS: [&str; 6] = [
+    "Corrupt JPEG data: ",
+    "Inconsistent progression sequence ",
+    "Invalid SOS parameters for sequential JPEG",
+    "Premature end of JPEG file",
+    "Unknown Adobe color transform code ",
+    "Warning: unknown JFIF revision number ",
+];
+
+impl Complaint {
+    fn new(text: String) -> Complaint {
+        let no_memory = ["Insufficient memory", "Memory allocation failure"];
+        if WARNINGS.iter().any(|start| text.starts_with(start)) {
+            Complaint::Warning(text)
+        } else if no_memory.iter().any(|what| text.contains(what)) {
+            Complaint::Memory
+        } else if text.contains("Memory limit exceeded") {
+            Complaint::Limit
+        } else {
+            Complaint::Fatal(text)
+        }
+    }
+}
+
+impl Decompressor {
+    fn new() -> Result<Decompressor, Cause> {
+        // SAFETY: a plain call.
+        let handle = unsafe { tj::tj3Init(tj::TJINIT_TJINIT_DECOMPRESS as c_int) };
+        let handle = NonNull::new(handle).ok_or(Cause::Memory { bytes: 1 << 16 })?;
+        let mut made = Decompressor { handle };
+        // Progressive images need 2 bytes for each coefficient, of up to four channels.
+        let megabytes = max_pixels().saturating_mul(8) >> 20;
+        made.set(tj::TJPARAM_TJPARAM_MAXMEMORY, megabytes.clamp(64, 1 << 30) as c_int);
+        made.set(tj::TJPARAM_TJPARAM_SCANLIMIT, MOST_SCANS);
+        Ok(made)
+    }
+
+    fn set(&mut self, parameter: tj::TJPARAM, value: c_int) {
+        // SAFETY: the handle is valid.
+        unsafe { tj::tj3Set(self.handle.as_ptr(), parameter as c_int, value) };
+    }
+
+    fn get(&self, parameter: tj::TJPARAM) -> c_int {
+        // SAFETY: the handle is valid.
+        unsafe { tj::tj3Get(self.handle.as_ptr(), parameter as c_int) }
+    }
+
+    fn check(&self, code: c_int) -> Result<(), Complaint> {
+        if code == 0 {
+            return Ok(());
+        }
+        // SAFETY: the handle is valid; the text is its own, ends with a zero, and lives until the
+        // next call.
+        let text = unsafe { CStr::from_ptr(tj::tj3GetErrorStr(self.handle.as_ptr())) };
+        Err(Complaint::new(text.to_string_lossy().replace('\n', " ")))
+    }
+
+    fn read_header(&mut self, bytes: &[u8]) -> Result<(), Cause> {
+        // SAFETY: the handle is valid, and `bytes` are there for the time of the call.
+        let code = unsafe {
+            let length = bytes.len() as tj::size_t;
+            tj::tj3DecompressHeader(self.handle.as_ptr(), bytes.as_ptr(), length)
+        };
+        match self.check(code) {
+            Ok(()) | Err(Complaint::Warning(_)) => Ok(()),
+            Err(Complaint::Fatal(text)) => Err(damaged(format!("has a bad header: {text}"))),
+            Err(Complaint::Memory | Complaint::Limit) => Err(Cause::Memory { bytes: bytes.len() }),
+        }
+    }
+}
+
+impl<'a> Jpeg<'a> {
+    /// Reads the header.
+    pub fn open(bytes: &'a [u8]) -> Result<Jpeg<'a>, Cause> {
+        let found = markers(bytes)?;
+        let mut decompressor = Decompressor::new()?;
+        decompressor.read_header(bytes)?;
+        let width = decompressor.get(tj::TJPARAM_TJPARAM_JPEGWIDTH);
+        let height = decompressor.get(tj::TJPARAM_TJPARAM_JPEGHEIGHT);
+        let (Ok(width @ 1..), Ok(height @ 1..)) = (usize::try_from(width), usize::try_from(height))
+        else {
+            return Err(damaged("has no image".into()));
+        };
+        let precision = decompressor.get(tj::TJPARAM_TJPARAM_PRECISION);
+        if precision != 8 {
+            let problem = format!("has {precision} bits per channel; only those of 8 are decoded");
+            return Err(damaged(problem));
+        }
+        let stored = match decompressor.get(tj::TJPARAM_TJPARAM_COLORSPACE) as u32 {
+            tj::TJCS_TJCS_GRAY => Stored::Gray,
+            tj::TJCS_TJCS_CMYK | tj::TJCS_TJCS_YCCK => Stored::Cmyk { inverted: found.adobe },
+            _ => Stored::Color,
+        };
+        let columns = match decompressor.get(tj::TJPARAM_TJPARAM_SUBSAMP) {
+            tj::TJSAMP_TJSAMP_444
+            | tj::TJSAMP_TJSAMP_GRAY
+            | tj::TJSAMP_TJSAMP_440
+            | tj::TJSAMP_TJSAMP_441 => Some(8),
+            tj::TJSAMP_TJSAMP_422 | tj::TJSAMP_TJSAMP_420 => Some(16),
+            tj::TJSAMP_TJSAMP_411 => Some(32),
+            _ => None,
+        };
+        let lossless = decompressor.get(tj::TJPARAM_TJPARAM_LOSSLESS) == 1;
+        let pixels = height * width;
+        // A few bytes must not claim gigabytes. (Arithmetic coding has no bound of its own.)
+        let least = match found.arithmetic {
+            true => bounds::blank(pixels),
+            false => pixels / MOST_PIXELS_PER_BYTE,
+        };
+        if least > bytes.len() {
+            let problem = format!(
+                "ends after {} bytes, far too few for the {height} x {width} pixels of its header",
+                bytes.len()
+            );
+            return Err(truncated(problem));
+        }
+        let progressive = decompressor.get(tj::TJPARAM_TJPARAM_PROGRESSIVE) == 1;
+        let [components, scanned] = found.components;
+        let header = Header {
+            height,
+            width,
+            orientation: found.orientation,
+            stored,
+            columns: columns.filter(|_| !lossless),
+            lossless,
+            progressive,
+            several_scans: progressive || scanned < components,
+            data: found.data,
+        };
+        Ok(Jpeg { bytes, header, decompressor })
+    }
+
+    /// Decodes a window to `dst`, which has exactly its size.
+    pub fn decode(
+        &mut self,
+        window: Window,
+        target: Target,
+        fast_dct: bool,
+        dst: &mut [u8],
+    ) -> Result<(), Cause> {
+        assert!(window.is_inside(self.header.height, self.header.width));
+        assert_eq!(dst.len(), window.height * window.width * target.channels());
+        if !has_end(&self.bytes[self.header.data..]) {
+            return Err(self.missing_rows());
+        }
+        self.decompressor.set(tj::TJPARAM_TJPARAM_FASTDCT, c_int::from(fast_dct));
+        match self.decode_window(window, target, dst)? {
+            Ok(()) => Ok(()),
+            Err(Complaint::Warning(text)) if text.contains("Premature end of JPEG file") => {
+                Err(self.missing_rows())
+            }
+            // Bytes too many between markers, and data that is not as it was written: there are
+            // pixels all the same, the same as with other programs.
+            Err(Complaint::Warning(_)) => Ok(()),
+            Err(Complaint::Fatal(text)) => Err(damaged(format!("has bad data: {text}"))),
+            Err(Complaint::Memory) => Err(Cause::Memory { bytes: self.header.coefficients() }),
+            Err(Complaint::Limit) => Err(bounds::large(
+                Format::Jpeg,
+                self.header.height,
+                self.header.width,
+                self.header.coefficients(),
+            )),
+        }
+    }
+
+    /// Bytes that decoding a window takes beside it.
+    pub fn scratch(&self, window: Window, target: Target) -> usize {
+        let region = self.region(window);
+        let pixels = if region == window { 0 } else { region.height * region.width };
+        self.header.coefficients() + pixels * target.channels()
+    }
+
+    /// What has to be decoded to have the window.
+    fn region(&self, window: Window) -> Window {
+        let whole = Window { y: 0, x: 0, height: self.header.height, width: self.header.width };
+        match self.header.columns {
+            _ if window == whole => whole,
+            Some(columns) => {
+                // Chroma is smoothed over its neighbours, which the window's edge must not cut off.
+                let first = (window.x / columns).saturating_sub(1) * columns;
+                let end = (window.x + window.width + columns).min(self.header.width);
+                Window { x: first, width: end - first, ..window }
+            }
+            None => whole,
+        }
+    }
+
+    /// Decodes as little as it takes to have the window.
+    fn decode_window(
+        &mut self,
+        window: Window,
+        target: Target,
+        dst: &mut [u8],
+    ) -> Result<Result<(), Complaint>, Cause> {
+        let whole = Window { y: 0, x: 0, height: self.header.height, width: self.header.width };
+        if window == whole {
+            return Ok(self.decompress(None, target, dst));
+        }
+        let region = self.region(window);
+        let asked = self.header.columns.map(|_| region);
+        if region == window {
+            return Ok(self.decompress(asked, target, dst));
+        }
+        let channels = target.channels();
+        with_scratch(region.height * region.width * channels, |scratch| {
+            let outcome = self.decompress(asked, target, scratch);
+            if matches!(outcome, Ok(()) | Err(Complaint::Warning(_))) {
+                let rows = scratch.chunks_exact(region.width * channels).skip(window.y - region.y);
+                let first = (window.x - region.x) * channels;
+                for (row, dst) in rows.zip(dst.chunks_exact_mut(window.width * channels)) {
+                    dst.copy_from_slice(&row[first..first + dst.len()]);
+                }
+            }
+            outcome
+        })
+    }
+
+    /// Decodes the image or a region of it, whose left edge is one of those that are decoded
+    /// together, to rows that follow one another.
+    fn decompress(
+        &mut self,
+        region: Option<Window>,
+        target: Target,
+        dst: &mut [u8],
+    ) -> Result<(), Complaint> {
+        let (height, width) = match region {
+            Some(region) => (region.height, region.width),
+            None => (self.header.height, self.header.width),
+        };
+        let pitch = width * target.channels();
+        assert_eq!(dst.len(), height * pitch);
+        let region = region.map_or(tj::tjregion { x: 0, y: 0, w: 0, h: 0 }, |region| {
+            let [x, y] = [region.x as c_int, region.y as c_int];
+            tj::tjregion { x, y, w: region.width as c_int, h: region.height as c_int }
+        });
+        let handle = self.decompressor.handle.as_ptr();
+        // SAFETY: the handle is valid. The call writes rows of `pitch` bytes: as many as the
+        // region has, or the image. It reads the header again, and finds the size that was read
+        // from these very bytes before: nobody changes what is borrowed here.
+        let code = unsafe {
+            self.decompressor.check(tj::tj3SetCroppingRegion(handle, region))?;
+            tj::tj3Decompress8(
+                handle,
+                self.bytes.as_ptr(),
+                self.bytes.len() as tj::size_t,
+                dst.as_mut_ptr(),
+                pitch as c_int,
+                target.code(),
+            )
+        };
+        let found = [tj::TJPARAM_TJPARAM_JPEGHEIGHT, tj::TJPARAM_TJPARAM_JPEGWIDTH]
+            .map(|extent| self.decompressor.get(extent) as usize);
+        let outcome = self.decompressor.check(code);
+        if outcome.is_ok() && found != [self.header.height, self.header.width] {
+            return Err(Complaint::Fatal("the size in its header has changed".into()));
+        }
+        outcome
+    }
+
+    /// The fault of an image that is not all there, with the row that it ends at where that can be
+    /// found: it is the last one that can be decoded without complaint.
+    fn missing_rows(&mut self) -> Cause {
+        let Header { height, width, .. } = self.header;
+        let searched = !self.header.progressive
+            && self.header.columns.is_some()
+            && !matches!(self.header.stored, Stored::Cmyk { .. })
+            && height * width <= SEARCHED_PIXELS;
+        let mut find = || {
+            let (mut there, mut missing) = (0, height);
+            let mut dst = zeroed(height * width).ok()?;
+            while there + 1 < missing {
+                let rows = there.midpoint(missing);
+                let region = Window { y: 0, x: 0, height: rows, width };
+                let outcome = self.decompress(Some(region), Target::Gray, &mut dst[..rows * width]);
+                *(if outcome.is_ok() { &mut there } else { &mut missing }) = rows;
+            }
+            Some(there)
+        };
+        let rows = if searched { find() } else { None };
+        let length = self.bytes.len();
+        truncated(match rows {
+            Some(row) => format!("ends after {length} bytes, at row {row} of {height}"),
+            None => format!("ends after {length} bytes, inside of its image data"),
+        })
+    }
+}
+
+/// Whether there is an end marker. In image data, an 0xff is followed by 0.
+fn has_end(data: &[u8]) -> bool {
+    data.windows(2).rev().any(|pair| pair == [0xff, 0xd9])
+}
+
+/// Turns ink into light: `pixels` have four channels and become three, in place.
+pub fn cmyk_to_rgb(pixels: &mut [u8], inverted: bool) {
+    for index in 0..pixels.len() / 4 {
+        let [c, m, y, k] = [0, 1, 2, 3].map(|channel| {
+            let stored = pixels[4 * index + channel];
+            u16::from(if inverted { stored } else { 255 - stored })
+        });
+        for (channel, light) in [c, m, y].into_iter().enumerate() {
+            pixels[3 * index + channel] = (light * k / 255) as u8;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A smooth image with some noise, `height` by `width` by 3.
+    fn photograph(height: usize, width: usize) -> Vec<u8> {
+        let mut noise = 1_u32;
+        let mut pixels = Vec::new();
+        for y in 0..height {
+            for x in 0..width {
+                for channel in 0..3 {
+                    noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    let wave = (x as f32 * 0.11 * (channel + 1) as f32).sin()
+                        + (y as f32 * 0.07 + channel as f32).cos();
+                    pixels.push((128.0 + 50.0 * wave) as u8 ^ (noise >> 29) as u8);
+                }
+            }
+        }
+        pixels
+    }
+
+    fn encode(height: usize, width: usize, parameters: &[(tj::TJPARAM, c_int)]) -> Vec<u8> {
+        let pixels = photograph(height, width);
+        // SAFETY: plain calls; the pixels are as many as is said, and the result is copied before
+        // it is freed.
+        unsafe {
+            let handle = tj::tj3Init(tj::TJINIT_TJINIT_COMPRESS as c_int);
+            tj::tj3Set(handle, tj::TJPARAM_TJPARAM_QUALITY as c_int, 90);
+            for &(parameter, value) in parameters {
+                assert_eq!(tj::tj3Set(handle, parameter as c_int, value), 0);
+            }
+            let (mut made, mut length) = (std::ptr::null_mut(), 0);
+            let code = tj::tj3Compress8(
+                handle,
+                pixels.as_ptr(),
+                width as c_int,
+                0,
+                height as c_int,
+                tj::TJPF_TJPF_RGB as c_int,
+                &mut made,
+                &mut length,
+            );
+            assert_eq!(code, 0);
+            let bytes = std::slice::from_raw_parts(made, length as usize).to_vec();
+            tj::tj3Free(made.cast());
+            tj::tj3Destroy(handle);
+            bytes
+        }
+    }
+
+    fn window_of(bytes: &[u8], window: Window, target: Target) -> Vec<u8> {
+        let mut dst = vec![0; window.height * window.width * target.channels()];
+        Jpeg::open(bytes).unwrap().decode(window, target, false, &mut dst).unwrap();
+        dst
+    }
+
+    fn kinds() -> Vec<Vec<u8>> {
+        const SUBSAMP: tj::TJPARAM = tj::TJPARAM_TJPARAM_SUBSAMP;
+        let subsamplings = [
+            tj::TJSAMP_TJSAMP_444,
+            tj::TJSAMP_TJSAMP_422,
+            tj::TJSAMP_TJSAMP_420,
+            tj::TJSAMP_TJSAMP_440,
+            tj::TJSAMP_TJSAMP_411,
+            tj::TJSAMP_TJSAMP_441,
+            tj::TJSAMP_TJSAMP_GRAY,
+        ];
+        let others = [
+            tj::TJPARAM_TJPARAM_PROGRESSIVE,
+            tj::TJPARAM_TJPARAM_ARITHMETIC,
+            tj::TJPARAM_TJPARAM_RESTARTROWS,
+            tj::TJPARAM_TJPARAM_LOSSLESS,
+        ];
+        let mut made: Vec<Vec<u8>> =
+            subsamplings.iter().map(|&s| encode(77, 101, &[(SUBSAMP, s)])).collect();
+        let plain = tj::TJSAMP_TJSAMP_420;
+        made.extend(others.map(|parameter| {
+            let subsampling = match parameter {
+                tj::TJPARAM_TJPARAM_LOSSLESS => tj::TJSAMP_TJSAMP_444,
+                _ => plain,
+            };
+            encode(77, 101, &[(SUBSAMP, subsampling), (parameter, 1)])
+        }));
+        made
+    }
+
+    #[test]
+    fn windows_are_cut_out_of_the_whole_bit_by_bit() {
+        for (kind, bytes) in kinds().iter().enumerate() {
+            let lossless = Jpeg::open(bytes).unwrap().header.lossless;
+            for target in [Target::Rgb, Target::Gray].into_iter().take(2 - usize::from(lossless)) {
+                let all = Window { y: 0, x: 0, height: 77, width: 101 };
+                let channels = target.channels();
+                let whole = window_of(bytes, all, target);
+                let mut noise = 7_u32;
+                let mut below = |bound: usize| {
+                    noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    (noise >> 8) as usize % bound
+                };
+                for _ in 0..150 {
+                    let (height, width) = (1 + below(77), 1 + below(101));
+                    let (y, x) = (below(78 - height), below(102 - width));
+                    let window = Window { y, x, height, width };
+                    let cut: Vec<u8> = (y..y + height)
+                        .flat_map(|y| &whole[(y * 101 + x) * channels..][..width * channels])
+                        .copied()
+                        .collect();
+                    assert!(
+                        window_of(bytes, window, target) == cut,
+                        "kind {kind}, {target:?}, {window:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn complaints_are_told_apart_by_their_text() {
+        let new = |text: &str| Complaint::new(text.into());
+        let warning = "Corrupt JPEG data: 3 extraneous bytes before marker 0xd9";
+        assert!(matches!(new(warning), Complaint::Warning(_)));
+        assert!(matches!(new("Insufficient memory (case 4)"), Complaint::Memory));
+        assert!(matches!(new("tj3Decompress8(): Memory allocation failure"), Complaint::Memory));
+        assert!(matches!(new("Memory limit exceeded"), Complaint::Limit));
+        assert!(matches!(new("Application transferred too many scanlines"), Complaint::Fatal(_)));
+    }
+
+    #[test]
+    fn an_error_after_a_warning_is_an_error() {
+        let subsampling = (tj::TJPARAM_TJPARAM_SUBSAMP, tj::TJSAMP_TJSAMP_444);
+        let mut bytes = encode(77, 101, &[subsampling, (tj::TJPARAM_TJPARAM_PROGRESSIVE, 1)]);
+        let last = bytes.windows(2).rposition(|pair| pair == [0xff, 0xda]).unwrap();
+        // A warning, and then a second frame.
+        bytes.splice(last + 20..last + 20, *b"garbage\xff\xc0\0\x03\0");
+        let window = Window { y: 0, x: 0, height: 77, width: 101 };
+        let mut dst = vec![0; 77 * 101 * 3];
+        let mut jpeg = Jpeg::open(&bytes).unwrap();
+        let outcome = jpeg.decode(window, Target::Rgb, false, &mut dst);
+        assert!(matches!(outcome, Err(Cause::Undecodable { .. })), "{outcome:?}");
+    }
+
+    #[test]
+    fn wherever_a_file_ends_it_is_truncated() {
+        let bytes = encode(77, 101, &[(tj::TJPARAM_TJPARAM_SUBSAMP, tj::TJSAMP_TJSAMP_420)]);
+        for end in (4..bytes.len()).step_by(37).chain([bytes.len() - 2, bytes.len() - 1]) {
+            let part = &bytes[..end];
+            let outcome = Jpeg::open(part).and_then(|mut jpeg| {
+                let window = Window { y: 0, x: 0, height: 77, width: 101 };
+                let mut dst = vec![0; 77 * 101 * 3];
+                jpeg.decode(window, Target::Rgb, false, &mut dst)
+            });
+            let kind = match outcome {
+                Err(Cause::Undecodable { kind, .. }) => Some(kind),
+                _ => None,
+            };
+            assert_eq!(kind, Some(Damage::Truncated), "cut at {end}: {outcome:?}");
+        }
+    }
+
+    #[test]
+    fn the_row_is_found_where_a_file_ends() {
+        let bytes = encode(77, 101, &[(tj::TJPARAM_TJPARAM_SUBSAMP, tj::TJSAMP_TJSAMP_444)]);
+        let data = Jpeg::open(&bytes).unwrap().header.data;
+        let middle = data + (bytes.len() - data) / 2;
+        let mut dst = vec![0; 77 * 101 * 3];
+        let window = Window { y: 0, x: 0, height: 77, width: 101 };
+        let mut jpeg = Jpeg::open(&bytes[..middle]).unwrap();
+        let outcome = jpeg.decode(window, Target::Rgb, false, &mut dst);
+        let Err(Cause::Undecodable { problem, .. }) = outcome else { panic!("{outcome:?}") };
+        let row: usize = problem
+            .split("at row ")
+            .nth(1)
+            .and_then(|rest| rest.split(' ').next()?.parse().ok())
+            .unwrap_or_else(|| panic!("{problem}"));
+        assert!((24..=48).contains(&row), "{problem}");
+    }
+}

@@ -1,0 +1,5 @@
+//! Sound.
+
+mod resample;
+
+pub use resample::Resampler;

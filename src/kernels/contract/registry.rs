@@ -1,0 +1,83 @@
+//! All kernels by name, and the operators that are made of them.
+
+use std::sync::{PoisonError, RwLock};
+
+use super::kernel::{Entry, Work};
+use super::probe;
+use crate::kernels::{
+    color, coordinates, crop, decoders, fill, filters, generic, geometry, math, noise, normalize,
+    patches, random, reductions, regions, resize, sequence, shape, warp,
+};
+use crate::readers;
+
+/// One row for each family.
+const TABLES: &[&[&[Entry]]] = &[
+    &[color::TABLE],
+    &[coordinates::TABLE],
+    crop::TABLES,
+    &[decoders::TABLE],
+    &[fill::TABLE],
+    &[filters::TABLE],
+    generic::TABLES,
+    &[geometry::TABLE],
+    &[math::TABLE],
+    &[noise::TABLE],
+    &[normalize::TABLE],
+    &[patches::TABLE],
+    &[random::TABLE],
+    &[reductions::TABLE],
+    &[regions::TABLE],
+    &[resize::TABLE],
+    &[sequence::TABLE],
+    shape::TABLES,
+    &[warp::TABLE],
+    &[readers::TABLE],
+    &[probe::TABLE],
+];
+
+/// A kernel under the name that users know.
+#[derive(Clone)]
+pub struct Operator {
+    pub name: &'static str,
+    pub work: Work,
+}
+
+static OPERATORS: RwLock<Vec<Operator>> = RwLock::new(Vec::new());
+
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    TABLES.iter().copied().flatten().copied().flatten()
+}
+
+pub fn find(kernel: &str) -> Option<&'static Entry> {
+    entries().find(|entry| entry.name == kernel)
+}
+
+/// Names of all kernels.
+pub fn names() -> Vec<&'static str> {
+    entries().map(|entry| entry.name).collect()
+}
+
+/// A name that lives for ever; the same one each time.
+pub fn intern(name: &str) -> &'static str {
+    static NAMES: RwLock<Vec<&'static str>> = RwLock::new(Vec::new());
+    let known = |names: &[&'static str]| names.iter().copied().find(|known| *known == name);
+    if let Some(known) = known(&NAMES.read().unwrap_or_else(PoisonError::into_inner)) {
+        return known;
+    }
+    let mut names = NAMES.write().unwrap_or_else(PoisonError::into_inner);
+    known(&names).unwrap_or_else(|| {
+        names.push(String::from(name).leak());
+        names[names.len() - 1]
+    })
+}
+
+/// Makes an operator known by a number, for calls to be short.
+pub fn register(name: &str, work: Work) -> usize {
+    let mut operators = OPERATORS.write().unwrap_or_else(PoisonError::into_inner);
+    operators.push(Operator { name: intern(name), work });
+    operators.len() - 1
+}
+
+pub fn operator(number: usize) -> Option<Operator> {
+    OPERATORS.read().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
+}

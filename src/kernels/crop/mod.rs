@@ -1,0 +1,257 @@
+//! Windows of images: crop, random_crop_generator.
+
+pub(super) mod crop_mirror_normalize;
+pub(super) mod random_window;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::regions::{Border, LONGEST, Policy, Region, cut_alike, cut_as, fill_of, too_large};
+use super::{
+    Alike, Arg, ArgReader, Entry, FromArg, FromArgs, ManyKernel, Result, SampleKernel, Space, Work,
+    args,
+};
+use crate::kernels::contract::kernel::Allocate;
+use crate::kernels::crop::random_window::RandomWindow;
+use crate::kernels::numeric::philox::Stream;
+use crate::kernels::numeric::precision::part_of;
+use crate::value::{Cause, DType, Desc, Sample, extent, with_element};
+
+pub const TABLES: &[&[Entry]] = &[TABLE, crop_mirror_normalize::TABLE];
+
+const TABLE: &[Entry] = &[
+    Entry { name: "crop", args: CropArgs::NAMES, make: || Work::Sample(&Crop) },
+    Entry::many::<RandomCropGenerator>("random_crop_generator"),
+];
+
+pub type Floats = SmallVec<[f64; 6]>;
+
+/// How the start of a window becomes a whole number.
+#[derive(Clone, Copy)]
+pub enum Rounding {
+    Round,
+    Truncate,
+}
+
+impl FromArg for Rounding {
+    fn from_constant(arg: &Arg) -> std::result::Result<Rounding, String> {
+        match arg {
+            Arg::Text(name) if &**name == "round" => Ok(Rounding::Round),
+            Arg::Text(name) if &**name == "truncate" => Ok(Rounding::Truncate),
+            Arg::Text(name) => Err(format!("must be \"round\" or \"truncate\", got {name:?}")),
+            other => Err(format!("must be \"round\" or \"truncate\", got {other:?}")),
+        }
+    }
+
+    fn from_sample(_: &Sample) -> std::result::Result<Rounding, String> {
+        Err("can't differ from sample to sample".into())
+    }
+}
+
+/// Declares the arguments of a kernel that crops, beside those of its own.
+macro_rules! crop_args {
+    ($(#[$doc:meta])* $vis:vis struct $name:ident { $($field:ident: $type:ty),* $(,)? }) => {
+        $crate::kernels::args! {
+            $(#[$doc])*
+            $vis struct $name {
+                crop: Option<$crate::kernels::crop::Floats>,
+                crop_d: Option<f64>,
+                crop_h: Option<f64>,
+                crop_w: Option<f64>,
+                crop_pos_x: f64,
+                crop_pos_y: f64,
+                crop_pos_z: f64,
+                fill_values: $crate::kernels::crop::Floats,
+                out_of_bounds_policy: $crate::kernels::regions::Policy,
+                rounding: $crate::kernels::crop::Rounding,
+                $($field: $type),*
+            }
+        }
+
+        impl $name {
+            /// The window that they ask for.
+            fn window(&self) -> $crate::kernels::crop::Window<'_> {
+                $crate::kernels::crop::Window {
+                    crop: self.crop.as_deref(),
+                    extents: [self.crop_d, self.crop_h, self.crop_w],
+                    position: [self.crop_pos_z, self.crop_pos_y, self.crop_pos_x],
+                    policy: self.out_of_bounds_policy,
+                    rounding: self.rounding,
+                }
+            }
+        }
+    };
+}
+pub(super) use crop_args;
+
+/// A window of the depth, height and width of an image, in this order.
+pub struct Window<'a> {
+    pub crop: Option<&'a [f64]>,
+    pub extents: [Option<f64>; 3],
+    pub position: [f64; 3],
+    pub policy: Policy,
+    pub rounding: Rounding,
+}
+
+const AXES: [(u8, &str); 3] = [(b'D', "crop_pos_z"), (b'H', "crop_pos_y"), (b'W', "crop_pos_x")];
+
+impl Window<'_> {
+    /// The window on an image of this description, as far as the policy lets it be.
+    pub fn region(&self, desc: &Desc) -> Result<Region> {
+        let wanted = self.wanted()?;
+        let mut region = Region { start: smallvec![0; desc.ndim()], shape: desc.shape.clone() };
+        for ((letter, position_name), (wanted, position)) in
+            AXES.into_iter().zip(wanted.into_iter().zip(self.position))
+        {
+            // The depth of images in a sequence is how many there are, as in the reference.
+            let frames = || if letter == b'D' { desc.layout.find(b'F') } else { None };
+            let Some(axis) = desc.layout.find(letter).or_else(frames) else { continue };
+            let Some(wanted) = wanted else { continue };
+            if !(0.0..=1.0).contains(&position) {
+                let problem = format!("must be between 0 and 1, got {position}");
+                return Err(Cause::Argument { name: position_name, problem });
+            }
+            let n = desc.shape[axis];
+            // What is below one, and what is no number, stands for the whole axis.
+            let length = if wanted >= 1.0 { wanted.trunc().min(1e15) } else { n as f64 };
+            let start = part_of(position, n as f64 - length);
+            let start = match self.rounding {
+                Rounding::Round => start.round(),
+                Rounding::Truncate => start.trunc(),
+            } as i64;
+            let (start, end) = self.policy.place(desc, axis, (start, start + length as i64))?;
+            if (end - start) as f64 > LONGEST {
+                return Err(too_large(self.extent_name()));
+            }
+            region.start[axis] = start;
+            region.shape[axis] = (end - start) as usize;
+        }
+        match extent(&region.shape) {
+            Some(_) => Ok(region),
+            None => Err(too_large(self.extent_name())),
+        }
+    }
+
+    /// The argument that says how large the window is, for errors.
+    fn extent_name(&self) -> &'static str {
+        if self.crop.is_some() { "crop" } else { "crop_h" }
+    }
+
+    fn wanted(&self) -> Result<[Option<f64>; 3]> {
+        let refuse = |name, problem: String| Err(Cause::Argument { name, problem });
+        let [depth, height, width] = self.extents;
+        match (height, width, depth) {
+            (Some(_), None, _) => return refuse("crop_h", "needs `crop_w` as well".into()),
+            (None, Some(_), _) => return refuse("crop_w", "needs `crop_h` as well".into()),
+            (None, None, Some(_)) => {
+                return refuse("crop_d", "needs `crop_h` and `crop_w` as well".into());
+            }
+            _ => {}
+        }
+        match (self.crop, height) {
+            (Some(_), Some(_)) => {
+                refuse("crop", "can't be given together with `crop_h` and `crop_w`".into())
+            }
+            (None, _) => Ok(self.extents),
+            (Some(&[h, w]), None) => Ok([None, Some(h), Some(w)]),
+            (Some(&[d, h, w]), None) => Ok([Some(d), Some(h), Some(w)]),
+            (Some(other), None) => refuse(
+                "crop",
+                format!("needs the height and the width, or a depth before them, got {other:?}"),
+            ),
+        }
+    }
+}
+
+struct Crop;
+
+crop_args! {
+    struct CropArgs { dtype: Option<DType> }
+}
+
+impl SampleKernel for Crop {
+    fn run(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        let args = CropArgs::from_args(args)?;
+        let sample = &inputs[0];
+        let region = args.window().region(&sample.desc)?;
+        let dtype = args.dtype.unwrap_or(sample.desc.dtype);
+        let border = args.out_of_bounds_policy.border();
+        let fill = fill_of(&args.fill_values, &sample.desc, &region, border, dtype)?;
+        let mut out =
+            allocate(0, Desc { dtype, shape: region.shape.clone(), layout: sample.desc.layout })?;
+        cut_as(sample, &region, border.unwrap_or(Border::Constant), &fill, &mut out)?;
+        Ok(smallvec![out.into_sample()?])
+    }
+
+    fn run_stacked(&self, alike: &Alike<'_>) -> Option<Sample> {
+        let args = CropArgs::from_args(&alike.reader(0)).ok()?;
+        let border = args.out_of_bounds_policy.border();
+        let window = || Ok((args.window().region(&alike.data()[0].desc)?, border));
+        cut_alike(alike, window, &args.fill_values, args.dtype)
+    }
+
+    fn evens_out(&self) -> bool {
+        true
+    }
+}
+
+pub struct RandomCropGenerator;
+
+args! {
+    pub struct RandomCropArgs {
+        num_attempts: i64,
+        random_area: Floats,
+        random_aspect_ratio: Floats,
+        rng: Stream,
+    }
+}
+
+impl ManyKernel for RandomCropGenerator {
+    type Args = RandomCropArgs;
+    const SHAPED_BY_ARGS: bool = false;
+
+    fn outputs(_: &RandomCropArgs, _: &[&Desc]) -> Result<SmallVec<[Desc; 2]>> {
+        Ok(smallvec![Desc::new(DType::I32, &[2]), Desc::new(DType::I32, &[2])])
+    }
+
+    fn run(args: &RandomCropArgs, inputs: &[Sample], outs: &mut [Space]) -> Result<()> {
+        let refuse = |problem| Err(Cause::Input { index: 0, problem });
+        let desc = &inputs[0].desc;
+        if !matches!(desc.shape[..], [2 | 3]) {
+            return refuse(format!(
+                "the shape of an image needs a height and a width, and may have channels, got an \
+                 array of the shape {:?}",
+                &desc.shape[..]
+            ));
+        }
+        if matches!(desc.dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64) {
+            return refuse(format!(
+                "the shape of an image has integers, got {}",
+                desc.dtype.name()
+            ));
+        }
+        let mut extents = [0_i64; 2];
+        with_element!(desc.dtype, |T| {
+            use crate::kernels::generic::cast::Convert;
+            for (extent, &n) in extents.iter_mut().zip(inputs[0].elements::<T>()) {
+                *extent = n.convert();
+            }
+        });
+        if let Some(&large) = extents.iter().find(|&&n| n > i64::from(i32::MAX)) {
+            return refuse(format!("no image has an extent of {large}"));
+        }
+        let [height, width] = extents.map(|n| n.max(0) as usize);
+        let (area, ratio) = (&args.random_area, &args.random_aspect_ratio);
+        let window = RandomWindow::new(area, ratio, args.num_attempts)?;
+        let window = window.draw(&args.rng, height, width);
+        let pairs = [[window.y, window.x], [window.height, window.width]];
+        for (out, pair) in outs.iter_mut().zip(pairs) {
+            out.elements::<i32>().copy_from_slice(&pair.map(|n| n as i32));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,124 @@
+//! Decoding images: whole ones, and windows of them.
+
+mod window;
+
+use std::marker::PhantomData;
+
+use smallvec::{SmallVec, smallvec};
+
+use self::window::{CropArgs, RandomArgs, WholeArgs, WindowArgs, WindowedSliceArgs};
+use super::{Arg, ArgReader, Entry, FromArg, FromArgs, Result, SampleKernel, Work, args};
+use crate::codecs::{Image, Output, Request};
+use crate::kernels::contract::kernel::Allocate;
+use crate::value::{Cause, DType, Desc, Sample};
+
+pub const TABLE: &[Entry] = &[
+    decoder::<WholeArgs>("decoders.image"),
+    decoder::<CropArgs>("decoders.image_crop"),
+    decoder::<RandomArgs>("decoders.image_random_crop"),
+    decoder::<WindowedSliceArgs>("decoders.image_slice"),
+    Entry { name: "peek_image_shape", args: PeekArgs::NAMES, make: || Work::Sample(&Peek) },
+];
+
+const fn decoder<W: WindowArgs>(name: &'static str) -> Entry {
+    Entry { name, args: W::NAMES, make: || Work::Sample(&Decode::<W>(PhantomData)) }
+}
+
+/// What all decoders are told: how the image is wanted.
+impl FromArg for Output {
+    fn from_constant(arg: &Arg) -> std::result::Result<Output, String> {
+        match i64::from_constant(arg)? {
+            0 => Ok(Output::Rgb),
+            1 => Ok(Output::Bgr),
+            2 => Ok(Output::Gray),
+            3 => Ok(Output::YCbCr),
+            4 => Ok(Output::Any),
+            other => Err(format!("must be RGB, BGR, GRAY, YCbCr or ANY_DATA, got {other}")),
+        }
+    }
+
+    fn from_sample(_: &Sample) -> std::result::Result<Output, String> {
+        Err("can't differ from sample to sample".into())
+    }
+}
+
+/// The bytes of an encoded image, which nobody changes.
+fn encoded(sample: &Sample) -> Result<Sample> {
+    if sample.desc.ndim() != 1 || sample.desc.dtype.size() != 1 {
+        let problem = format!(
+            "an encoded image is a row of bytes, got the shape {:?} of {}",
+            &sample.desc.shape[..],
+            sample.desc.dtype.name()
+        );
+        return Err(Cause::Input { index: 0, problem });
+    }
+    // Codecs read headers and data more than once, and rely on finding the same. Bytes that somebody
+    // else may write to meanwhile are decoded from a copy.
+    if sample.buffer().mutable_outside() { sample.duplicate() } else { sample.compact() }
+}
+
+struct Decode<W>(PhantomData<W>);
+
+impl<W: WindowArgs> SampleKernel for Decode<W> {
+    fn run(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        let args = W::from_args(args)?;
+        let request: Request = args.request();
+        let bytes = encoded(&inputs[0])?;
+        let mut image = Image::open(bytes.elements_as_bytes())?;
+        let (height, width) = image.size(request.upright);
+        let window = args.window(inputs, height, width)?;
+        image.admit(&request, window)?;
+        let shape = [window.height, window.width, image.channels(request.output)];
+        let mut out = allocate(0, Desc::new(request.dtype, &shape))?;
+        image.decode(&request, window, out.bytes())?;
+        Ok(smallvec![out.into_sample()?])
+    }
+
+    fn is_cheap(&self) -> bool {
+        false
+    }
+}
+
+struct Peek;
+
+args! {
+    struct PeekArgs {
+        adjust_orientation: bool,
+        dtype: DType,
+        image_type: Output,
+    }
+}
+
+impl SampleKernel for Peek {
+    fn run(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        let args = PeekArgs::from_args(args)?;
+        let bytes = encoded(&inputs[0])?;
+        let image = Image::open(bytes.elements_as_bytes())?;
+        let (height, width) = image.size(args.adjust_orientation);
+        let shape = [height, width, image.channels(args.image_type)];
+        let mut out = allocate(0, Desc::new(args.dtype, &[3]))?;
+        match args.dtype {
+            DType::I32 => fill(out.elements(), shape, |n| n as i32),
+            DType::U32 => fill(out.elements(), shape, |n| n as u32),
+            DType::U64 => fill(out.elements(), shape, |n| n as u64),
+            DType::F32 => fill(out.elements(), shape, |n| n as f32),
+            DType::F64 => fill(out.elements(), shape, |n| n as f64),
+            _ => fill(out.elements(), shape, |n| n as i64),
+        }
+        Ok(smallvec![out.into_sample()?])
+    }
+}
+
+fn fill<T>(out: &mut [T], shape: [usize; 3], convert: impl Fn(usize) -> T) {
+    out.iter_mut().zip(shape).for_each(|(out, n)| *out = convert(n));
+}

@@ -1,0 +1,221 @@
+//! Which part of an image to decode.
+
+use smallvec::SmallVec;
+
+use crate::codecs::{Output, Request, Window};
+use crate::kernels::crop::random_window::RandomWindow;
+use crate::kernels::numeric::philox::Stream;
+use crate::kernels::regions::SliceArgs;
+use crate::kernels::{Arg, ArgReader, FromArg, FromArgs, Result, args};
+use crate::value::{Cause, DType, Desc, Layout, Sample};
+
+type Floats = SmallVec<[f64; 6]>;
+
+/// The arguments of a decoder: how the image is wanted, and which part of it.
+pub trait WindowArgs: FromArgs + 'static {
+    fn request(&self) -> Request;
+    /// The part that is wanted of an image of this size. It lies inside.
+    fn window(&self, inputs: &[Sample], height: usize, width: usize) -> Result<Window>;
+}
+
+macro_rules! request {
+    ($args:expr) => {
+        Request {
+            output: $args.output_type,
+            dtype: $args.dtype,
+            upright: $args.adjust_orientation,
+            fast_dct: $args.use_fast_idct,
+        }
+    };
+}
+
+args! {
+    pub struct WholeArgs {
+        adjust_orientation: bool,
+        dtype: DType,
+        output_type: Output,
+        use_fast_idct: bool,
+    }
+}
+
+impl WindowArgs for WholeArgs {
+    fn request(&self) -> Request {
+        request!(self)
+    }
+
+    fn window(&self, _: &[Sample], height: usize, width: usize) -> Result<Window> {
+        Ok(Window { y: 0, x: 0, height, width })
+    }
+}
+
+args! {
+    pub struct CropArgs {
+        adjust_orientation: bool,
+        dtype: DType,
+        output_type: Output,
+        use_fast_idct: bool,
+        crop: Option<Floats>,
+        crop_h: f64,
+        crop_w: f64,
+        crop_pos_x: f64,
+        crop_pos_y: f64,
+        rounding: Rounding,
+    }
+}
+
+/// How the place of a window becomes a whole number.
+#[derive(Clone, Copy)]
+enum Rounding {
+    Round,
+    Truncate,
+}
+
+impl FromArg for Rounding {
+    fn from_constant(arg: &Arg) -> std::result::Result<Rounding, String> {
+        match arg {
+            Arg::Text(name) if &**name == "round" => Ok(Rounding::Round),
+            Arg::Text(name) if &**name == "truncate" => Ok(Rounding::Truncate),
+            Arg::Text(name) => Err(format!("must be \"round\" or \"truncate\", got {:?}", &**name)),
+            _ => Err("must be \"round\" or \"truncate\"".into()),
+        }
+    }
+
+    fn from_sample(_: &Sample) -> std::result::Result<Rounding, String> {
+        Err("can't differ from sample to sample".into())
+    }
+}
+
+fn refuse<T>(name: &'static str, problem: impl Into<String>) -> Result<T> {
+    Err(Cause::Argument { name, problem: problem.into() })
+}
+
+impl CropArgs {
+    /// The size that is asked for; 0 stands for the whole extent.
+    fn size(&self) -> Result<[f64; 2]> {
+        // 0 is not given.
+        let given = |size: f64| Some(size).filter(|&size| size != 0.0);
+        match (&self.crop, given(self.crop_h), given(self.crop_w)) {
+            (None, None, None) => Ok([0.0, 0.0]),
+            (None, Some(height), Some(width)) => Ok([height, width]),
+            (None, Some(_), None) => refuse("crop_h", "needs `crop_w` beside it"),
+            (None, None, Some(_)) => refuse("crop_w", "needs `crop_h` beside it"),
+            (Some(_), Some(_), _) => refuse("crop", "can't be given together with `crop_h`"),
+            (Some(_), _, Some(_)) => refuse("crop", "can't be given together with `crop_w`"),
+            (Some(crop), None, None) => match crop[..] {
+                [height, width] | [_, height, width] => Ok([height, width]),
+                _ => {
+                    let count = crop.len();
+                    refuse("crop", format!("needs a height and a width, got {count} numbers"))
+                }
+            },
+        }
+    }
+
+    fn along(
+        &self,
+        size: f64,
+        place: f64,
+        extent: usize,
+        name: &'static str,
+    ) -> Result<(usize, usize)> {
+        // Fractions of a pixel are cut off; nothing, and what is no number, is everything.
+        let length = if size >= 1.0 { size as usize } else { extent };
+        if length > extent {
+            let problem = format!("a window of {length} pixels goes beyond the image's {extent}");
+            return Err(Cause::Input { index: 0, problem });
+        }
+        if !(0.0..=1.0).contains(&place) {
+            return refuse(name, format!("must be between 0 and 1, got {place}"));
+        }
+        // In floats of 32 bits, as the reference.
+        let start = place as f32 * (extent - length) as f32;
+        let start = match self.rounding {
+            Rounding::Round => start.round(),
+            Rounding::Truncate => start.floor(),
+        };
+        Ok(((start as usize).min(extent - length), length))
+    }
+}
+
+impl WindowArgs for CropArgs {
+    fn request(&self) -> Request {
+        request!(self)
+    }
+
+    fn window(&self, _: &[Sample], height: usize, width: usize) -> Result<Window> {
+        let size = self.size()?;
+        let (y, height) = self.along(size[0], self.crop_pos_y, height, "crop_pos_y")?;
+        let (x, width) = self.along(size[1], self.crop_pos_x, width, "crop_pos_x")?;
+        Ok(Window { y, x, height, width })
+    }
+}
+
+/// The arguments of `slice`, and behind them those of decoders.
+pub struct WindowedSliceArgs {
+    slice: SliceArgs,
+    request: Request,
+}
+
+impl FromArgs for WindowedSliceArgs {
+    const NAMES: &'static [&'static str] = &{
+        let mut names = [""; SliceArgs::NAMES.len() + WholeArgs::NAMES.len()];
+        let mut at = 0;
+        while at < names.len() {
+            let own = SliceArgs::NAMES.len();
+            names[at] = if at < own { SliceArgs::NAMES[at] } else { WholeArgs::NAMES[at - own] };
+            at += 1;
+        }
+        names
+    };
+
+    fn from_args(reader: &ArgReader<'_>) -> Result<Self> {
+        let slice = SliceArgs::from_args(reader)?.inside();
+        let request = WholeArgs::from_args(&reader.skip(SliceArgs::NAMES.len()))?.request();
+        Ok(WindowedSliceArgs { slice, request })
+    }
+}
+
+impl WindowArgs for WindowedSliceArgs {
+    fn request(&self) -> Request {
+        self.request
+    }
+
+    fn window(&self, inputs: &[Sample], height: usize, width: usize) -> Result<Window> {
+        let layout = Layout::new("HW").unwrap_or_default();
+        let image = Desc { layout, ..Desc::new(DType::U8, &[height, width]) };
+        let (region, _) = self.slice.region(&image, inputs)?;
+        let [height, width] = [region.shape[0], region.shape[1]];
+        if height == 0 || width == 0 {
+            let problem = format!("the window of {height} x {width} pixels is empty");
+            return Err(Cause::Input { index: 0, problem });
+        }
+        // The policy is to refuse what is outside.
+        let [y, x] = [region.start[0], region.start[1]].map(|start| start.max(0) as usize);
+        Ok(Window { y, x, height, width })
+    }
+}
+
+args! {
+    pub struct RandomArgs {
+        adjust_orientation: bool,
+        dtype: DType,
+        output_type: Output,
+        use_fast_idct: bool,
+        num_attempts: i64,
+        random_area: Floats,
+        random_aspect_ratio: Floats,
+        rng: Stream,
+    }
+}
+
+impl WindowArgs for RandomArgs {
+    fn request(&self) -> Request {
+        request!(self)
+    }
+
+    fn window(&self, _: &[Sample], height: usize, width: usize) -> Result<Window> {
+        let (area, ratio) = (&self.random_area, &self.random_aspect_ratio);
+        let window = RandomWindow::new(area, ratio, self.num_attempts)?;
+        Ok(window.draw(&self.rng, height, width))
+    }
+}

@@ -1,0 +1,124 @@
+//! Separable filters along the spatial axes of a sample, whatever its layout.
+
+use smallvec::SmallVec;
+
+use super::rows::{Stack, Window, convolve};
+use crate::kernels::Result;
+use crate::kernels::numeric::floats;
+use crate::kernels::numeric::isa::Isa;
+use crate::value::{Cause, DType, Desc, Sample, zeroed};
+
+pub type Axes = SmallVec<[usize; 6]>;
+
+/// The axes that are neither frames nor channels; all of them without a layout.
+pub fn spatial(desc: &Desc) -> Result<Axes> {
+    let letters = desc.layout.letters();
+    let axes: Axes =
+        (0..desc.ndim()).filter(|&axis| !matches!(letters.get(axis), Some(b'F' | b'C'))).collect();
+    if axes.is_empty() {
+        let problem = "it has no spatial axis to filter along".into();
+        return Err(Cause::Input { index: 0, problem });
+    }
+    Ok(axes)
+}
+
+/// The description of the result, where both types can be computed with.
+pub fn filtered(input: &Desc, dtype: DType) -> Result<Desc> {
+    if input.dtype == DType::Bool || input.dtype.storage() != input.dtype {
+        let problem = format!("must be of numbers, not {}", input.dtype.name());
+        return Err(Cause::Input { index: 0, problem });
+    }
+    if dtype == DType::Bool || dtype.storage() != dtype {
+        let problem = format!("must be a type of numbers, got {}", dtype.name());
+        return Err(Cause::Argument { name: "dtype", problem });
+    }
+    Ok(Desc { dtype, ..input.clone() })
+}
+
+/// An argument with a number for each axis, or one for all.
+pub fn per_axis<T: Copy>(name: &'static str, given: &[T], axes: usize) -> Result<Vec<T>> {
+    match given {
+        &[one] => Ok(vec![one; axes]),
+        all if all.len() == axes => Ok(all.to_vec()),
+        other => {
+            let problem =
+                format!("needs one number, or {axes} for as many axes, got {}", other.len());
+            Err(Cause::Argument { name, problem })
+        }
+    }
+}
+
+/// Pixels of so many numbers are rows of their own, for what surrounds rows to stay small.
+const WIDE_PIXEL: usize = 64;
+
+/// Filters along each of the axes with the window of the same position. `write` takes the results
+/// row by row, with the number of their first element.
+pub fn convolve_axes(
+    isa: Isa,
+    input: &Sample,
+    axes: &[usize],
+    windows: &[Window],
+    mut write: impl FnMut(usize, &[f32]),
+) -> Result<()> {
+    let shape = &input.desc.shape;
+    if shape.contains(&0) {
+        return Ok(());
+    }
+    let product = |extents: &[usize]| extents.iter().product::<usize>();
+    let column = |axis: usize| Stack {
+        outer: product(&shape[..axis]),
+        rows: shape[axis],
+        columns: 1,
+        pixel: product(&shape[axis + 1..]),
+    };
+    let last = axes.len() - 1;
+    let pixel = product(&shape[axes[last] + 1..]);
+    // The last axes at once: the last one along rows, the one before along columns.
+    let (final_axes, stack) = if pixel >= WIDE_PIXEL {
+        (1, column(axes[last]))
+    } else if last > 0 && axes[last - 1] + 1 == axes[last] {
+        let mut stack = column(axes[last - 1]);
+        (stack.columns, stack.pixel) = (shape[axes[last]], pixel);
+        (2, stack)
+    } else {
+        let outer = product(&shape[..axes[last]]);
+        (1, Stack { outer: 1, rows: outer, columns: shape[axes[last]], pixel })
+    };
+    let nothing = [1.0];
+    let along_columns = pixel >= WIDE_PIXEL;
+    let (vertical, horizontal): (&[f32], &[f32]) = match (final_axes, along_columns) {
+        (2, _) => (&windows[last - 1], &windows[last]),
+        (_, true) => (&windows[last], &nothing),
+        (_, false) => (&nothing, &windows[last]),
+    };
+    // The axes before, one after another.
+    let mut between: Option<Vec<f32>> = None;
+    for (&axis, window) in axes.iter().zip(windows).take(axes.len() - final_axes) {
+        let mut made = zeroed::<f32>(input.desc.elements())?;
+        convolve(
+            isa,
+            &column(axis),
+            window,
+            &nothing,
+            |start, row| read(isa, input, between.as_deref(), start, row),
+            |start, row| made[start..start + row.len()].copy_from_slice(row),
+        )?;
+        between = Some(made);
+    }
+    convolve(
+        isa,
+        &stack,
+        vertical,
+        horizontal,
+        |start, row| read(isa, input, between.as_deref(), start, row),
+        &mut write,
+    )
+}
+
+/// A row of what has been made so far, or else of the input.
+fn read(isa: Isa, input: &Sample, between: Option<&[f32]>, start: usize, row: &mut [f32]) {
+    match between {
+        Some(made) => row.copy_from_slice(&made[start..start + row.len()]),
+        None => floats::read(isa, input, start, row),
+    }
+}

@@ -1,0 +1,104 @@
+//! Gaussian blur.
+
+use super::axes::{convolve_axes, filtered, per_axis, spatial};
+use super::rows::Window;
+use crate::kernels::numeric::floats;
+use crate::kernels::numeric::isa::Isa;
+use crate::kernels::{Kernel, Result, Space, args};
+use crate::value::{Cause, DType, Desc, Sample};
+
+pub struct GaussianBlur;
+
+args! {
+    pub struct GaussianBlurArgs { dtype: DType, sigma: Vec<f64>, window_size: Vec<i64> }
+}
+
+impl Kernel for GaussianBlur {
+    type Args = GaussianBlurArgs;
+    const CHEAP: bool = false;
+    const SHAPED_BY_ARGS: bool = false;
+
+    fn output(args: &GaussianBlurArgs, inputs: &[&Desc]) -> Result<Desc> {
+        filtered(inputs[0], args.dtype)
+    }
+
+    fn run(args: &GaussianBlurArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let input = &inputs[0];
+        let axes = spatial(&input.desc)?;
+        let sigmas = per_axis("sigma", &args.sigma, axes.len())?;
+        let sizes = per_axis("window_size", &args.window_size, axes.len())?;
+        let windows = sigmas.into_iter().zip(sizes).map(|(sigma, size)| window(sigma as f32, size));
+        let windows: Vec<Window> = windows.collect::<Result<_>>()?;
+        let isa = Isa::best();
+        convolve_axes(isa, input, &axes, &windows, |start, row| {
+            floats::write(isa, row, start, out);
+        })
+    }
+}
+
+/// Far more than blurs anything, and few enough to have room.
+const LARGEST_REACH: usize = 4096;
+
+/// Zero stands for what the other says.
+fn window(sigma: f32, size: i64) -> Result<Window> {
+    let unfit = |name, problem| Err(Cause::Argument { name, problem });
+    if !(sigma >= 0.0 && sigma.is_finite()) {
+        return unfit("sigma", format!("must not be negative, got {sigma}"));
+    }
+    if size < 0 || size > 0 && size % 2 == 0 {
+        return unfit(
+            "window_size",
+            format!("must be odd, or 0 for what `sigma` needs, got {size}"),
+        );
+    }
+    if sigma == 0.0 && size == 0 {
+        return unfit("sigma", "must be positive, unless `window_size` is given".into());
+    }
+    // Three standard deviations, as the reference has it.
+    let reach = if size > 0 { (size / 2) as usize } else { (3.0 * sigma).ceil() as usize };
+    if reach > LARGEST_REACH {
+        let name = if size > 0 { "window_size" } else { "sigma" };
+        let largest = 2 * LARGEST_REACH + 1;
+        return unfit(name, format!("makes a window of more than {largest} pixels"));
+    }
+    let sigma = if sigma > 0.0 {
+        f64::from(sigma)
+    } else {
+        // The usual rule for a window of a given size.
+        (reach as f64 - 1.0) * 0.3 + 0.8
+    };
+    let weight = |k: usize| (-((k * k) as f64) / (2.0 * sigma * sigma)).exp();
+    let weights: Vec<f64> = (0..=reach).map(weight).collect();
+    let total = 2.0 * weights.iter().sum::<f64>() - weights[0];
+    Ok(weights.into_iter().map(|weight| (weight / total) as f32).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_those_of_the_reference() {
+        let close = |window: Window, seen: &[f32]| {
+            assert_eq!(window.len(), seen.len());
+            assert!(window.iter().zip(seen).all(|(a, b)| (a - b).abs() < 1e-5), "{window:?}");
+        };
+        let made = |sigma, size| window(sigma, size).unwrap();
+        close(made(1.0, 0), &[0.39905, 0.24204, 0.05401, 0.00443]);
+        close(made(0.0, 3), &[0.52201, 0.23899]);
+        close(made(0.0, 1), &[1.0]);
+        close(made(1e-8, 0), &[1.0, 0.0]);
+        let reaches = [0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0].map(|sigma| made(sigma, 0).len() - 1);
+        assert_eq!(reaches, [1, 2, 3, 5, 6, 9, 15]);
+    }
+
+    #[test]
+    fn what_makes_no_window_is_refused() {
+        for (sigma, size) in
+            [(0.0, 0), (-1.0, 0), (f32::NAN, 3), (f32::INFINITY, 0), (1e9, 0), (0.0, 4), (1.0, -3)]
+        {
+            assert!(window(sigma, size).is_err(), "{sigma} {size}");
+        }
+        assert!(window(1.0, i64::MAX).is_err());
+    }
+}

@@ -1,0 +1,117 @@
+//! The Laplacian: the sum of the second derivatives along all axes, each smoothed along the others.
+
+use super::axes::{convolve_axes, filtered, per_axis, spatial};
+use super::rows::Window;
+use crate::kernels::numeric::floats;
+use crate::kernels::numeric::isa::Isa;
+use crate::kernels::{Kernel, Result, Space, args};
+use crate::value::{Cause, DType, Desc, Sample, zeroed};
+
+pub struct Laplacian;
+
+args! {
+    pub struct LaplacianArgs {
+        dtype: DType,
+        normalized_kernel: bool,
+        scale: Vec<f64>,
+        smoothing_size: Option<Vec<i64>>,
+        window_size: Vec<i64>,
+    }
+}
+
+impl Kernel for Laplacian {
+    type Args = LaplacianArgs;
+    const CHEAP: bool = false;
+    const SHAPED_BY_ARGS: bool = false;
+
+    fn output(args: &LaplacianArgs, inputs: &[&Desc]) -> Result<Desc> {
+        filtered(inputs[0], args.dtype)
+    }
+
+    fn run(args: &LaplacianArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let input = &inputs[0];
+        let axes = spatial(&input.desc)?;
+        let count = axes.len();
+        let scales = per_axis("scale", &args.scale, count)?;
+        let sizes = per_axis("window_size", &args.window_size, count)?;
+        let sizes = odd("window_size", sizes, 3)?;
+        let smoothing = match &args.smoothing_size {
+            Some(given) => {
+                Some(odd("smoothing_size", per_axis("smoothing_size", given, count)?, 1)?)
+            }
+            None => None,
+        };
+        let isa = Isa::best();
+        let mut sums = zeroed::<f32>(input.desc.elements())?;
+        for derived in 0..count {
+            let mut windows = Vec::with_capacity(count);
+            let mut scale = scales[derived];
+            for axis in 0..count {
+                // Without sizes of their own, all windows of a derivative are of its size.
+                let size = match &smoothing {
+                    _ if axis == derived => sizes[axis] - 2,
+                    Some(smoothing) => smoothing[axis],
+                    None => sizes[derived],
+                };
+                if args.normalized_kernel {
+                    scale /= 2_f64.powi(size as i32 - 1);
+                }
+                let binomial = binomial(size);
+                windows.push(if axis == derived { second_derivative(&binomial) } else { binomial });
+            }
+            for weight in &mut windows[derived] {
+                *weight = (f64::from(*weight) * scale) as f32;
+            }
+            convolve_axes(isa, input, &axes, &windows, |start, row| {
+                for (sum, x) in sums[start..].iter_mut().zip(row) {
+                    *sum += x;
+                }
+            })?;
+        }
+        floats::write(isa, &sums, 0, out);
+        Ok(())
+    }
+}
+
+fn odd(name: &'static str, sizes: Vec<i64>, least: i64) -> Result<Vec<usize>> {
+    let largest = 31;
+    let size = |size: i64| match usize::try_from(size) {
+        Ok(fit) if (least..=largest).contains(&size) && size % 2 == 1 => Ok(fit),
+        _ => {
+            let problem = format!("must be odd, from {least} to {largest}, got {size}");
+            Err(Cause::Argument { name, problem })
+        }
+    };
+    sizes.into_iter().map(size).collect()
+}
+
+/// The right half of a row of Pascal's triangle with `size` numbers, an odd one, from its middle.
+fn binomial(size: usize) -> Window {
+    let n = size as f64 - 1.0;
+    let mut row = vec![1.0_f64];
+    for k in 0..size - 1 {
+        let k = k as f64;
+        row.push((row[row.len() - 1] * (n - k) / (k + 1.0)).round());
+    }
+    row[size / 2..].iter().map(|&x| x as f32).collect()
+}
+
+/// The window followed by [1, -2, 1].
+fn second_derivative(window: &[f32]) -> Window {
+    let at = |k: isize| window.get(k.unsigned_abs()).copied().unwrap_or(0.0);
+    (0..=window.len() as isize).map(|k| at(k - 1) - 2.0 * at(k) + at(k + 1)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_half_of_what_they_should_be() {
+        assert_eq!(binomial(1), [1.0]);
+        assert_eq!(binomial(5), [6.0, 4.0, 1.0]);
+        assert_eq!(binomial(31)[0], 155_117_520.0);
+        assert_eq!(second_derivative(&binomial(1)), [-2.0, 1.0]);
+        assert_eq!(second_derivative(&binomial(3)), [-2.0, 0.0, 1.0]);
+    }
+}

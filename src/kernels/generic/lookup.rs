@@ -1,0 +1,204 @@
+//! From numbers that name something to values: tables, and classes as vectors.
+
+use crate::kernels::generic::cast::Convert;
+use crate::kernels::{Entry, Frames, Kernel, Result, Space, args};
+use crate::value::{Cause, DType, Desc, Element, Sample, Shape, extent, filled, with_element};
+
+pub const TABLE: &[Entry] =
+    &[Entry::one::<LookupTable>("lookup_table"), Entry::one::<OneHot>("one_hot")];
+
+struct LookupTable;
+
+args! {
+    struct LookupTableArgs {
+        default_value: f64,
+        dtype: DType,
+        keys: Vec<i64>,
+        values: Vec<f64>,
+    }
+}
+
+impl Kernel for LookupTable {
+    type Args = LookupTableArgs;
+    const SHAPED_BY_ARGS: bool = false;
+    const STACKS: bool = true;
+
+    fn output(args: &LookupTableArgs, inputs: &[&Desc]) -> Result<Desc> {
+        if matches!(inputs[0].dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64) {
+            let problem = format!("keys must be integers, got {}", inputs[0].dtype.name());
+            return Err(Cause::Input { index: 0, problem });
+        }
+        Ok(Desc { dtype: args.dtype, ..inputs[0].clone() })
+    }
+
+    fn run(args: &LookupTableArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        with_element!(args.dtype, |T| look_up::<T>(args, &inputs[0], out))
+    }
+}
+
+fn look_up<T: Element>(args: &LookupTableArgs, input: &Sample, out: &mut Space) -> Result<()>
+where
+    f32: Convert<T>,
+{
+    // Values are single precision in the reference.
+    let value = |value: f64| (value as f32).convert();
+    let other: T = value(args.default_value);
+    // Any 8-bit number has its place, so that reading one needs no check.
+    let length = args.keys.iter().map(|&key| key.clamp(0, MOST) + 1).fold(256, i64::max);
+    let mut table = filled(other, length as usize)?;
+    for (&key, &v) in args.keys.iter().zip(&args.values) {
+        if let Some(place) = usize::try_from(key).ok().and_then(|key| table.get_mut(key)) {
+            *place = value(v);
+        }
+    }
+    if let (DType::U8 | DType::Bool, Some(table)) = (input.desc.dtype, table.first_chunk::<256>()) {
+        return out.write(|start, piece| {
+            for (out, &key) in piece.iter_mut().zip(&input.elements_as_bytes()[start..]) {
+                *out = table[usize::from(key)];
+            }
+            Ok(())
+        });
+    }
+    with_element!(input.desc.dtype, |K| out.write(|start, piece| {
+        for (out, &key) in piece.iter_mut().zip(&input.elements::<K>()[start..]) {
+            let key: i64 = Convert::<i64>::convert(key);
+            *out =
+                usize::try_from(key).ok().and_then(|key| table.get(key)).copied().unwrap_or(other);
+        }
+        Ok(())
+    }))
+}
+
+/// The largest key, as in the reference; the definition refuses others.
+const MOST: i64 = 65_535;
+
+struct OneHot;
+
+args! {
+    /// `axis` is counted from the front; `lone` says that the input's one element has no axis.
+    struct OneHotArgs {
+        axis: i64,
+        lone: bool,
+        dtype: DType,
+        num_classes: i64,
+        off_value: f64,
+        on_value: f64,
+    }
+}
+
+impl Kernel for OneHot {
+    type Args = OneHotArgs;
+    const FRAMES: Frames = Frames::Whole;
+    const SHAPED_BY_ARGS: bool = false;
+
+    fn output(args: &OneHotArgs, inputs: &[&Desc]) -> Result<Desc> {
+        let classes = usize::try_from(args.num_classes).map_err(|_| Cause::Argument {
+            name: "num_classes",
+            problem: format!("must not be negative, got {}", args.num_classes),
+        })?;
+        let mut shape = if args.lone { Shape::new() } else { inputs[0].shape.clone() };
+        let axis = usize::try_from(args.axis).unwrap_or(usize::MAX);
+        if axis > shape.len() || (args.lone && inputs[0].elements() != 1) {
+            let problem = format!("{axis} is not one of {} dimensions", shape.len() + 1);
+            return Err(Cause::Argument { name: "axis", problem });
+        }
+        shape.insert(axis, classes);
+        match extent(&shape) {
+            Some(_) => Ok(Desc { dtype: args.dtype, shape, ..inputs[0].clone() }),
+            None => Err(Cause::Memory { bytes: usize::MAX }),
+        }
+    }
+
+    fn run(args: &OneHotArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let classes = args.num_classes as usize;
+        let inner: usize = out.desc.shape[args.axis as usize + 1..].iter().product();
+        with_element!(args.dtype, |T| {
+            let (on, off) = (T::cut(args.on_value), T::cut(args.off_value));
+            let out = out.elements::<T>();
+            out.fill(off);
+            if !out.is_empty() {
+                with_element!(inputs[0].desc.dtype, |K| {
+                    let keys = inputs[0].elements::<K>();
+                    // A class that there is not is marked nowhere.
+                    let known = |key: &K| key.class().filter(|&class| class < classes);
+                    if inner == 1 {
+                        for (block, key) in out.chunks_exact_mut(classes).zip(keys) {
+                            if let Some(class) = known(key) {
+                                block[class] = on;
+                            }
+                        }
+                        return Ok(());
+                    }
+                    let blocks = out.chunks_exact_mut(classes * inner);
+                    for (block, keys) in blocks.zip(keys.chunks_exact(inner)) {
+                        for (i, key) in keys.iter().enumerate() {
+                            if let Some(class) = known(key) {
+                                block[class * inner + i] = on;
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        Ok(())
+    }
+}
+
+/// A number as the reference takes it for `one_hot`: cut off, and wrapped around where integers
+/// can't hold it.
+trait Cut: Element {
+    fn cut(value: f64) -> Self;
+    fn class(self) -> Option<usize>;
+}
+
+macro_rules! cut_integers {
+    ($($int:ty)*) => {
+        $(
+            impl Cut for $int {
+                fn cut(value: f64) -> $int {
+                    // What does not fit 64 bits either has the pattern of the processor's own
+                    // conversion.
+                    let value = f64::from(value as f32);
+                    match value {
+                        _ if value.abs() < 9.2e18 => value as i64 as $int,
+                        _ if value >= 0.0 && <$int>::MAX as u64 == u64::MAX => value as $int,
+                        _ => <$int>::MIN,
+                    }
+                }
+
+                fn class(self) -> Option<usize> {
+                    usize::try_from(self).ok()
+                }
+            }
+        )*
+    };
+}
+
+macro_rules! cut_floats {
+    ($($float:ty)*) => {
+        $(
+            impl Cut for $float {
+                fn cut(value: f64) -> $float {
+                    (value as f32).convert()
+                }
+
+                fn class(self) -> Option<usize> {
+                    let value: f64 = self.convert();
+                    (value > -1.0 && value < 9.2e18).then_some(value as usize)
+                }
+            }
+        )*
+    };
+}
+cut_integers!(i8 i16 i32 i64 u8 u16 u32 u64);
+cut_floats!(half::f16 half::bf16 f32 f64);
+
+impl Cut for crate::value::Bool {
+    fn cut(value: f64) -> Self {
+        Self::from(value != 0.0)
+    }
+
+    fn class(self) -> Option<usize> {
+        Some(usize::from(self.get()))
+    }
+}

@@ -1,0 +1,321 @@
+//! An element for an element: arithmetic, comparisons, bits, functions. Operands are broadcast
+//! against each other.
+
+mod arithmetic;
+mod bits;
+mod compare;
+mod functions;
+mod lane;
+mod single;
+
+use std::borrow::Cow;
+
+use super::{Entry, Result, Space, args};
+use crate::kernels::generic::cast::Number;
+use crate::kernels::numeric::isa::Isa;
+use crate::value::{Cause, DType, Desc, Sample, Shape, extent};
+
+use arithmetic as a;
+use functions as f;
+use lane::{Holds, Lane};
+
+pub const TABLE: &[Entry] = &[
+    Entry::one::<a::Abs>("abs"),
+    Entry::one::<a::Add>("add"),
+    Entry::one::<a::Atan2>("atan2"),
+    Entry::one::<a::Clamp>("clamp"),
+    Entry::one::<a::Divide>("divide"),
+    Entry::one::<a::FloatPower>("float_power"),
+    Entry::one::<a::Max>("max"),
+    Entry::one::<a::Min>("min"),
+    Entry::one::<a::Multiply>("multiply"),
+    Entry::one::<a::Negate>("negate"),
+    Entry::one::<a::Power>("power"),
+    Entry::one::<a::Quotient>("quotient"),
+    Entry::one::<a::Remainder>("remainder"),
+    Entry::one::<a::Subtract>("subtract"),
+    Entry::one::<bits::And>("bit_and"),
+    Entry::one::<bits::Not>("bit_not"),
+    Entry::one::<bits::Or>("bit_or"),
+    Entry::one::<bits::ShiftLeft>("shift_left"),
+    Entry::one::<bits::ShiftRight>("shift_right"),
+    Entry::one::<bits::Xor>("bit_xor"),
+    Entry::one::<compare::Compare<compare::Equal>>("equal"),
+    Entry::one::<compare::Compare<compare::Greater>>("greater"),
+    Entry::one::<compare::Compare<compare::GreaterEqual>>("greater_equal"),
+    Entry::one::<compare::Compare<compare::Less>>("less"),
+    Entry::one::<compare::Compare<compare::LessEqual>>("less_equal"),
+    Entry::one::<compare::Compare<compare::NotEqual>>("not_equal"),
+    Entry::one::<f::Acos>("acos"),
+    Entry::one::<f::Acosh>("acosh"),
+    Entry::one::<f::Asin>("asin"),
+    Entry::one::<f::Asinh>("asinh"),
+    Entry::one::<f::Atan>("atan"),
+    Entry::one::<f::Atanh>("atanh"),
+    Entry::one::<f::Cbrt>("cbrt"),
+    Entry::one::<f::Ceil>("ceil"),
+    Entry::one::<f::Cos>("cos"),
+    Entry::one::<f::Cosh>("cosh"),
+    Entry::one::<f::Exp>("exp"),
+    Entry::one::<f::Fabs>("fabs"),
+    Entry::one::<f::Floor>("floor"),
+    Entry::one::<f::Log>("log"),
+    Entry::one::<f::Log10>("log10"),
+    Entry::one::<f::Log2>("log2"),
+    Entry::one::<f::Rsqrt>("rsqrt"),
+    Entry::one::<f::Sin>("sin"),
+    Entry::one::<f::Sinh>("sinh"),
+    Entry::one::<f::Sqrt>("sqrt"),
+    Entry::one::<f::Tan>("tan"),
+    Entry::one::<f::Tanh>("tanh"),
+];
+
+args! {
+    /// `compute` is the type that the operands are converted to, `dtype` that of the result.
+    pub struct Types { compute: DType, dtype: DType }
+}
+
+/// What is done to rows of elements of the type `C`, `N` operands at a time.
+trait Operation<const N: usize, C> {
+    type Out: Copy + Default;
+
+    /// Writes all of `out`. Operands are as long as `out`, or have one element for all of it.
+    /// Returns whether the operation is defined for all elements.
+    fn row(operands: [&[C]; N], out: &mut [Self::Out]) -> bool;
+}
+
+type Row<const N: usize, C, R> = fn([&[C]; N], &mut [R]) -> bool;
+
+/// A row function for `Op`, compiled for the instruction set.
+fn row_for<const N: usize, C, Op: Operation<N, C>>(isa: Isa) -> Row<N, C, Op::Out> {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => {
+            #[target_feature(enable = "avx2,fma")]
+            unsafe fn row<const N: usize, C, Op: Operation<N, C>>(
+                operands: [&[C]; N],
+                out: &mut [Op::Out],
+            ) -> bool {
+                Op::row(operands, out)
+            }
+            // SAFETY: an `Isa::Avx2` is only made where both were detected.
+            |operands, out| unsafe { row::<N, C, Op>(operands, out) }
+        }
+        _ => Op::row,
+    }
+}
+
+/// Applies `Op` piece by piece: operands are broadcast and converted to `C`, results stored as `O`.
+fn apply<const N: usize, C, O, Op>(inputs: &[Sample], out: &mut Space) -> Result<()>
+where
+    C: Number,
+    Op: Operation<N, C>,
+    O: Holds<Op::Out>,
+{
+    let row = row_for::<N, C, Op>(Isa::best());
+    let inputs: [Cow<'_, Sample>; N] = std::array::from_fn(|i| wrapped(&inputs[i], C::DTYPE));
+    let shape = out.desc.shape.clone();
+    let mut failed = None;
+    let mut lanes = inputs.each_ref().map(|input| {
+        Lane::<C>::new(input, &shape).unwrap_or_else(|cause| {
+            failed = Some(cause);
+            Lane::empty()
+        })
+    });
+    if let Some(cause) = failed {
+        return Err(cause);
+    }
+    out.write(|start, piece| {
+        let operands = lanes.each_mut().map(|lane| lane.chunk(start, piece.len()));
+        if O::fill(piece, |out| row(operands, out)) {
+            return Ok(());
+        }
+        Err(Cause::Value { problem: "an integer was divided by zero".into() })
+    })
+}
+
+/// An operand that its promoted type can't hold (64 bits unsigned, as signed) wraps around, where
+/// the conversion of numbers would saturate.
+fn wrapped(operand: &Sample, compute: DType) -> Cow<'_, Sample> {
+    match (operand.desc.dtype, compute) {
+        (DType::U64, DType::I64) => Cow::Owned(operand.reinterpret(DType::I64)),
+        _ => Cow::Borrowed(operand),
+    }
+}
+
+// Loops, not `for_each`, and large operations as functions that are always inlined: what is not
+// inlined is not compiled for the instruction set of its caller.
+
+#[inline(always)]
+fn map<C: Copy, R>([a]: [&[C]; 1], out: &mut [R], op: impl Fn(C) -> R) -> bool {
+    for (o, &a) in out.iter_mut().zip(a) {
+        *o = op(a);
+    }
+    true
+}
+
+#[inline(always)]
+fn map2<C: Copy, R>([a, b]: [&[C]; 2], out: &mut [R], op: impl Fn(C, C) -> R) -> bool {
+    match (a, b) {
+        // The third operand may be longer.
+        (&[a], &[b]) => {
+            for o in out {
+                *o = op(a, b);
+            }
+        }
+        (a, &[b]) => {
+            for (o, &a) in out.iter_mut().zip(a) {
+                *o = op(a, b);
+            }
+        }
+        (&[a], b) => {
+            for (o, &b) in out.iter_mut().zip(b) {
+                *o = op(a, b);
+            }
+        }
+        (a, b) => {
+            for ((o, &a), &b) in out.iter_mut().zip(a).zip(b) {
+                *o = op(a, b);
+            }
+        }
+    }
+    true
+}
+
+/// The rust type of each [`DType`] that is computed with or stored.
+macro_rules! rust {
+    (Bool) => {
+        $crate::value::Bool
+    };
+    (I8) => {
+        i8
+    };
+    (I16) => {
+        i16
+    };
+    (I32) => {
+        i32
+    };
+    (I64) => {
+        i64
+    };
+    (U8) => {
+        u8
+    };
+    (U16) => {
+        u16
+    };
+    (U32) => {
+        u32
+    };
+    (U64) => {
+        u64
+    };
+    (F16) => {
+        half::f16
+    };
+    (BF16) => {
+        half::bf16
+    };
+    (F32) => {
+        f32
+    };
+    (F64) => {
+        f64
+    };
+}
+
+/// Makes an operation a kernel, for pairs of the types that it computes in and stores.
+macro_rules! kernel {
+    ($n:literal operands, [$($compute:ident $dtype:ident),*]: $op:ident) => {
+        impl $crate::kernels::Kernel for $op {
+            type Args = super::Types;
+            const SHAPED_BY_ARGS: bool = false;
+            const STACKS: bool = true;
+
+            fn output(
+                types: &super::Types,
+                inputs: &[&$crate::value::Desc],
+            ) -> $crate::kernels::Result<$crate::value::Desc> {
+                super::output(types, inputs)
+            }
+
+            fn run(
+                types: &super::Types,
+                inputs: &[$crate::value::Sample],
+                out: &mut $crate::kernels::Space,
+            ) -> $crate::kernels::Result<()> {
+                use $crate::value::DType as D;
+                use super::rust;
+                match (types.compute, types.dtype) {
+                    $((D::$compute, D::$dtype) => {
+                        super::apply::<$n, rust!($compute), rust!($dtype), $op>(inputs, out)
+                    })*
+                    _ => Err(super::unknown(types)),
+                }
+            }
+        }
+    };
+    ($n:literal operands, numbers: $($op:ident)*) => {
+        $(super::kernel!($n operands, [I8 I8, I16 I16, I32 I32, I64 I64, U8 U8, U16 U16, U32 U32,
+            U64 U64, F32 F32, F64 F64, F32 F16, F32 BF16]: $op);)*
+    };
+    ($n:literal operands, integers: $($op:ident)*) => {
+        $(super::kernel!($n operands, [Bool Bool, I8 I8, I16 I16, I32 I32, I64 I64, U8 U8, U16 U16,
+            U32 U32, U64 U64]: $op);)*
+    };
+    ($n:literal operands, floats: $($op:ident)*) => {
+        $(super::kernel!($n operands, [F32 F32, F64 F64, F32 F16, F32 BF16]: $op);)*
+    };
+}
+use {kernel, rust};
+
+fn unknown(types: &Types) -> Cause {
+    let (compute, dtype) = (types.compute.name(), types.dtype.name());
+    Cause::Internal(format!("no code that computes {dtype} in {compute}"))
+}
+
+fn output(types: &Types, inputs: &[&Desc]) -> Result<Desc> {
+    let mut shape = inputs[0].shape.clone();
+    for (index, input) in inputs.iter().enumerate().skip(1) {
+        shape = broadcast(&shape, &input.shape).ok_or_else(|| {
+            let shapes: Vec<_> =
+                inputs.iter().map(|input| format!("{:?}", &input.shape[..])).collect();
+            let problem =
+                format!("the shapes {} can't be broadcast together", shapes.join(" and "));
+            Cause::Input { index, problem }
+        })?;
+    }
+    Ok(Desc { dtype: types.dtype, shape, layout: inputs[0].layout })
+}
+
+/// The common shape, axes aligned at the end; `None` when there is none.
+fn broadcast(left: &[usize], right: &[usize]) -> Option<Shape> {
+    let ndim = left.len().max(right.len());
+    let axis =
+        |shape: &[usize], i: usize| (i + shape.len()).checked_sub(ndim).map_or(1, |own| shape[own]);
+    let shape: Shape = (0..ndim)
+        .map(|i| match (axis(left, i), axis(right, i)) {
+            (a, b) if a == b => Some(a),
+            (1, b) => Some(b),
+            (a, 1) => Some(a),
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
+    extent(&shape).map(|_| shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_broadcast_from_the_end() {
+        let shape = |a: &[usize], b: &[usize]| broadcast(a, b).map(|s| s.to_vec());
+        assert_eq!(shape(&[2, 1], &[3]), Some(vec![2, 3]));
+        assert_eq!(shape(&[], &[4]), Some(vec![4]));
+        assert_eq!(shape(&[0], &[1]), Some(vec![0]));
+        assert_eq!(shape(&[2], &[3]), None);
+        assert_eq!(shape(&[1 << 40, 1], &[1, 1 << 40]), None);
+    }
+}

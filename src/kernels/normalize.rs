@@ -1,0 +1,503 @@
+//! Normalisation: shifts and scales data so that it has a given mean and standard deviation.
+//!
+//! Statistics of a whole batch are made in two steps, so that its samples are read in parallel:
+//! `moments` of each sample, then `shared_moments` of them all.
+
+use std::ops::{Add, Mul, Sub};
+use std::sync::Arc;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::contract::space::Writer;
+use super::generic::cast::Convert;
+use super::numeric::isa::Isa;
+use super::reductions::fold::{Center, Real};
+use super::reductions::plan::Plan;
+use super::reductions::{Flags, means, move_axes, numeric, reduced, spreads};
+use super::{Arg, BatchKernel, Entry, FromArg, Kernel, Result, Space, Work, args};
+use crate::value::{
+    Cause, DType, Desc, Element, Sample, Shape, collected, filled, with_element, zeroed,
+};
+
+pub const TABLE: &[Entry] = &[
+    Entry::one::<Normalize>("normalize"),
+    Entry::one::<Moments>("moments"),
+    Entry {
+        name: "shared_moments",
+        args: &["ddof"],
+        make: || Work::Batch(Arc::new(SharedMoments)),
+    },
+];
+
+pub struct Normalize;
+
+args! {
+    /// `shared` has the moments of the whole batch, where they are to be used.
+    pub struct NormalizeArgs {
+        axes: Option<Vec<i64>>,
+        mean: Option<Given>,
+        stddev: Option<Given>,
+        shared: Option<Vec<f64>>,
+        ddof: i64,
+        epsilon: f64,
+        scale: f64,
+        shift: f64,
+        dtype: DType,
+    }
+}
+
+/// A mean or a standard deviation that the caller knows.
+struct Given {
+    /// `None` for a single number.
+    shape: Option<Shape>,
+    values: Vec<f64>,
+}
+
+impl FromArg for Given {
+    fn from_constant(arg: &Arg) -> std::result::Result<Given, String> {
+        Ok(Given { shape: None, values: vec![f64::from_constant(arg)?] })
+    }
+
+    fn from_sample(sample: &Sample) -> std::result::Result<Given, String> {
+        let shape = (sample.desc.ndim() > 0).then(|| sample.desc.shape.clone());
+        Ok(Given { shape, values: Vec::from_sample(sample)? })
+    }
+}
+
+impl Kernel for Normalize {
+    type Args = NormalizeArgs;
+    const SHAPED_BY_ARGS: bool = false;
+    const STACKS: bool = true;
+
+    fn output(args: &NormalizeArgs, inputs: &[&Desc]) -> Result<Desc> {
+        numeric(inputs[0])?;
+        Ok(Desc { dtype: args.dtype, ..inputs[0].clone() })
+    }
+
+    fn run(args: &NormalizeArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let input = &inputs[0];
+        let plan = plan(args, &input.desc.shape)?;
+        if plan.is_empty() {
+            // There may be many statistics, all of nothing.
+            return Ok(());
+        }
+        let statistics = Statistics::new(args, &plan, input)?;
+        with_element!(input.desc.dtype, |T| {
+            apply::<T, Center<T>>(&plan, input.elements(), &statistics, args.shift, out)
+        })
+    }
+
+    fn for_stack(args: &mut NormalizeArgs, ndim: usize) -> bool {
+        // Statistics that are arrays would have to be repeated.
+        let single = |given: &Option<Given>| given.as_ref().is_none_or(|g| g.shape.is_none());
+        if !single(&args.mean) || !single(&args.stddev) || args.shared.is_some() {
+            return false;
+        }
+        match &mut args.axes {
+            Some(axes) => move_axes(axes),
+            axes => {
+                *axes = Some((1..=ndim as i64).collect());
+                true
+            }
+        }
+    }
+}
+
+/// Along which axes the statistics are; where nobody says, those along which given ones repeat.
+fn plan(args: &NormalizeArgs, shape: &[usize]) -> Result<Plan> {
+    let given = [("mean", &args.mean), ("stddev", &args.stddev)];
+    let arrays =
+        given.into_iter().filter_map(|(name, given)| Some((name, given.as_ref()?.shape.as_ref()?)));
+    let reduced = match (&args.axes, arrays.clone().next()) {
+        (Some(axes), _) => reduced(axes, shape.len())?,
+        (None, Some((_, given))) => {
+            (0..shape.len()).map(|axis| given.get(axis) == Some(&1)).collect()
+        }
+        (None, None) => Flags::from_elem(true, shape.len()),
+    };
+    let expected: Shape =
+        shape.iter().zip(&reduced).map(|(&d, &r)| if r { 1 } else { d }).collect();
+    for (name, given) in arrays {
+        if *given != expected {
+            let problem = format!(
+                "has the shape {:?}; for data of the shape {shape:?} it needs {:?}, or one number",
+                &given[..],
+                &expected[..],
+            );
+            return Err(Cause::Argument { name, problem });
+        }
+    }
+    if args.axes.is_none() && !reduced.is_empty() && !reduced.contains(&true) {
+        for (name, given, other) in
+            [("mean", &args.mean, "stddev"), ("stddev", &args.stddev, "mean")]
+        {
+            if given.is_none() {
+                let problem = format!(
+                    "is missing: the shape of `{other}` leaves no axis to compute it along"
+                );
+                return Err(Cause::Argument { name, problem });
+            }
+        }
+    }
+    Ok(Plan::new(shape, &reduced))
+}
+
+/// What to subtract and what to multiply by, for each set of elements with a mean of its own.
+struct Statistics {
+    means: Vec<f64>,
+    factors: Vec<f64>,
+}
+
+impl Statistics {
+    fn new(args: &NormalizeArgs, plan: &Plan, input: &Sample) -> Result<Statistics> {
+        let kept = plan.kept();
+        let each = |given: &Given| match given.shape {
+            None => filled(given.values[0], kept),
+            Some(_) => collected(given.values.iter().copied()),
+        };
+        let shared = args.shared.as_deref().map(|shared| shared.split_at(shared.len() / 2));
+        if shared.is_some_and(|(means, _)| means.len() != kept) {
+            return Err(Cause::Internal("shared moments of another shape".into()));
+        }
+        let means = match (&args.mean, shared) {
+            (Some(given), _) => each(given)?,
+            (None, Some((means, _))) => collected(means.iter().copied())?,
+            (None, None) => means(plan, input)?,
+        };
+        let factor = |variance: f64| match variance + args.epsilon {
+            // What doesn't vary becomes zero.
+            0.0 => 0.0,
+            spread => args.scale / spread.sqrt(),
+        };
+        let factors = match (&args.stddev, shared) {
+            (Some(given), _) if args.epsilon == 0.0 => {
+                let single = given.shape.is_none();
+                let factor = |s: f64| if s == 0.0 && !single { 0.0 } else { args.scale / s };
+                each(given)?.into_iter().map(factor).collect()
+            }
+            (Some(given), _) => each(given)?.into_iter().map(|s| factor(s * s)).collect(),
+            (None, Some((_, variances))) => collected(variances.iter().copied().map(factor))?,
+            (None, None) => {
+                let freedom = plan.count() as f64 - args.ddof as f64;
+                let variance = |spread| if freedom > 0.0 { spread / freedom } else { 0.0 };
+                let spreads = exact_spreads(plan, input, &means, args.mean.is_some())?;
+                spreads.into_iter().map(|spread| factor(variance(spread))).collect()
+            }
+        };
+        Ok(Statistics { means, factors })
+    }
+}
+
+/// Sums of squared distances from the means. Those are rounded to the type that distances are
+/// computed in; what this adds is taken away again, unless the means were given.
+fn exact_spreads(plan: &Plan, input: &Sample, means: &[f64], given: bool) -> Result<Vec<f64>> {
+    let mut spreads = spreads(plan, input, means)?;
+    if !given {
+        with_element!(input.desc.dtype, |T| {
+            for (spread, &mean) in spreads.iter_mut().zip(means) {
+                let rounded: f64 = Center::<T>::from_f64(mean).convert();
+                let excess = plan.count() as f64 * (mean - rounded) * (mean - rounded);
+                // Not a number stays so.
+                *spread = if *spread < excess { 0.0 } else { *spread - excess };
+            }
+        });
+    }
+    Ok(spreads)
+}
+
+/// Elements worked on at a time, so that what is between input and output stays in the first cache.
+const TILE: usize = 1024;
+/// Rows of fewer elements are put together to tiles.
+const SHORT: usize = 64;
+
+/// Where results of type `R` go, in order.
+enum Sink<'a, 's, R> {
+    Direct(Writer<'a, 's, R>),
+    /// There by way of a conversion; `start` is the index of the next.
+    Converted {
+        out: &'a mut Space,
+        start: usize,
+        buffer: [R; TILE],
+    },
+}
+
+impl<R: Computed> Sink<'_, '_, R> {
+    /// Writes the next results, at most a tile of them.
+    #[inline]
+    fn write(&mut self, count: usize, compute: impl FnOnce(&mut [R])) {
+        match self {
+            Sink::Direct(writer) => {
+                writer.next(count, |results| Isa::run_on_best(|| compute(results)));
+            }
+            Sink::Converted { out, start, buffer } => {
+                Isa::run_on_best(|| compute(&mut buffer[..count]));
+                R::convert_into(&buffer[..count], *start, out);
+                *start += count;
+            }
+        }
+    }
+}
+
+/// A type that results are computed in.
+trait Computed: Real + Sub<Output = Self> + Mul<Output = Self> + Add<Output = Self> {
+    /// Converts results to the output's type, as `cast` does it.
+    fn convert_into(results: &[Self], start: usize, out: &mut Space);
+}
+
+macro_rules! computed {
+    ($($real:ty),*) => {
+        $(
+            impl Computed for $real {
+                fn convert_into(results: &[$real], start: usize, out: &mut Space) {
+                    with_element!(out.desc.dtype, |O| {
+                        let out = &mut out.elements::<O>()[start..start + results.len()];
+                        for (slot, &x) in out.iter_mut().zip(results) {
+                            *slot = x.convert();
+                        }
+                    });
+                }
+            }
+        )*
+    };
+}
+computed!(f32, f64);
+
+fn apply<T, R>(
+    plan: &Plan,
+    x: &[T],
+    statistics: &Statistics,
+    shift: f64,
+    out: &mut Space,
+) -> Result<()>
+where
+    T: Element + Convert<R>,
+    R: Computed,
+{
+    if out.desc.dtype == R::DTYPE {
+        out.write_in_order(|writer| apply_to(plan, x, statistics, shift, &mut Sink::Direct(writer)))
+    } else {
+        let buffer = [R::default(); TILE];
+        let mut sink = Sink::Converted { out, start: 0, buffer };
+        apply_to(plan, x, statistics, shift, &mut sink)
+    }
+}
+
+/// All of `x` in order: the plan walks through it that way.
+fn apply_to<T, R>(
+    plan: &Plan,
+    x: &[T],
+    statistics: &Statistics,
+    shift: f64,
+    sink: &mut Sink<'_, '_, R>,
+) -> Result<()>
+where
+    T: Element + Convert<R>,
+    R: Computed,
+{
+    let narrowed = |all: &[f64]| collected(all.iter().map(|&x| R::from_f64(x)));
+    let (means, factors) = (narrowed(&statistics.means)?, narrowed(&statistics.factors)?);
+    let shift = R::from_f64(shift);
+    let (rows, columns) = (plan.rows, plan.columns);
+    let normalized = move |x: T, mean: R, factor: R| (x.convert() - mean) * factor + shift;
+    let single = |sink: &mut Sink<'_, '_, R>, start: usize, count: usize, mean: R, factor: R| {
+        sink.write(count, |results| {
+            for (result, &x) in results.iter_mut().zip(&x[start..start + count]) {
+                *result = normalized(x, mean, factor);
+            }
+        });
+    };
+    let each = |sink: &mut Sink<'_, '_, R>, start: usize, means: &[R], factors: &[R]| {
+        let count = means.len();
+        sink.write(count, |results| {
+            let x = &x[start..start + count];
+            for (((result, &x), &mean), &factor) in
+                results.iter_mut().zip(x).zip(means).zip(factors)
+            {
+                *result = normalized(x, mean, factor);
+            }
+        });
+    };
+    if columns == 1 && rows < SHORT && plan.is_flat() {
+        let mut tile = Repeated::new();
+        let blocks = TILE / rows;
+        for (index, (means, factors)) in
+            means.chunks(blocks).zip(factors.chunks(blocks)).enumerate()
+        {
+            tile.stretch(means, factors, rows);
+            each(sink, index * blocks * rows, &tile.means, &tile.factors);
+        }
+    } else if columns == 1 {
+        plan.for_each(|start, at| {
+            for from in (0..rows).step_by(TILE) {
+                let count = TILE.min(rows - from);
+                single(sink, start + from, count, means[at], factors[at]);
+            }
+        });
+    } else {
+        let mut tile = Repeated::new();
+        let copies = (TILE / columns).clamp(1, rows);
+        plan.for_each(|start, at| {
+            let (means, factors) = (&means[at..at + columns], &factors[at..at + columns]);
+            if copies > 1 {
+                tile.repeat(means, factors, copies);
+            }
+            let (means, factors) =
+                if copies > 1 { (&tile.means[..], &tile.factors[..]) } else { (means, factors) };
+            for from in (0..rows).step_by(copies) {
+                let wide = columns * copies.min(rows - from);
+                for column in (0..wide).step_by(TILE) {
+                    let end = wide.min(column + TILE);
+                    let (means, factors) = (&means[column..end], &factors[column..end]);
+                    each(sink, start + from * columns + column, means, factors);
+                }
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Means and factors, laid out as the elements that they are for.
+struct Repeated<R> {
+    means: Vec<R>,
+    factors: Vec<R>,
+}
+
+impl<R: Copy + Default> Repeated<R> {
+    fn new() -> Repeated<R> {
+        Repeated { means: Vec::new(), factors: Vec::new() }
+    }
+
+    /// All of them, several times.
+    fn repeat(&mut self, means: &[R], factors: &[R], times: usize) {
+        for (all, one) in [(&mut self.means, means), (&mut self.factors, factors)] {
+            all.resize(one.len() * times, R::default());
+            match one.len() {
+                2 => repeat::<R, 2>(all, one),
+                3 => repeat::<R, 3>(all, one),
+                4 => repeat::<R, 4>(all, one),
+                n => all.chunks_exact_mut(n).for_each(|part| part.copy_from_slice(one)),
+            }
+        }
+    }
+
+    /// Each of them several times.
+    fn stretch(&mut self, means: &[R], factors: &[R], times: usize) {
+        for (all, one) in [(&mut self.means, means), (&mut self.factors, factors)] {
+            all.resize(one.len() * times, R::default());
+            match times {
+                2 => stretch::<R, 2>(all, one),
+                3 => stretch::<R, 3>(all, one),
+                4 => stretch::<R, 4>(all, one),
+                _ => all.chunks_exact_mut(times).zip(one).for_each(|(part, &x)| part.fill(x)),
+            }
+        }
+    }
+}
+
+fn repeat<R: Copy, const N: usize>(all: &mut [R], one: &[R]) {
+    if let Some(one) = one.first_chunk::<N>() {
+        all.as_chunks_mut::<N>().0.fill(*one);
+    }
+}
+
+fn stretch<R: Copy, const N: usize>(all: &mut [R], one: &[R]) {
+    for (part, &x) in all.as_chunks_mut::<N>().0.iter_mut().zip(one) {
+        *part = [x; N];
+    }
+}
+
+/// Of one sample: how many elements, their mean, and their squared distances from it, in the
+/// sample's shape without the extents of `axes`, along a new first axis. With `mean`, that one.
+pub struct Moments;
+
+args! {
+    pub struct MomentsArgs { axes: Option<Vec<i64>>, mean: Option<f64> }
+}
+
+impl MomentsArgs {
+    fn reduced(&self, ndim: usize) -> Result<Flags> {
+        self.axes
+            .as_ref()
+            .map_or_else(|| Ok(Flags::from_elem(true, ndim)), |axes| reduced(axes, ndim))
+    }
+}
+
+impl Kernel for Moments {
+    type Args = MomentsArgs;
+
+    fn output(args: &MomentsArgs, inputs: &[&Desc]) -> Result<Desc> {
+        let input = inputs[0];
+        numeric(input)?;
+        let reduced = args.reduced(input.ndim())?;
+        let kept = input.shape.iter().zip(&reduced).map(|(&d, &r)| if r { 1 } else { d });
+        let shape: Shape = std::iter::once(3).chain(kept).collect();
+        Ok(Desc::new(DType::F64, &shape))
+    }
+
+    fn run(args: &MomentsArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let input = &inputs[0];
+        let plan = Plan::new(&input.desc.shape, &args.reduced(input.desc.ndim())?);
+        let means = match args.mean {
+            Some(mean) => filled(mean, plan.kept())?,
+            // The mean of nothing has no weight, but must be a number.
+            None if plan.count() == 0 => zeroed(plan.kept())?,
+            None => means(&plan, input)?,
+        };
+        let spreads = exact_spreads(&plan, input, &means, args.mean.is_some())?;
+        let out = out.elements::<f64>();
+        let (counts, rest) = out.split_at_mut(plan.kept());
+        counts.fill(plan.count() as f64);
+        rest[..plan.kept()].copy_from_slice(&means);
+        rest[plan.kept()..].copy_from_slice(&spreads);
+        Ok(())
+    }
+}
+
+/// Mean and variance of all samples together, made of the moments of each.
+pub struct SharedMoments;
+
+impl BatchKernel for SharedMoments {
+    fn run(
+        &self,
+        args: &[Arg],
+        inputs: &[&[Sample]],
+        allocate: &dyn Fn(Desc) -> Result<Space>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        let samples = inputs[0];
+        let first = samples.first().ok_or_else(|| Cause::Input {
+            index: 0,
+            problem: "an empty batch has no statistics".into(),
+        })?;
+        if let Some(other) = samples.iter().position(|s| s.desc.shape != first.desc.shape) {
+            let shape = |sample: usize| samples[sample].desc.shape[1..].to_vec();
+            let problem = format!(
+                "with `batch=True` all samples need the same extents along the axes that are not \
+                 in `axes`; sample {other} has the statistics' shape {:?}, sample 0 {:?}",
+                shape(other),
+                shape(0),
+            );
+            return Err(Cause::Input { index: 0, problem });
+        }
+        let ddof = i64::from_constant(args.first().unwrap_or(&Arg::Int(0)))
+            .map_err(|problem| Cause::Argument { name: "ddof", problem })?;
+        let mut shape = first.desc.shape.clone();
+        shape[0] = 2;
+        let kept = first.desc.elements() / 3;
+        let mut out = allocate(Desc::new(DType::F64, &shape))?;
+        let (means, variances) = out.elements::<f64>().split_at_mut(kept);
+        for (index, (mean, variance)) in means.iter_mut().zip(variances).enumerate() {
+            let moments = samples.iter().map(|sample| {
+                let all = sample.elements::<f64>();
+                (all[index], all[kept + index], all[2 * kept + index])
+            });
+            let count: f64 = moments.clone().map(|(n, _, _)| n).sum();
+            let total: f64 = moments.clone().map(|(n, mean, _)| n * mean).sum();
+            *mean = total / count;
+            let spread: f64 =
+                moments.map(|(n, m, spread)| spread + n * (m - *mean) * (m - *mean)).sum();
+            let freedom = count - ddof as f64;
+            *variance = if freedom > 0.0 { spread / freedom } else { 0.0 };
+        }
+        Ok(smallvec![out.into_sample()?])
+    }
+}

@@ -1,0 +1,536 @@
+//! Random numbers. Each is a function of the call's place in its RNG's sequence, the sample's
+//! number and the element's: see `philox`.
+
+pub(super) mod beta;
+
+use std::sync::Arc;
+
+use half::{bf16, f16};
+use smallvec::SmallVec;
+
+use super::{Arg, BatchKernel, Entry, FromArg, Kernel, Result, Space, Work, args};
+use crate::kernels::generic::cast::Convert;
+use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::philox::{GROUP, LANES, Stream, below, fraction, short_fraction};
+use crate::kernels::numeric::portable::{ln_of_normal, sin_cos_of_turn};
+use crate::kernels::random::beta::BetaShape;
+use crate::value::{
+    Bool, Cause, DType, Desc, Layout, Sample, Shape, collected, extent, filled, with_element,
+};
+
+pub const TABLE: &[Entry] = &[
+    Entry::one::<Uniform>("random.uniform"),
+    Entry::one::<Normal>("random.normal"),
+    Entry::one::<CoinFlip>("random.coin_flip"),
+    Entry::one::<Choice>("random.choice"),
+    Entry::one::<Beta>("random.beta"),
+    Entry {
+        name: "batch_permutation",
+        args: &["allow_repetitions", "no_fixed_points", "batch_size", "rng"],
+        make: || Work::Batch(Arc::new(BatchPermutation)),
+    },
+];
+
+fn argument(name: &'static str, problem: impl Into<String>) -> Cause {
+    Cause::Argument { name, problem: problem.into() }
+}
+
+/// The shape that was asked for: that of an input, or numbers, or none.
+fn asked_shape(shape: Option<&[i64]>, like: Option<&&Desc>) -> Result<Shape> {
+    match (shape, like) {
+        (Some(_), Some(_)) => {
+            Err(argument("shape", "can't be given beside an input that the shape is taken from"))
+        }
+        (None, like) => Ok(like.map(|desc| desc.shape.clone()).unwrap_or_default()),
+        (Some(extents), None) => extents
+            .iter()
+            .map(|&d| usize::try_from(d).ok())
+            .collect::<Option<Shape>>()
+            .ok_or_else(|| argument("shape", format!("must not be negative, got {extents:?}"))),
+    }
+}
+
+fn described(dtype: DType, shape: Shape) -> Result<Desc> {
+    match extent(&shape) {
+        Some(_) => Ok(Desc { dtype, shape, layout: Layout::default() }),
+        None => Err(argument("shape", format!("asks for too many elements: {:?}", &shape[..]))),
+    }
+}
+
+/// Makes each element of a word.
+fn of_words<T>(stream: &Stream, out: &mut [T], make: impl Fn(u32) -> T) {
+    for (index, out) in out.chunks_mut(GROUP).enumerate() {
+        let words = stream.group(index as u64, out.len());
+        for (o, &word) in out.iter_mut().zip(&words) {
+            *o = make(word);
+        }
+    }
+}
+
+/// Makes each element of two words.
+pub fn of_pairs<T>(stream: &Stream, out: &mut [T], make: impl Fn(u32, u32) -> T) {
+    for (index, out) in out.chunks_mut(GROUP / 2).enumerate() {
+        let words = stream.group(index as u64, out.len());
+        let (low, high) = words.split_at(GROUP / 2);
+        for ((o, &low), &high) in out.iter_mut().zip(low).zip(high) {
+            *o = make(low, high);
+        }
+    }
+}
+
+pub struct Uniform;
+
+args! {
+    pub struct UniformArgs {
+        dtype: DType,
+        range: Vec<f64>,
+        shape: Option<Vec<i64>>,
+        values: Option<Vec<f64>>,
+        rng: Stream,
+    }
+}
+
+impl Kernel for Uniform {
+    type Args = UniformArgs;
+
+    fn output(args: &UniformArgs, inputs: &[&Desc]) -> Result<Desc> {
+        described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)
+    }
+
+    fn run(args: &UniformArgs, _: &[Sample], out: &mut Space) -> Result<()> {
+        let rng = &args.rng;
+        if let Some(values) = &args.values {
+            if values.is_empty() {
+                return Err(argument("values", "has nothing to choose from"));
+            }
+            with_element!(args.dtype, |T| {
+                let values: Vec<T> = collected(values.iter().map(|&value| value.convert()))?;
+                let count = values.len() as u64;
+                of_pairs(rng, out.elements::<T>(), |a, b| values[below(a, b, count) as usize]);
+            });
+            return Ok(());
+        }
+        let &[start, end] = &args.range[..] else {
+            return Err(argument("range", format!("needs two numbers, got {:?}", args.range)));
+        };
+        if !(start < end && start.is_finite() && end.is_finite()) {
+            let problem = format!("must go from one number up to another, got [{start}, {end})");
+            return Err(argument("range", problem));
+        }
+        let large = args.dtype.size() == 8;
+        with_element!(args.dtype, |T| {
+            let (first, last) = T::ends(start, end);
+            let place = |part: f64| -> T {
+                // This way the range may be wider than the largest number.
+                ((1.0 - part) * start + part * end).max(first).min(last).convert()
+            };
+            if large {
+                of_pairs(rng, out.elements::<T>(), |a, b| place(fraction(a, b)));
+            } else {
+                of_words(rng, out.elements::<T>(), |word| place(short_fraction(word)));
+            }
+        });
+        Ok(())
+    }
+}
+
+/// An element as the end of a range.
+trait End: Sized {
+    /// The first and the last number of `start..end`. Whole numbers are rounded to, which may
+    /// reach the end itself, as in the reference.
+    fn ends(start: f64, end: f64) -> (f64, f64);
+}
+
+macro_rules! whole {
+    ($($type:ty)*) => {
+        $(
+            impl End for $type {
+                fn ends(_: f64, _: f64) -> (f64, f64) {
+                    (f64::NEG_INFINITY, f64::INFINITY)
+                }
+            }
+        )*
+    };
+}
+whole!(Bool i8 i16 i32 i64 u8 u16 u32 u64);
+
+macro_rules! floating {
+    ($($type:ty)*) => {
+        $(
+            impl End for $type {
+                fn ends(start: f64, end: f64) -> (f64, f64) {
+                    let (first, past): ($type, $type) = (start.convert(), end.convert());
+                    let wide = |x: $type| -> f64 { x.convert() };
+                    let first = wide(first).max(wide(<$type>::MIN));
+                    // The bits of floats count up with their size.
+                    let smaller = if wide(past) < end {
+                        past
+                    } else if wide(past) > 0.0 {
+                        <$type>::from_bits(past.to_bits() - 1)
+                    } else if wide(past) < 0.0 {
+                        <$type>::from_bits(past.to_bits() + 1)
+                    } else {
+                        -<$type>::from_bits(1)
+                    };
+                    (first, wide(smaller).max(first))
+                }
+            }
+        )*
+    };
+}
+floating!(f16 bf16 f32 f64);
+
+pub struct Normal;
+
+args! {
+    pub struct NormalArgs {
+        dtype: DType,
+        mean: f64,
+        shape: Option<Vec<i64>>,
+        stddev: f64,
+        rng: Stream,
+    }
+}
+
+impl Kernel for Normal {
+    type Args = NormalArgs;
+
+    fn output(args: &NormalArgs, inputs: &[&Desc]) -> Result<Desc> {
+        described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)
+    }
+
+    fn run(args: &NormalArgs, _: &[Sample], out: &mut Space) -> Result<()> {
+        with_element!(args.dtype, |T| {
+            let out = out.elements::<T>();
+            normals(&args.rng, out.len(), |start, normals| {
+                for (o, &z) in out[start..].iter_mut().zip(normals) {
+                    *o = (args.mean + args.stddev * z).convert();
+                }
+            });
+        });
+        Ok(())
+    }
+}
+
+/// Numbers made at a time, which still are in the cache when they are converted.
+const CHUNK: usize = 512;
+
+/// Makes `count` numbers of the standard normal distribution, handed out a few at a time with the
+/// position of the first.
+#[inline]
+pub fn normals(rng: &Stream, count: usize, mut take: impl FnMut(usize, &[f64])) {
+    let mut made = [0.0; CHUNK];
+    for start in (0..count).step_by(CHUNK) {
+        let made = &mut made[..CHUNK.min(count - start)];
+        normals_for(Isa::best(), rng, (start / (2 * LANES)) as u64, made);
+        take(start, made);
+    }
+}
+
+/// Numbers of the standard normal distribution, made of these groups of words.
+fn normals_for(isa: Isa, rng: &Stream, group: u64, out: &mut [f64]) {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => {
+            #[target_feature(enable = "avx2")]
+            unsafe fn run(rng: &Stream, group: u64, out: &mut [f64]) {
+                normals_of(rng, group, out);
+            }
+            // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+            unsafe { run(rng, group, out) }
+        }
+        _ => normals_of(rng, group, out),
+    }
+}
+
+#[inline(always)]
+fn normals_of(rng: &Stream, group: u64, out: &mut [f64]) {
+    for (index, out) in out.chunks_mut(2 * LANES).enumerate() {
+        let words = rng.group(group + index as u64, out.len());
+        let (mut first, mut second) = ([0.0; LANES], [0.0; LANES]);
+        for lane in 0..LANES {
+            let word = |i| words[LANES * i + lane];
+            (first[lane], second[lane]) = two_normals([word(0), word(1), word(2), word(3)]);
+        }
+        let (head, tail) = out.split_at_mut(LANES.min(out.len()));
+        head.copy_from_slice(&first[..head.len()]);
+        tail.copy_from_slice(&second[..tail.len()]);
+    }
+}
+
+/// Two independent numbers of the standard normal distribution (Box and Muller).
+#[inline(always)]
+fn two_normals([a, b, c, d]: [u32; 4]) -> (f64, f64) {
+    // The radius is drawn from (0, 1], which has a logarithm.
+    let radius = (-2.0 * ln_of_normal(1.0 - fraction(a, b))).sqrt();
+    let (sine, cosine) = sin_cos_of_turn(fraction(c, d));
+    (radius * cosine, radius * sine)
+}
+
+pub struct CoinFlip;
+
+args! {
+    pub struct CoinFlipArgs {
+        dtype: DType,
+        probability: f64,
+        shape: Option<Vec<i64>>,
+        rng: Stream,
+    }
+}
+
+impl Kernel for CoinFlip {
+    type Args = CoinFlipArgs;
+
+    fn output(args: &CoinFlipArgs, inputs: &[&Desc]) -> Result<Desc> {
+        described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)
+    }
+
+    fn run(args: &CoinFlipArgs, _: &[Sample], out: &mut Space) -> Result<()> {
+        // Of all words, these many are heads. The conversion saturates; "not a number" is none.
+        let heads = ((args.probability * 4_294_967_296.0) as u64).min(1 << 32);
+        with_element!(args.dtype, |T| {
+            let [tail, head]: [T; 2] = [0_u8.convert(), 1_u8.convert()];
+            of_words(&args.rng, out.elements::<T>(), |word| {
+                if u64::from(word) < heads { head } else { tail }
+            });
+        });
+        Ok(())
+    }
+}
+
+/// Draws from `0..a`, or from what lies along the first axis of `a`.
+pub struct Choice;
+
+args! {
+    pub struct ChoiceArgs { p: Option<Vec<f64>>, shape: Option<Vec<i64>>, rng: Stream }
+}
+
+impl Kernel for Choice {
+    type Args = ChoiceArgs;
+
+    fn output(args: &ChoiceArgs, inputs: &[&Desc]) -> Result<Desc> {
+        let mut shape = asked_shape(args.shape.as_deref(), inputs.get(1))?;
+        shape.extend_from_slice(inputs[0].shape.get(1..).unwrap_or_default());
+        described(inputs[0].dtype, shape)
+    }
+
+    fn run(args: &ChoiceArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+        let from = &inputs[0];
+        let count = choices(from)?;
+        let chances = args.p.as_deref().map(|p| Chances::new(p, count)).transpose()?.flatten();
+        let index = |a, b| match &chances {
+            None => below(a, b, count),
+            Some(chances) => chances.pick(fraction(a, b)),
+        };
+        if from.desc.ndim() == 0 {
+            with_element!(from.desc.dtype, |T| {
+                of_pairs(&args.rng, out.elements::<T>(), |a, b| -> T { index(a, b).convert() });
+            });
+        } else if from.desc.ndim() == 1 {
+            with_element!(from.desc.dtype, |T| {
+                let from = from.elements::<T>();
+                of_pairs(&args.rng, out.elements::<T>(), |a, b| from[index(a, b) as usize]);
+            });
+        } else {
+            let bytes = from.elements_as_bytes();
+            let row = bytes.len() / count as usize;
+            if let Some(rows) = out.bytes().len().checked_div(row) {
+                let mut picked = filled(0, rows)?;
+                of_pairs(&args.rng, &mut picked, |a, b| index(a, b) as usize);
+                for (dst, picked) in out.bytes().chunks_exact_mut(row).zip(picked) {
+                    dst.copy_from_slice(&bytes[picked * row..][..row]);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many there are to choose from; at least one.
+fn choices(from: &Sample) -> Result<u64> {
+    let unfit = |problem: String| Cause::Input { index: 0, problem };
+    let count = match (from.desc.shape.first(), from.desc.dtype) {
+        (Some(&extent), _) => extent as u64,
+        (None, DType::U64) => from.elements::<u64>()[0],
+        (None, DType::I8 | DType::I16 | DType::I32 | DType::I64)
+        | (None, DType::U8 | DType::U16 | DType::U32) => {
+            let count = Vec::<i64>::from_sample(from).map_err(unfit)?[0];
+            u64::try_from(count)
+                .map_err(|_| unfit(format!("can't choose out of {count} numbers")))?
+        }
+        (None, other) => {
+            let name = other.name();
+            return Err(unfit(format!("how many to choose from must be an integer, not {name}")));
+        }
+    };
+    if count == 0 { Err(unfit("there is nothing to choose from".into())) } else { Ok(count) }
+}
+
+/// Sums of the chances up to each choice.
+struct Chances(Vec<f64>);
+
+impl Chances {
+    /// `None` when all are alike.
+    fn new(p: &[f64], count: u64) -> Result<Option<Chances>> {
+        if p.len() as u64 != count && p.len() != 1 {
+            let problem = format!("needs a number for each of {count} choices, got {}", p.len());
+            return Err(argument("p", problem));
+        }
+        if let Some(bad) = p.iter().find(|p| !(0.0..=1.0).contains(*p)) {
+            return Err(argument("p", format!("must be between 0 and 1, got {bad}")));
+        }
+        let mut total = 0.0;
+        let sums = p.iter().map(|p| {
+            total += p;
+            total
+        });
+        let sums: Vec<f64> = collected(sums)?;
+        let alike = p.len() == 1;
+        let total = if alike { total * count as f64 } else { total };
+        // The tolerance is the reference's.
+        if (total - 1.0).abs() >= 1e-4 {
+            return Err(argument("p", format!("must add up to 1, got {total}")));
+        }
+        Ok((!alike).then_some(Chances(sums)))
+    }
+
+    fn pick(&self, part: f64) -> u64 {
+        let sums = &self.0;
+        let total = sums.last().copied().unwrap_or_default();
+        // The first whose sum is beyond; what has no chance adds nothing, and is never that.
+        let index = sums.partition_point(|&sum| sum <= part * total);
+        // Rounding may lead to the total itself, which belongs to the first that reaches it.
+        index.min(sums.partition_point(|&sum| sum < total)) as u64
+    }
+}
+
+pub struct Beta;
+
+args! {
+    pub struct BetaArgs {
+        alpha: f64,
+        beta: f64,
+        dtype: DType,
+        shape: Option<Vec<i64>>,
+        rng: Stream,
+    }
+}
+
+impl Kernel for Beta {
+    type Args = BetaArgs;
+
+    fn output(args: &BetaArgs, inputs: &[&Desc]) -> Result<Desc> {
+        described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)
+    }
+
+    fn run(args: &BetaArgs, _: &[Sample], out: &mut Space) -> Result<()> {
+        for (name, value) in [("alpha", args.alpha), ("beta", args.beta)] {
+            // Beyond 32 bits, the numbers below would leave those of 64.
+            let short = value as f32;
+            if !(short > 0.0 && short.is_finite()) {
+                return Err(argument(name, format!("must be positive and finite, got {value}")));
+            }
+        }
+        let shape = BetaShape::new(args.alpha, args.beta);
+        with_element!(args.dtype, |T| {
+            for (index, out) in out.elements::<T>().chunks_mut(CHUNK).enumerate() {
+                let made = &mut [0.0; CHUNK][..out.len()];
+                shape.fill(Isa::best(), &args.rng, (index * CHUNK) as u64, made);
+                for (o, &x) in out.iter_mut().zip(&*made) {
+                    *o = x.convert();
+                }
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Which sample goes where: one number for each sample of a batch.
+struct BatchPermutation;
+
+impl BatchKernel for BatchPermutation {
+    fn run(
+        &self,
+        args: &[Arg],
+        _: &[&[Sample]],
+        allocate: &dyn Fn(Desc) -> Result<Space>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        let [repeats, no_fixed_points, count, Arg::Draw(position)] = args else {
+            return Err(Cause::Internal("batch_permutation has four arguments".into()));
+        };
+        let flag = |name, arg| bool::from_constant(arg).map_err(|problem| argument(name, problem));
+        let repeats = flag("allow_repetitions", repeats)?;
+        let no_fixed_points = flag("no_fixed_points", no_fixed_points)?;
+        let count = i64::from_constant(count)
+            .ok()
+            .and_then(|count| usize::try_from(count).ok())
+            .ok_or_else(|| argument("batch_size", "must be a number of samples"))?;
+        let stream = position.stream(0);
+        let draw = |index: usize, bound: usize| {
+            let [low, high, ..] = stream.source(index).next();
+            below(low, high, bound as u64) as usize
+        };
+        let mut out = allocate(Desc::new(DType::I32, &[count]))?;
+        let places = out.elements::<i32>();
+        for (index, place) in places.iter_mut().enumerate() {
+            *place = index as i32;
+        }
+        // A single sample has nowhere else to go.
+        let fixed = usize::from(no_fixed_points && count > 1);
+        if repeats {
+            for (index, place) in places.iter_mut().enumerate() {
+                let drawn = draw(index, count - fixed);
+                *place = (drawn + usize::from(fixed == 1 && drawn >= index)) as i32;
+            }
+        } else {
+            // Fisher and Yates; Sattolo, who leaves the sample itself out, makes one cycle of all.
+            for index in (1..count).rev() {
+                places.swap(index, draw(index, index + 1 - fixed));
+            }
+        }
+        let all = out.into_sample()?;
+        (0..count).map(|i| all.part(Desc::new(DType::I32, &[]), 4 * i)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::numeric::philox::Position;
+
+    #[test]
+    fn ranges_end_before_their_end() {
+        assert_eq!(f32::ends(0.0, 1.0), (0.0, f64::from(1.0_f32 - f32::EPSILON / 2.0)));
+        assert_eq!(f32::ends(-1.0, 0.0).1, -f64::from(f32::from_bits(1)));
+        assert_eq!(f32::ends(-1.0, -0.5).1, f64::from(-0.5_f32 - f32::EPSILON / 2.0));
+        assert_eq!(f32::ends(-1e39, 1e39), (f64::from(f32::MIN), f64::from(f32::MAX)));
+        assert_eq!(bf16::ends(1.0, 1.0001), (1.0, 1.0));
+        assert_eq!(f16::ends(0.0, 0.1).1, 0.099_975_585_937_5);
+    }
+
+    #[test]
+    fn what_has_no_chance_is_never_picked() {
+        let chances = Chances::new(&[0.0, 0.5, 0.0, 0.5, 0.0], 5).unwrap().unwrap();
+        let picks =
+            [0.0, 0.499, 0.5, 0.999, 1.0 - f64::EPSILON / 2.0, 1.0].map(|p| chances.pick(p));
+        assert_eq!(picks, [1, 1, 3, 3, 3, 3]);
+        assert!(Chances::new(&[0.5], 2).unwrap().is_none());
+        assert!(Chances::new(&[0.5, 0.6], 2).is_err());
+        assert!(Chances::new(&[f64::NAN, 1.0], 2).is_err());
+    }
+
+    #[test]
+    fn every_instruction_set_draws_the_same() {
+        let stream = Position { seed: 3, sequence: 1, offset: 4, phase: 1 }.stream(2);
+        for len in [1, 7, 8, 9, 16, 17, 511, 512] {
+            let draw = |isa| {
+                let mut made = vec![0.0; len];
+                normals_for(isa, &stream, 5, &mut made);
+                made.iter().map(|x: &f64| x.to_bits()).collect::<Vec<_>>()
+            };
+            for isa in Isa::available() {
+                assert!(draw(isa) == draw(Isa::Scalar), "{isa:?}, {len} numbers");
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Several inputs as one: along an axis that they have, or along a new one.
+
+use smallvec::{SmallVec, smallvec};
+
+use crate::kernels::contract::alike::{Lie, axes_of_stack};
+use crate::kernels::contract::kernel::Allocate;
+use crate::kernels::{Alike, Arg, ArgReader, Entry, FromArgs, Result, SampleKernel, Work, args};
+use crate::value::{Cause, Desc, Sample, Shape, Stores, extent};
+
+pub const TABLE: &[Entry] =
+    &[Entry { name: "join", args: JoinArgs::NAMES, make: || Work::Sample(&Join) }];
+
+struct Join;
+
+args! {
+    /// The axis, counted from the front; `new_axis` says whether it is new.
+    struct JoinArgs { axis: i64, new_axis: bool }
+}
+
+impl SampleKernel for Join {
+    fn run(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        let args = JoinArgs::from_args(args)?;
+        let axis = usize::try_from(args.axis).unwrap_or(usize::MAX);
+        let first = &inputs[0].desc;
+        if axis >= first.ndim() + usize::from(args.new_axis) {
+            let problem = format!("{} is not one of {} dimensions", args.axis, first.ndim());
+            return Err(Cause::Argument { name: "axis", problem });
+        }
+        let (used, shape) =
+            if args.new_axis { stacked(inputs, axis)? } else { concatenated(inputs, axis)? };
+        if extent(&shape).is_none() {
+            return Err(Cause::Memory { bytes: usize::MAX });
+        }
+        let desc = Desc { shape, ..first.clone() };
+        if let [only] = used[..] {
+            return Ok(smallvec![only.reshaped(desc)?]);
+        }
+        let mut out = allocate(0, desc)?;
+        let parts: SmallVec<[Sample; 4]> =
+            used.iter().map(|sample| sample.compact()).collect::<Result<_>>()?;
+        let rows: usize = first_axes(&out.desc.shape, axis);
+        out.store(|bytes, stores| interleave(&parts, rows, bytes, stores));
+        Ok(smallvec![out.into_sample()?])
+    }
+
+    fn run_stacked(&self, alike: &Alike<'_>) -> Option<Sample> {
+        // What is there for all samples would have to be repeated.
+        alike.lie.iter().all(|&lie| lie == Lie::Packed).then_some(())?;
+        let args = JoinArgs::from_args(&alike.reader(0)).ok()?;
+        let axis = Arg::Int(axes_of_stack(&[args.axis])?.next()?);
+        alike.run_stacked(self, &[axis, Arg::Int(args.new_axis.into())])
+    }
+}
+
+fn first_axes(shape: &[usize], axis: usize) -> usize {
+    shape[..axis].iter().product()
+}
+
+type Parts<'a> = (SmallVec<[&'a Sample; 4]>, Shape);
+
+fn stacked(inputs: &[Sample], axis: usize) -> Result<Parts<'_>> {
+    let first = &inputs[0].desc;
+    for (index, sample) in inputs.iter().enumerate() {
+        check_type(index, &sample.desc, first)?;
+        if sample.desc.shape != first.shape {
+            return Err(unlike(index, &sample.desc, first, "all inputs must have one shape"));
+        }
+    }
+    let mut shape = first.shape.clone();
+    shape.insert(axis, inputs.len());
+    Ok((inputs.iter().collect(), shape))
+}
+
+/// What is to be joined, and the shape that it makes. As in the reference, an input without
+/// elements need not fit the others; it is left out.
+fn concatenated(inputs: &[Sample], axis: usize) -> Result<Parts<'_>> {
+    let first = &inputs[0].desc;
+    for (index, sample) in inputs.iter().enumerate() {
+        check_type(index, &sample.desc, first)?;
+    }
+    let fits = |a: &Desc, b: &Desc| {
+        a.ndim() == b.ndim() && (0..a.ndim()).all(|i| i == axis || a.shape[i] == b.shape[i])
+    };
+    let mut used: SmallVec<[&Sample; 4]> = inputs.iter().collect();
+    if used.iter().any(|sample| !fits(&sample.desc, first)) {
+        used.retain(|sample| sample.desc.elements() > 0);
+    }
+    let Some(model) = used.first().map(|sample| &sample.desc) else {
+        return Ok((smallvec![&inputs[0]], first.shape.clone()));
+    };
+    let odd = |sample: &Sample| !fits(&sample.desc, model);
+    if let Some(index) = inputs.iter().position(|s| s.desc.elements() > 0 && odd(s)) {
+        let rule = "inputs may differ only along the joined axis";
+        return Err(unlike(index, &inputs[index].desc, model, rule));
+    }
+    let mut shape = model.shape.clone();
+    shape[axis] = used.iter().fold(0, |n: usize, s| n.saturating_add(s.desc.shape[axis]));
+    Ok((used, shape))
+}
+
+fn check_type(index: usize, desc: &Desc, first: &Desc) -> Result<()> {
+    if desc.dtype == first.dtype && desc.ndim() == first.ndim() {
+        return Ok(());
+    }
+    Err(unlike(index, desc, first, "all inputs must have one type and number of dimensions"))
+}
+
+fn unlike(index: usize, desc: &Desc, first: &Desc, rule: &str) -> Cause {
+    let show = |desc: &Desc| format!("{} {:?}", desc.dtype.name(), &desc.shape[..]);
+    Cause::Input { index, problem: format!("{rule}: {} and {}", show(first), show(desc)) }
+}
+
+/// Bytes of the result to write at a time: what one input has written is still in the first cache
+/// when the next one fills its gaps.
+const BLOCK: usize = 16 << 10;
+/// Rows from this many bytes on are copied one after the other.
+const LONG_ROW: usize = 256;
+
+/// Takes a row of each part in turn. All parts have `rows` of them, of lengths of their own.
+fn interleave<'a>(parts: &[Sample], rows: usize, out: &'a mut [u8], stores: &Stores<'a>) {
+    if rows == 0 || out.is_empty() {
+        return;
+    }
+    let whole = out.len() / rows;
+    if parts.iter().all(|part| part.desc.bytes() / rows >= LONG_ROW) {
+        for (index, mut out) in out.chunks_exact_mut(whole).enumerate() {
+            for part in parts {
+                let row = part.desc.bytes() / rows;
+                let (dst, rest) = out.split_at_mut(row);
+                stores.copy(dst, &part.elements_as_bytes()[index * row..][..row]);
+                out = rest;
+            }
+        }
+        return;
+    }
+    let at_once = (BLOCK / whole).max(1);
+    for (block, out) in out.chunks_mut(at_once * whole).enumerate() {
+        let mut start = 0;
+        for part in parts {
+            let row = part.desc.bytes() / rows;
+            let first = block * at_once * row;
+            let src = &part.elements_as_bytes()[first..][..out.len() / whole * row];
+            scatter(src, row, &mut out[start..], whole);
+            start += row;
+        }
+    }
+}
+
+/// Writes each row of `src` to where the next `step` bytes of `dst` begin.
+fn scatter(src: &[u8], row: usize, dst: &mut [u8], step: usize) {
+    fn short<const N: usize>(src: &[u8], dst: &mut [u8], step: usize) {
+        for (src, dst) in src.as_chunks::<N>().0.iter().zip(dst.chunks_mut(step)) {
+            if let Some(dst) = dst.first_chunk_mut::<N>() {
+                *dst = *src;
+            }
+        }
+    }
+    match row {
+        0 => {}
+        1 => short::<1>(src, dst, step),
+        2 => short::<2>(src, dst, step),
+        3 => short::<3>(src, dst, step),
+        4 => short::<4>(src, dst, step),
+        6 => short::<6>(src, dst, step),
+        8 => short::<8>(src, dst, step),
+        12 => short::<12>(src, dst, step),
+        16 => short::<16>(src, dst, step),
+        _ => {
+            for (src, dst) in src.chunks_exact(row).zip(dst.chunks_mut(step)) {
+                dst[..row].copy_from_slice(src);
+            }
+        }
+    }
+}

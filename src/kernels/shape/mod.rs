@@ -1,0 +1,369 @@
+//! Kernels that change how elements are arranged or described, not what they are.
+
+pub(super) mod join;
+
+use std::marker::PhantomData;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::{Alike, Arg, ArgReader, Entry, FromArgs, Result, SampleKernel, Work, args};
+use crate::kernels::contract::alike::axes_of_stack;
+use crate::kernels::contract::kernel::Allocate;
+use crate::value::{Cause, DType, Desc, Sample, Shape, Strides, copy_strided, extent};
+
+pub const TABLES: &[&[Entry]] = &[TABLE, join::TABLE];
+
+const TABLE: &[Entry] = &[
+    view::<Reshape>("reshape"),
+    view::<Reinterpret>("reinterpret"),
+    view::<Squeeze>("squeeze"),
+    view::<ExpandDims>("expand_dims"),
+    Entry { name: "transpose", args: TransposeArgs::NAMES, make: || Work::Sample(&Transpose) },
+];
+
+/// A kernel whose result is its input's memory under another description.
+trait View: Send + Sync + 'static {
+    type Args: FromArgs;
+    /// The result's type and shape, which take as many bytes as the input's.
+    fn describe(args: &Self::Args, input: &Desc) -> Result<Desc>;
+}
+
+struct Viewed<K>(PhantomData<K>);
+
+const fn view<K: View>(name: &'static str) -> Entry {
+    let make = || Work::Sample(&Viewed::<K>(PhantomData));
+    Entry { name, args: K::Args::NAMES, make }
+}
+
+impl<K: View> SampleKernel for Viewed<K> {
+    fn run(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        _: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        let desc = K::describe(&K::Args::from_args(args)?, &inputs[0].desc)?;
+        Ok(smallvec![inputs[0].reshaped(desc)?])
+    }
+
+    fn is_view(&self) -> bool {
+        true
+    }
+}
+
+fn wrong(name: &'static str, problem: impl Into<String>) -> Cause {
+    Cause::Argument { name, problem: problem.into() }
+}
+
+struct Reshape;
+
+args! {
+    /// `rank` is how many extents the definition has counted; every sample must have as many.
+    struct ReshapeArgs {
+        shape: Option<Vec<i64>>,
+        rel_shape: Option<Vec<f64>>,
+        src_dims: Option<Vec<i64>>,
+        rank: i64,
+    }
+}
+
+impl View for Reshape {
+    type Args = ReshapeArgs;
+
+    fn describe(args: &ReshapeArgs, input: &Desc) -> Result<Desc> {
+        Ok(Desc { shape: args.shape(input, input.dtype)?, ..input.clone() })
+    }
+}
+
+struct Reinterpret;
+
+args! {
+    struct ReinterpretArgs {
+        dtype: Option<DType>,
+        shape: Option<Vec<i64>>,
+        rel_shape: Option<Vec<f64>>,
+        src_dims: Option<Vec<i64>>,
+        rank: i64,
+    }
+}
+
+impl View for Reinterpret {
+    type Args = ReinterpretArgs;
+
+    fn describe(args: &ReinterpretArgs, input: &Desc) -> Result<Desc> {
+        let dtype = args.dtype.unwrap_or(input.dtype);
+        let ReinterpretArgs { shape, rel_shape, src_dims, rank, .. } = args;
+        let wanted = ReshapeArgs {
+            shape: shape.clone(),
+            rel_shape: rel_shape.clone(),
+            src_dims: src_dims.clone(),
+            rank: *rank,
+        };
+        Ok(Desc { dtype, shape: wanted.shape(input, dtype)?, ..input.clone() })
+    }
+}
+
+impl ReshapeArgs {
+    /// The shape that elements of `dtype` get in the bytes of the input.
+    fn shape(&self, input: &Desc, dtype: DType) -> Result<Shape> {
+        if let Some(shape) = &self.shape {
+            self.count("shape", shape.len())?;
+            return fit("shape", shape, input, dtype);
+        }
+        let taken = match &self.src_dims {
+            Some(axes) => take(axes, &input.shape)?,
+            None => input.shape.clone(),
+        };
+        if let Some(factors) = &self.rel_shape {
+            self.count("rel_shape", factors.len())?;
+            return fit(
+                "rel_shape",
+                &scale(factors, &taken, self.src_dims.is_some())?,
+                input,
+                dtype,
+            );
+        }
+        let name = if self.src_dims.is_some() { "src_dims" } else { "dtype" };
+        self.count(name, taken.len())?;
+        let wanted = resize_innermost(taken, input.dtype, dtype)?;
+        let wanted: SmallVec<[i64; 6]> = wanted.iter().map(|&d| d as i64).collect();
+        fit(name, &wanted, input, dtype)
+    }
+
+    fn count(&self, name: &'static str, found: usize) -> Result<()> {
+        if i64::try_from(found) == Ok(self.rank) {
+            return Ok(());
+        }
+        let rank = self.rank;
+        Err(wrong(name, format!("has {found} entries, but that of the first sample has {rank}")))
+    }
+}
+
+/// The extents of the named axes; -1 stands for a new one.
+fn take(axes: &[i64], shape: &[usize]) -> Result<Shape> {
+    let extent = |&axis: &i64| match usize::try_from(axis) {
+        Ok(axis) if axis < shape.len() => Ok(shape[axis]),
+        Err(_) if axis == -1 => Ok(1),
+        _ => Err(wrong(
+            "src_dims",
+            format!("needs axes of an input of {} dimensions, or -1, got {axis}", shape.len()),
+        )),
+    };
+    axes.iter().map(extent).collect()
+}
+
+/// Extents as multiples of those of the input, to the nearest integer; a negative one is to be
+/// worked out.
+fn scale(factors: &[f64], extents: &[usize], exactly: bool) -> Result<SmallVec<[i64; 6]>> {
+    if factors.len() > extents.len() || (exactly && factors.len() < extents.len()) {
+        let (found, axes) = (factors.len(), extents.len());
+        return Err(wrong(
+            "rel_shape",
+            format!("has {found} entries for {axes} dimensions; `src_dims` can add some"),
+        ));
+    }
+    let scaled = |(&factor, &extent): (&f64, &usize)| {
+        // Single precision, as in the reference.
+        let product = (f64::from(factor as f32) * extent as f64).round();
+        match factor {
+            _ if factor < 0.0 && factor.is_finite() => Ok(-1),
+            _ if (0.0..1e15).contains(&product) => Ok(product as i64),
+            _ => Err(wrong("rel_shape", format!("makes an extent of {product}"))),
+        }
+    };
+    factors.iter().zip(extents).map(scaled).collect()
+}
+
+/// The shape after a change of type: the innermost axis has more or fewer elements.
+fn resize_innermost(mut shape: Shape, from: DType, to: DType) -> Result<Shape> {
+    if from.size() == to.size() {
+        return Ok(shape);
+    }
+    let Some(innermost) = shape.last_mut() else {
+        return Err(wrong("dtype", "must be of the same size, for data without dimensions"));
+    };
+    let bytes = innermost.saturating_mul(from.size());
+    if !bytes.is_multiple_of(to.size()) {
+        let (bytes, size) = (bytes, to.size());
+        return Err(wrong(
+            "dtype",
+            format!("has {size} bytes, into which the {bytes} of a row can't be divided"),
+        ));
+    }
+    *innermost = bytes / to.size();
+    Ok(shape)
+}
+
+/// The shape that is asked for, if it takes the bytes that there are. One extent may be negative:
+/// it is worked out.
+fn fit(name: &'static str, wanted: &[i64], input: &Desc, dtype: DType) -> Result<Shape> {
+    let mismatch = || {
+        let (given, bytes) = (&input.shape[..], input.bytes());
+        let types = if dtype == input.dtype {
+            String::new()
+        } else {
+            format!(" of {} bytes as {}", bytes, dtype.name())
+        };
+        wrong(name, format!("makes the shape {wanted:?}, which does not fit {given:?}{types}"))
+    };
+    let volume = |shape: &[usize]| extent(shape).and_then(|n| n.checked_mul(dtype.size()));
+    let mut unknown = None;
+    let mut shape = Shape::new();
+    for (axis, &d) in wanted.iter().enumerate() {
+        if d < 0 && unknown.replace(axis).is_some() {
+            return Err(wrong(name, "can have one negative entry, to be worked out"));
+        }
+        shape.push(if d < 0 { 1 } else { usize::try_from(d).map_err(|_| mismatch())? });
+    }
+    if let Some(axis) = unknown {
+        let rest = volume(&shape).ok_or_else(mismatch)?;
+        if rest == 0 {
+            return Err(wrong(name, "leaves one extent open, but the others have no elements"));
+        }
+        shape[axis] = input.bytes() / rest;
+    }
+    if volume(&shape) != Some(input.bytes()) {
+        return Err(mismatch());
+    }
+    Ok(shape)
+}
+
+struct Squeeze;
+
+args! {
+    /// Axes counted from the front.
+    struct SqueezeArgs { axes: Vec<i64> }
+}
+
+impl View for Squeeze {
+    type Args = SqueezeArgs;
+
+    fn describe(args: &SqueezeArgs, input: &Desc) -> Result<Desc> {
+        let goes = |axis: usize| args.axes.contains(&(axis as i64));
+        let kept = input.shape.iter().enumerate().filter(|&(axis, _)| !goes(axis));
+        let shape: Shape = kept.map(|(_, &d)| d).collect();
+        if extent(&shape) != Some(input.elements()) {
+            let (axes, given) = (&args.axes, &input.shape[..]);
+            return Err(wrong("axes", format!("{axes:?} of the shape {given:?} are not all 1")));
+        }
+        Ok(Desc { shape, ..input.clone() })
+    }
+}
+
+struct ExpandDims;
+
+args! {
+    /// Axes of the result, in ascending order.
+    struct ExpandDimsArgs { axes: Vec<i64> }
+}
+
+impl View for ExpandDims {
+    type Args = ExpandDimsArgs;
+
+    fn describe(args: &ExpandDimsArgs, input: &Desc) -> Result<Desc> {
+        let mut shape = input.shape.clone();
+        for &axis in &args.axes {
+            match usize::try_from(axis) {
+                Ok(axis) if axis <= shape.len() => shape.insert(axis, 1),
+                _ => return Err(wrong("axes", format!("can't insert an axis at {axis}"))),
+            }
+        }
+        Ok(Desc { shape, ..input.clone() })
+    }
+}
+
+/// The axes in another order.
+struct Transpose;
+
+args! {
+    struct TransposeArgs { perm: Vec<i64> }
+}
+
+impl SampleKernel for Transpose {
+    fn run(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        let sample = &inputs[0];
+        let perm = permutation(&TransposeArgs::from_args(args)?.perm, sample.desc.ndim())?;
+        let shape: Shape = perm.iter().map(|&axis| sample.desc.shape[axis]).collect();
+        let desc = Desc { shape, ..sample.desc.clone() };
+        if sample.is_contiguous() && keeps_order(&perm, &sample.desc.shape) {
+            return Ok(smallvec![sample.reshaped(desc)?]);
+        }
+        let strides = sample.strides();
+        let strides: Strides = perm.iter().map(|&axis| strides[axis]).collect();
+        let mut out = allocate(0, desc)?;
+        let (shape, size) = (out.desc.shape.clone(), out.desc.dtype.size());
+        // SAFETY: these are the sample's own elements in another order.
+        out.store(|bytes, stores| unsafe {
+            copy_strided(sample.as_ptr(), &strides, &shape, size, bytes, stores);
+        });
+        Ok(smallvec![out.into_sample()?])
+    }
+
+    /// The stack's axis stays the first.
+    fn run_stacked(&self, alike: &Alike<'_>) -> Option<Sample> {
+        let perm = TransposeArgs::from_args(&alike.reader(0)).ok()?.perm;
+        let perm: Vec<i64> = std::iter::once(0).chain(axes_of_stack(&perm)?).collect();
+        alike.run_stacked(self, &[Arg::Ints(perm.into())])
+    }
+
+    fn is_shaped_by_args(&self) -> bool {
+        false
+    }
+}
+
+fn permutation(perm: &[i64], ndim: usize) -> Result<SmallVec<[usize; 6]>> {
+    let axes: SmallVec<[usize; 6]> =
+        perm.iter().map(|&axis| usize::try_from(axis).unwrap_or(usize::MAX)).collect();
+    let complete = axes.len() == ndim && (0..ndim).all(|axis| axes.contains(&axis));
+    if !complete {
+        return Err(wrong("perm", format!("{perm:?} does not name each of {ndim} axes once")));
+    }
+    Ok(axes)
+}
+
+/// Whether only axes of extent 1 move, so that the elements stay where they are.
+fn keeps_order(perm: &[usize], shape: &[usize]) -> bool {
+    shape.contains(&0) || perm.iter().filter(|&&axis| shape[axis] != 1).is_sorted()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reshape(input: &[usize], wanted: &[i64]) -> Option<Vec<usize>> {
+        let input = Desc::new(DType::F32, input);
+        fit("shape", wanted, &input, DType::F32).ok().map(|shape| shape.to_vec())
+    }
+
+    #[test]
+    fn one_extent_is_worked_out() {
+        assert_eq!(reshape(&[2, 3], &[-1]), Some(vec![6]));
+        assert_eq!(reshape(&[2, 3], &[3, -7]), Some(vec![3, 2]));
+        assert_eq!(reshape(&[0, 3], &[5, -1]), Some(vec![5, 0]));
+        assert_eq!(reshape(&[0, 3], &[0, -1]), None);
+        assert_eq!(reshape(&[2, 3], &[-1, -1]), None);
+        assert_eq!(reshape(&[2, 3], &[4, -1]), None);
+        assert_eq!(reshape(&[], &[]), Some(vec![]));
+    }
+
+    #[test]
+    fn shapes_beyond_memory_are_refused() {
+        assert_eq!(reshape(&[2, 3], &[i64::MAX, i64::MAX]), None);
+        assert_eq!(reshape(&[2, 3], &[i64::MAX, i64::MAX, -1]), None);
+        assert!(scale(&[1e300], &[3], false).is_err());
+        assert!(scale(&[f64::NAN], &[3], false).is_err());
+        assert!(scale(&[f64::NEG_INFINITY], &[3], false).is_err());
+    }
+
+    #[test]
+    fn axes_of_extent_one_don_t_count() {
+        assert!(keeps_order(&[1, 0, 2], &[1, 3, 4]));
+        assert!(!keeps_order(&[1, 0, 2], &[2, 3, 4]));
+        assert!(keeps_order(&[1, 0], &[0, 4]));
+    }
+}

@@ -1,0 +1,358 @@
+//! Images with the objects that were found in them: boxes, classes and outlines.
+
+mod json;
+mod parse;
+mod rle;
+mod store;
+
+pub use json::Wrong;
+pub use parse::read;
+pub use store::{StoreError, load, save};
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use self::rle::{Canvas, Problem};
+use super::fetch::Source;
+use super::files::{Files, Hash};
+use super::read::read_file;
+use crate::codecs::image::max_pixels;
+use crate::kernels::{Allocate, Result};
+use crate::value::{Cause, DType, Damage, Desc, Origin, Sample};
+
+/// What a sample is made of, and which samples there are.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Boxes by their corners, not by one and their size.
+    pub corners: bool,
+    /// Coordinates as parts of the image's size.
+    pub ratio: bool,
+    pub outlines: Outlines,
+    pub image_ids: bool,
+    /// Leave out images without objects.
+    pub skip_empty: bool,
+    /// Leave out objects that stand for many.
+    pub skip_crowds: bool,
+    /// Leave out objects that are less wide or high.
+    pub threshold: f32,
+    /// Number the categories from 1 on.
+    pub renumber: bool,
+    /// The names of the images to take, in this order; all when there are none.
+    pub images: Vec<Vec<u8>>,
+}
+
+/// What becomes of the objects' outlines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outlines {
+    #[default]
+    None,
+    /// Polygons: which object, its first and last vertex; and the vertices.
+    Polygons,
+    /// Polygons with places of coordinates, two for a vertex.
+    Coordinates,
+    /// An image of labels.
+    Pixels,
+}
+
+/// An image as the file lists it.
+pub struct Image {
+    pub id: i64,
+    pub height: i32,
+    pub width: i32,
+    /// Where its name ends in the text of all.
+    pub name_end: usize,
+}
+
+/// A mask that came as runs of pixels.
+pub struct Runs {
+    pub object: u32,
+    pub height: u32,
+    pub width: u32,
+    /// Where its counts end.
+    pub end: usize,
+}
+
+/// Objects, one after the other; what belongs to one ends where the next one's begins.
+#[derive(Default)]
+pub struct Objects {
+    pub boxes: Vec<[f32; 4]>,
+    pub labels: Vec<i32>,
+    /// Where an object's polygons end; empty when nobody wants outlines.
+    pub polygon_ends: Vec<u32>,
+    /// Where a polygon's vertices end.
+    pub vertex_ends: Vec<u32>,
+    pub vertices: Vec<[f32; 2]>,
+    pub runs: Vec<Runs>,
+    pub counts: Vec<u32>,
+}
+
+fn part<T>(ends: &[T], index: usize) -> std::ops::Range<usize>
+where
+    T: Copy + Into<u64>,
+{
+    let start = if index == 0 { 0 } else { ends[index - 1].into() };
+    start as usize..ends[index].into() as usize
+}
+
+impl Objects {
+    /// The polygons of an object, by number.
+    pub fn polygons(&self, object: usize) -> std::ops::Range<usize> {
+        if self.polygon_ends.is_empty() { 0..0 } else { part(&self.polygon_ends, object) }
+    }
+
+    pub fn outline(&self, polygon: usize) -> &[[f32; 2]] {
+        &self.vertices[part(&self.vertex_ends, polygon)]
+    }
+
+    /// The runs of an object, which most don't have.
+    pub fn runs(&self, object: usize) -> Option<(&Runs, &[u32])> {
+        let index = self.runs.binary_search_by_key(&(object as u32), |runs| runs.object).ok()?;
+        let start = if index == 0 { 0 } else { self.runs[index - 1].end };
+        Some((&self.runs[index], &self.counts[start..self.runs[index].end]))
+    }
+}
+
+/// Samples by number: images, and the objects on each.
+#[derive(Default)]
+pub struct Coco {
+    pub(super) options: Options,
+    pub(super) files: Files,
+    pub(super) ids: Vec<i64>,
+    pub(super) heights: Vec<i32>,
+    pub(super) widths: Vec<i32>,
+    /// Which of `members` a sample has: from, to.
+    pub(super) bounds: Vec<(u32, u32)>,
+    /// Numbers of objects.
+    pub(super) members: Vec<u32>,
+    pub(super) objects: Objects,
+}
+
+impl Coco {
+    /// Brings images and objects together; `owners` has the id of the image that an object is on.
+    pub fn new(
+        options: Options,
+        root: &std::path::Path,
+        images: &[Image],
+        names: &[u8],
+        objects: Objects,
+        owners: &[i64],
+    ) -> Coco {
+        let name = |index: usize| {
+            let start = if index == 0 { 0 } else { images[index - 1].name_end };
+            &names[start..images[index].name_end]
+        };
+        // By id; those that were given twice stay in their order.
+        let mut order: Vec<u32> = (0..images.len() as u32).collect();
+        order.sort_by_key(|&index| images[index as usize].id);
+        let mut groups: HashMap<i64, u32> = HashMap::with_capacity(images.len());
+        for &index in &order {
+            let next = groups.len() as u32;
+            groups.entry(images[index as usize].id).or_insert(next);
+        }
+        let mut ends = vec![0_u32; groups.len() + 1];
+        let found: Vec<Option<u32>> = owners.iter().map(|id| groups.get(id).copied()).collect();
+        found.iter().flatten().for_each(|&group| ends[group as usize + 1] += 1);
+        for group in 1..ends.len() {
+            ends[group] += ends[group - 1];
+        }
+        let starts = ends.clone();
+        let mut members = vec![0_u32; starts.last().copied().unwrap_or(0) as usize];
+        let mut next = starts.clone();
+        for (object, group) in found.iter().enumerate() {
+            if let Some(group) = group {
+                let place = &mut next[*group as usize];
+                members[*place as usize] = object as u32;
+                *place += 1;
+            }
+        }
+        let chosen: Vec<u32> = if options.images.is_empty() {
+            order
+        } else {
+            let by_name: HashMap<&[u8], u32> =
+                (0..images.len()).map(|index| (name(index), index as u32)).collect();
+            let wanted = options.images.iter();
+            wanted.filter_map(|name| by_name.get(&name[..]).copied()).collect()
+        };
+        let mut coco =
+            Coco { files: Files::new(root.to_path_buf()), members, objects, ..Coco::default() };
+        for index in chosen {
+            let image = &images[index as usize];
+            let group = groups[&image.id] as usize;
+            let bounds = (starts[group], starts[group + 1]);
+            if options.skip_empty && bounds.0 == bounds.1 {
+                continue;
+            }
+            coco.files.push(name(index as usize), 0);
+            coco.ids.push(image.id);
+            coco.heights.push(image.height);
+            coco.widths.push(image.width);
+            coco.bounds.push(bounds);
+        }
+        coco.options = options;
+        coco.options.images = Vec::new();
+        coco
+    }
+
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// A number that changes with the images, their names and what is on them.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = Hash::new(self.files.fingerprint());
+        self.ids.iter().for_each(|&id| hash.word(id as u64));
+        for &object in &self.members {
+            let object = object as usize;
+            hash.word(self.objects.labels[object] as u64);
+            for side in self.objects.boxes[object] {
+                hash.word(u64::from(side.to_bits()));
+            }
+        }
+        hash.finish()
+    }
+
+    pub(super) fn members(&self, sample: usize) -> &[u32] {
+        let (start, end) = self.bounds[sample];
+        &self.members[start as usize..end as usize]
+    }
+
+    /// A box in the form that was asked for.
+    pub(super) fn boxed(&self, sample: usize, [x, y, w, h]: [f32; 4]) -> [f32; 4] {
+        let [a, b, c, d] = if self.options.corners { [x, y, x + w, y + h] } else { [x, y, w, h] };
+        if !self.options.ratio {
+            return [a, b, c, d];
+        }
+        let (width, height) = (self.widths[sample] as f32, self.heights[sample] as f32);
+        [a / width, b / height, c / width, d / height]
+    }
+
+    pub(super) fn vertex(&self, sample: usize, [x, y]: [f32; 2]) -> [f32; 2] {
+        if !self.options.ratio {
+            return [x, y];
+        }
+        [x / self.widths[sample] as f32, y / self.heights[sample] as f32]
+    }
+
+    fn polygons(&self, sample: usize, allocate: &Allocate<'_>) -> Result<[Sample; 2]> {
+        let objects = &self.objects;
+        let members = self.members(sample);
+        let polygons: usize = members.iter().map(|&o| objects.polygons(o as usize).len()).sum();
+        let outlines = || members.iter().flat_map(|&object| objects.polygons(object as usize));
+        let vertices: usize = outlines().map(|polygon| objects.outline(polygon).len()).sum();
+        let mut space = allocate(3, Desc::new(DType::I32, &[polygons, 3]))?;
+        let unit = if self.options.outlines == Outlines::Coordinates { 2 } else { 1 };
+        let mut rows = space.elements::<i32>().as_chunks_mut::<3>().0.iter_mut();
+        let mut at = 0;
+        for (place, &object) in members.iter().enumerate() {
+            for (polygon, row) in objects.polygons(object as usize).zip(&mut rows) {
+                let end = at + objects.outline(polygon).len();
+                *row = [place as i32, (at * unit) as i32, (end * unit) as i32];
+                at = end;
+            }
+        }
+        let mut corners = allocate(4, Desc::new(DType::F32, &[vertices, 2]))?;
+        let rows = corners.elements::<f32>().as_chunks_mut::<2>().0.iter_mut();
+        let all = outlines().flat_map(|polygon| objects.outline(polygon));
+        for (row, &vertex) in rows.zip(all) {
+            *row = self.vertex(sample, vertex);
+        }
+        Ok([space.into_sample()?, corners.into_sample()?])
+    }
+
+    /// An image of labels: where masks overlap, the larger label is on top.
+    fn pixels(&self, sample: usize, allocate: &Allocate<'_>) -> Result<Sample> {
+        let (height, width) = (self.heights[sample], self.widths[sample]);
+        let problem = format!("its size is said to be {height} x {width}");
+        if height < 0 || width < 0 {
+            return Err(Cause::Input { index: 0, problem });
+        }
+        let (extent, limit) = (height as usize * width as usize, max_pixels());
+        if extent > limit {
+            let problem = format!("{problem}, which is more than the limit of {limit} pixels");
+            return Err(Cause::Undecodable { kind: Damage::Large, problem });
+        }
+        let shape = [height as usize, width as usize, 1];
+        let mut space = allocate(3, Desc::new(DType::I32, &shape))?;
+        let objects = &self.objects;
+        let mut members: Vec<usize> = self.members(sample).iter().map(|&o| o as usize).collect();
+        members.retain(|&o| !objects.polygons(o).is_empty() || objects.runs(o).is_some());
+        members.sort_by_key(|&object| objects.labels[object]);
+        if members.is_empty() {
+            space.bytes().fill(0);
+            return space.into_sample();
+        }
+        let mut canvas = Canvas::new(shape[0], shape[1])?;
+        let refuse = |problem| Cause::Input { index: 0, problem: format!("an object {problem}") };
+        let unpainted = |problem| match problem {
+            Problem::Object(problem) => refuse(problem),
+            Problem::Memory(cause) => cause,
+        };
+        for object in members {
+            let label = objects.labels[object];
+            if let Some((runs, counts)) = objects.runs(object) {
+                if runs.height as usize != shape[0] {
+                    return Err(refuse(format!(
+                        "has a mask of {} x {} pixels, and the image {height} x {width}",
+                        runs.height, runs.width
+                    )));
+                }
+                canvas.runs(counts, label).map_err(refuse)?;
+            }
+            for polygon in objects.polygons(object) {
+                canvas.polygon(objects.outline(polygon), label).map_err(unpainted)?;
+            }
+        }
+        canvas.write(space.elements::<i32>());
+        space.into_sample()
+    }
+}
+
+impl Source for Coco {
+    fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
+        let mut made = SmallVec::new();
+        made.push(read_file(&self.files.path(number), allocate)?);
+        let members = self.members(number);
+        let mut boxes = allocate(1, Desc::new(DType::F32, &[members.len(), 4]))?;
+        let rows = boxes.elements::<f32>().as_chunks_mut::<4>().0.iter_mut();
+        for (row, &object) in rows.zip(members) {
+            *row = self.boxed(number, self.objects.boxes[object as usize]);
+        }
+        made.push(boxes.into_sample()?);
+        let mut labels = allocate(2, Desc::new(DType::I32, &[members.len()]))?;
+        for (label, &object) in labels.elements::<i32>().iter_mut().zip(members) {
+            *label = self.objects.labels[object as usize];
+        }
+        made.push(labels.into_sample()?);
+        match self.options.outlines {
+            Outlines::None => {}
+            Outlines::Pixels => made.push(self.pixels(number, allocate)?),
+            Outlines::Polygons | Outlines::Coordinates => {
+                made.extend(self.polygons(number, allocate)?);
+            }
+        }
+        if self.options.image_ids {
+            let mut id = allocate(made.len(), Desc::new(DType::I32, &[1]))?;
+            let given = self.ids[number];
+            id.elements::<i32>()[0] = i32::try_from(given).map_err(|_| Cause::Input {
+                index: 0,
+                problem: format!("its id {given} is too large for the 32 bits of `image_ids`"),
+            })?;
+            made.push(id.into_sample()?);
+        }
+        Ok(made)
+    }
+
+    fn name(&self, number: usize) -> Arc<str> {
+        self.files.name(number)
+    }
+
+    fn origin(&self, number: usize) -> Origin {
+        self.files.origin(number)
+    }
+}
