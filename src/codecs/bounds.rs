@@ -50,7 +50,7 @@ pub fn large(format: Format, height: usize, width: usize, bytes: usize) -> Cause
         format.name(),
         max_bytes()
     );
-    Cause::Undecodable { kind: Damage::Large, problem }
+    Cause::Undecodable { kind: Damage::Large, problem: problem.into() }
 }
 
 /// Asks for memory and gives it back, where it is much, or where `beside` was taken before. Codecs

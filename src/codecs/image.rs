@@ -98,7 +98,7 @@ fn fault(format: Format) -> impl FnOnce(Problem) -> Cause {
     move |problem| match problem {
         Broken(problem) => Cause::Undecodable {
             kind: Damage::Broken,
-            problem: format!("this {} {problem}", format.name()),
+            problem: format!("this {} {problem}", format.name()).into(),
         },
         Problem::Other(cause) => cause,
     }
@@ -149,7 +149,8 @@ impl<'a> Image<'a> {
                     "this {} says that it has {height} x {width} pixels; the limit is {}",
                     format.name(),
                     max_pixels()
-                ),
+                )
+                .into(),
             });
         }
         Ok(Image { bytes, header, way })
@@ -309,7 +310,7 @@ fn unknown(bytes: &[u8]) -> Cause {
         let start: Vec<String> = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         format!("this is none of {names}: it starts with {}", start.join(" "))
     };
-    Cause::Undecodable { kind: Damage::Unknown, problem }
+    Cause::Undecodable { kind: Damage::Unknown, problem: problem.into() }
 }
 
 /// How a format is read: its header, and all of its pixels.

@@ -20,7 +20,7 @@ pub const TABLE: &[Entry] = &[
 ];
 
 fn refuse<T>(name: &'static str, problem: impl Into<String>) -> Result<T> {
-    Err(Cause::Argument { name, problem: problem.into() })
+    Err(Cause::Argument { name, problem: problem.into().into() })
 }
 
 /// Numbers and how they were arranged: a number has no dimensions, a list one.
@@ -203,7 +203,7 @@ fn width_of(desc: &Desc) -> Result<usize> {
         Some(&width) if width <= WIDEST => Ok(width),
         Some(width) => Err(Cause::Input {
             index: 0,
-            problem: format!("points have at most {WIDEST} coordinates, got {width}"),
+            problem: format!("points have at most {WIDEST} coordinates, got {width}").into(),
         }),
         None => Err(Cause::Input {
             index: 0,
@@ -492,7 +492,7 @@ fn axes_of(desc: &Desc, index: usize) -> Result<usize> {
                 "a transform of n dimensions is a matrix of n rows and n + 1 columns, n up to \
                  {AXES}; input {index} has the shape {shape:?}"
             );
-            Err(Cause::Input { index, problem })
+            Err(Cause::Input { index, problem: problem.into() })
         }
     }
 }
@@ -515,7 +515,7 @@ impl Kernel for Combine {
                 let (first, other) = (&inputs[0].shape[..], &desc.shape[..]);
                 let problem =
                     format!("transforms must be of one shape, got {first:?} and {other:?}");
-                return Err(Cause::Input { index, problem });
+                return Err(Cause::Input { index, problem: problem.into() });
             }
         }
         Ok(Desc::new(DType::F32, &inputs[0].shape))
@@ -574,7 +574,7 @@ impl<T: Describe> Kernel for Composed<T> {
                 axes.unwrap_or(0),
                 made.axes
             );
-            return Err(Cause::Input { index: 0, problem });
+            return Err(Cause::Input { index: 0, problem: problem.into() });
         }
         Ok(made.desc())
     }

@@ -23,7 +23,7 @@ fn shape(wanted: Option<&[i64]>, rank: i64) -> Result<Shape> {
     if i64::try_from(extents.len()) != Ok(rank) {
         let found = extents.len();
         let problem = format!("has {found} entries, but that of the first sample has {rank}");
-        return Err(Cause::Argument { name: "shape", problem });
+        return Err(Cause::Argument { name: "shape", problem: problem.into() });
     }
     let shape: Shape = extents
         .map(|&d| usize::try_from(d))
@@ -132,7 +132,7 @@ fn repeat(fill: &Sample, index: usize, out: &mut Space) -> Result<()> {
     let strides = repeating(&fill.desc, &out.desc.shape).ok_or_else(|| {
         let (given, wanted) = (&fill.desc.shape[..], &out.desc.shape[..]);
         let problem = format!("a fill value of shape {given:?} can't be broadcast to {wanted:?}");
-        Cause::Input { index, problem }
+        Cause::Input { index, problem: problem.into() }
     })?;
     if fill.desc.elements() == 1 {
         return with_element!(out.desc.dtype, |T| put(out, fill.elements::<T>()[0]));

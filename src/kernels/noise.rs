@@ -16,7 +16,7 @@ pub const TABLE: &[Entry] = &[
 fn noisy(input: &Desc) -> Result<Desc> {
     if input.dtype == DType::Bool || input.dtype.storage() != input.dtype {
         let problem = format!("must be of numbers, not {}", input.dtype.name());
-        return Err(Cause::Input { index: 0, problem });
+        return Err(Cause::Input { index: 0, problem: problem.into() });
     }
     Ok(input.clone())
 }
@@ -85,7 +85,7 @@ impl Kernel for SaltAndPepper {
         for (name, chance) in [("prob", args.prob), ("salt_vs_pepper", args.salt_vs_pepper)] {
             if !(0.0..=1.0).contains(&chance) {
                 let problem = format!("must be between 0 and 1, got {chance}");
-                return Err(Cause::Argument { name, problem });
+                return Err(Cause::Argument { name, problem: problem.into() });
             }
         }
         let desc = &inputs[0].desc;
@@ -149,7 +149,8 @@ fn channel_axis(desc: &Desc) -> Result<Option<usize>> {
         problem: format!(
             "its layout {:?} has no channels; `per_channel=True` does without",
             desc.layout.as_str()
-        ),
+        )
+        .into(),
     })
 }
 

@@ -124,7 +124,7 @@ fn plan(args: &NormalizeArgs, shape: &[usize]) -> Result<Plan> {
                 &given[..],
                 &expected[..],
             );
-            return Err(Cause::Argument { name, problem });
+            return Err(Cause::Argument { name, problem: problem.into() });
         }
     }
     if args.axes.is_none() && !reduced.is_empty() && !reduced.contains(&true) {
@@ -135,7 +135,7 @@ fn plan(args: &NormalizeArgs, shape: &[usize]) -> Result<Plan> {
                 let problem = format!(
                     "is missing: the shape of `{other}` leaves no axis to compute it along"
                 );
-                return Err(Cause::Argument { name, problem });
+                return Err(Cause::Argument { name, problem: problem.into() });
             }
         }
     }
@@ -476,10 +476,10 @@ impl BatchKernel for SharedMoments {
                 shape(other),
                 shape(0),
             );
-            return Err(Cause::Input { index: 0, problem });
+            return Err(Cause::Input { index: 0, problem: problem.into() });
         }
         let ddof = i64::from_constant(args.first().unwrap_or(&Arg::Int(0)))
-            .map_err(|problem| Cause::Argument { name: "ddof", problem })?;
+            .map_err(|problem| Cause::Argument { name: "ddof", problem: problem.into() })?;
         let mut shape = first.desc.shape.clone();
         shape[0] = 2;
         let kept = first.desc.elements() / 3;

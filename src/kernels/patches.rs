@@ -20,7 +20,7 @@ type Ints = SmallVec<[i64; 6]>;
 type Floats = SmallVec<[f64; 6]>;
 
 fn argument<T>(name: &'static str, problem: String) -> Result<T> {
-    Err(Cause::Argument { name, problem })
+    Err(Cause::Argument { name, problem: problem.into() })
 }
 
 pub struct Erase;
@@ -298,7 +298,7 @@ impl Kernel for GridMask {
                 &desc.shape[..],
                 desc.layout
             );
-            return Err(Cause::Input { index: 0, problem });
+            return Err(Cause::Input { index: 0, problem: problem.into() });
         }
         if desc.shape.contains(&0) {
             return Ok(());

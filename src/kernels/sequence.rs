@@ -34,7 +34,7 @@ fn position(name: &'static str, index: i64, count: usize, of: &str) -> Result<us
         Ok(index) if index < count => Ok(index),
         _ => Err(Cause::Argument {
             name,
-            problem: format!("names {index}, which is not one of {count} {of}"),
+            problem: format!("names {index}, which is not one of {count} {of}").into(),
         }),
     }
 }
@@ -146,7 +146,7 @@ impl BatchKernel for PermuteBatch {
 
 /// The index for each sample of the result.
 fn order(arg: &Arg, inputs: &[&[Sample]], count: usize) -> Result<Vec<i64>> {
-    let wrong = |problem: String| Cause::Argument { name: "indices", problem };
+    let wrong = |problem: String| Cause::Argument { name: "indices", problem: problem.into() };
     let given = match arg {
         Arg::Input(input) => {
             let mut all = Vec::new();

@@ -3,9 +3,19 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::value::{Cause, Damage, Fault, Origin};
+use crate::value::{Cause, Damage, Fault, Figure, Kind, Origin, Problem};
+
+/// All kinds of problems: a row for each enum that `problems!` declares.
+const KINDS: &[&[Kind]] = &[];
+
+/// Kinds of problems and the names of their figures, for Python to have a sentence for each.
+#[pyfunction]
+pub fn problem_kinds() -> Vec<(&'static str, Vec<&'static str>)> {
+    let kinds = KINDS.iter().copied().flatten();
+    kinds.map(|(kind, figures)| (*kind, figures.to_vec())).collect()
+}
 
 #[pyclass(name = "Fault", module = "penstock._core", frozen)]
 pub struct PyFault(pub Arc<Fault>);
@@ -19,9 +29,13 @@ impl PyFault {
     #[getter]
     fn cause<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         match &self.0.cause {
-            Cause::Argument { name, problem } => ("argument", name, problem).into_pyobject(py),
-            Cause::Input { index, problem } => ("input", index, problem).into_pyobject(py),
-            Cause::Value { problem } => ("value", problem).into_pyobject(py),
+            Cause::Argument { name, problem } => {
+                ("argument", name, worded(py, problem)?).into_pyobject(py)
+            }
+            Cause::Input { index, problem } => {
+                ("input", index, worded(py, problem)?).into_pyobject(py)
+            }
+            Cause::Value { problem } => ("value", worded(py, problem)?).into_pyobject(py),
             Cause::Undecodable { kind, problem } => {
                 let kind = match kind {
                     Damage::Unknown => "unknown",
@@ -29,7 +43,7 @@ impl PyFault {
                     Damage::Truncated => "truncated",
                     Damage::Broken => "broken",
                 };
-                ("undecodable", kind, problem).into_pyobject(py)
+                ("undecodable", kind, worded(py, problem)?).into_pyobject(py)
             }
             Cause::Index { axis, index, extent } => {
                 ("index", axis, index, extent).into_pyobject(py)
@@ -38,8 +52,8 @@ impl PyFault {
                 let tuple = |shape: &[usize]| PyTuple::new(py, shape);
                 ("ragged", sample, tuple(shape)?, tuple(first)?).into_pyobject(py)
             }
-            Cause::File { problem } => ("file", problem).into_pyobject(py),
-            Cause::System { problem } => ("system", problem).into_pyobject(py),
+            Cause::File { problem } => ("file", worded(py, problem)?).into_pyobject(py),
+            Cause::System { problem } => ("system", worded(py, problem)?).into_pyobject(py),
             Cause::Memory { bytes } => ("memory", bytes).into_pyobject(py),
             Cause::Forked => ("forked",).into_pyobject(py),
             Cause::Stopped => ("stopped",).into_pyobject(py),
@@ -75,4 +89,21 @@ impl PyFault {
     fn site(&self) -> u32 {
         self.0.site
     }
+}
+
+/// A problem as its kind and its figures by name, for the sentence that Python has for it.
+pub fn worded<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyTuple>> {
+    let figures = PyDict::new(py);
+    for (name, figure) in &problem.figures {
+        match figure {
+            Figure::Int(number) => figures.set_item(name, number)?,
+            Figure::Float(number) => figures.set_item(name, number)?,
+            Figure::Text(text) => figures.set_item(name, text)?,
+            Figure::Ints(numbers) => figures.set_item(name, PyList::new(py, numbers)?)?,
+            Figure::Floats(numbers) => figures.set_item(name, PyList::new(py, numbers)?)?,
+            Figure::Problem(inner) => figures.set_item(name, worded(py, inner)?)?,
+            Figure::Absent => figures.set_item(name, py.None())?,
+        }
+    }
+    (problem.kind, figures).into_pyobject(py)
 }

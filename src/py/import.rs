@@ -22,7 +22,7 @@ const LARGE: usize = 1 << 20;
 
 pub fn refuse(cause: Cause) -> PyErr {
     match cause {
-        Cause::Input { problem, .. } => PyValueError::new_err(problem),
+        Cause::Input { problem, .. } => PyValueError::new_err(problem.to_string()),
         Cause::Memory { bytes } => {
             pyo3::exceptions::PyMemoryError::new_err(format!("no memory for {bytes} bytes"))
         }

@@ -35,7 +35,7 @@ mod _core {
     #[pymodule_export]
     use super::export::Memory;
     #[pymodule_export]
-    use super::fault::PyFault;
+    use super::fault::{PyFault, problem_kinds};
     #[pymodule_export]
     use super::import::{empty, from_buffer, gather, scalar, unpack};
     #[pymodule_export]

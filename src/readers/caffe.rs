@@ -49,7 +49,7 @@ impl Labels {
 }
 
 fn refuse<T>(problem: impl Into<String>) -> Result<T> {
-    Err(Cause::File { problem: problem.into() })
+    Err(Cause::File { problem: problem.into().into() })
 }
 
 /// The bytes of a record, in memory that a result can share.

@@ -49,8 +49,8 @@ pub enum OpenError {
 impl From<Cause> for OpenError {
     fn from(cause: Cause) -> OpenError {
         match cause {
-            Cause::File { problem } => OpenError::File(problem),
-            Cause::System { problem } => OpenError::System(problem),
+            Cause::File { problem } => OpenError::File(problem.to_string()),
+            Cause::System { problem } => OpenError::System(problem.to_string()),
             Cause::Memory { bytes } => {
                 OpenError::System(format!("there is no memory for {bytes} bytes"))
             }

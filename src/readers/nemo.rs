@@ -297,7 +297,7 @@ impl Source for Speech {
     }
 
     fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
-        let refuse = |problem: String| Cause::File { problem };
+        let refuse = |problem: String| Cause::File { problem: problem.into() };
         if let Some(reason) = self.manifest.unread(number) {
             return Err(refuse(reason.into()));
         }
@@ -340,7 +340,9 @@ impl Source for Speech {
 /// What is wrong with a sound, said of its file.
 fn of_the_file(cause: Cause) -> Cause {
     match cause {
-        Cause::Undecodable { problem, .. } => Cause::File { problem: format!("it {problem}") },
+        Cause::Undecodable { problem, .. } => {
+            Cause::File { problem: format!("it {problem}").into() }
+        }
         other => other,
     }
 }

@@ -37,7 +37,7 @@ const MOST_AXES: usize = 64;
 const FIRST: usize = 512;
 
 fn damaged(problem: impl Into<String>) -> Cause {
-    Cause::File { problem: problem.into() }
+    Cause::File { problem: problem.into().into() }
 }
 
 impl Header {
@@ -272,7 +272,7 @@ impl Bound {
             all if all.len() == count => all[index],
             all => {
                 let problem = format!("needs a value for each of {count} axes, got {}", all.len());
-                return Err(Cause::Argument { name: self.name, problem });
+                return Err(Cause::Argument { name: self.name, problem: problem.into() });
             }
         };
         // In single precision, as the reference has it.
@@ -283,7 +283,7 @@ impl Bound {
         if value.abs() <= FAR {
             return Ok(value);
         }
-        Err(Cause::Argument { name: self.name, problem: format!("is {value}") })
+        Err(Cause::Argument { name: self.name, problem: format!("is {value}").into() })
     }
 }
 
@@ -301,10 +301,10 @@ impl Windows {
         for &axis in &self.axes {
             let from_start = if axis < 0 { axis + ndim as i64 } else { axis };
             if !(0..ndim as i64).contains(&from_start) {
-                return refuse(format!("has {axis}, but the array has {ndim} dimensions"));
+                return refuse(format!("has {axis}, but the array has {ndim} dimensions").into());
             }
             if found.contains(&(from_start as usize)) {
-                return refuse(format!("names axis {from_start} more than once"));
+                return refuse(format!("names axis {from_start} more than once").into());
             }
             found.push(from_start as usize);
         }
@@ -325,7 +325,7 @@ impl Windows {
                     let length = place(shape)?;
                     if length < 0.0 {
                         let problem = format!("must not be negative, got {length}");
-                        return Err(Cause::Argument { name: shape.name, problem });
+                        return Err(Cause::Argument { name: shape.name, problem: problem.into() });
                     }
                     start + length
                 }
@@ -336,7 +336,7 @@ impl Windows {
             let name = named.map_or("roi_start", |bound| bound.name);
             if last < first {
                 let problem = format!("gives a part that ends at {last}, before its start {first}");
-                return Err(Cause::Argument { name, problem });
+                return Err(Cause::Argument { name, problem: problem.into() });
             }
             let limit = n as i64;
             let (first, last) = match self.outside {
@@ -347,7 +347,7 @@ impl Windows {
                          {:?}; `out_of_bounds_policy` says what to do then",
                         &desc.shape[..]
                     );
-                    return Err(Cause::Input { index: 0, problem });
+                    return Err(Cause::Input { index: 0, problem: problem.into() });
                 }
                 _ => (first, last),
             };
@@ -437,7 +437,8 @@ impl Cuts {
                     own.0.name(),
                     self.arrays.files.name(self.numbers[0]),
                     dtype.name()
-                ),
+                )
+                .into(),
             }),
             _ => Ok(()),
         }

@@ -27,7 +27,9 @@ impl Unparsed {
     /// The fault of a record, of which `what` is wrong.
     pub fn cause(self, what: impl std::fmt::Display) -> Cause {
         match self {
-            Unparsed::Damaged(problem) => Cause::File { problem: format!("{what}: {problem}") },
+            Unparsed::Damaged(problem) => {
+                Cause::File { problem: format!("{what}: {problem}").into() }
+            }
             Unparsed::Memory { bytes } => Cause::Memory { bytes },
         }
     }

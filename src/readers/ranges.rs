@@ -39,9 +39,9 @@ impl Unreadable {
 
     pub fn of(path: &Path, cause: Cause) -> Unreadable {
         match cause {
-            Cause::File { problem } => Unreadable::new(path, problem),
+            Cause::File { problem } => Unreadable::new(path, problem.to_string()),
             Cause::System { problem } => {
-                Unreadable { system: true, ..Unreadable::new(path, problem) }
+                Unreadable { system: true, ..Unreadable::new(path, problem.to_string()) }
             }
             Cause::Memory { bytes } => Unreadable {
                 system: true,
@@ -75,7 +75,7 @@ impl From<Unreadable> for Damage {
 
 /// A fault of what a file holds.
 pub fn broken(problem: impl Into<String>) -> Cause {
-    Cause::File { problem: problem.into() }
+    Cause::File { problem: problem.into().into() }
 }
 
 /// The fault of a file that is compressed as a whole, which its first bytes tell.

@@ -10,7 +10,7 @@ use std::path::Path;
 use smallvec::{SmallVec, smallvec};
 
 use crate::kernels::{Allocate, ArgReader, Entry, Result, SampleKernel, Work};
-use crate::value::{Cause, DType, Desc, Sample, io_fault, zeroed};
+use crate::value::{Cause, DType, Desc, Problem, Sample, io_fault, zeroed};
 
 pub const TABLE: &[Entry] =
     &[Entry { name: "read_file", args: &[], make: || Work::Sample(&ReadFile) }];
@@ -31,15 +31,15 @@ impl SampleKernel for ReadFile {
             let problem = format!(
                 "a file name must be a row of bytes (uint8), got {ndim} dimensions of {dtype}"
             );
-            return Err(Cause::Input { index: 0, problem });
+            return Err(Cause::Input { index: 0, problem: problem.into() });
         }
         let name = name.reinterpret(DType::U8);
         let path = Path::new(OsStr::from_bytes(name.elements::<u8>()));
         let named = |cause| {
-            let name = |problem| format!("{}: {problem}", path.display());
+            let name = |problem: Problem| format!("{}: {problem}", path.display());
             match cause {
-                Cause::File { problem } => Cause::File { problem: name(problem) },
-                Cause::System { problem } => Cause::System { problem: name(problem) },
+                Cause::File { problem } => Cause::File { problem: name(problem).into() },
+                Cause::System { problem } => Cause::System { problem: name(problem).into() },
                 other => other,
             }
         };
@@ -102,7 +102,8 @@ impl Opened {
                     "it has shrunk while it was read: it had {} bytes, and ends before byte {} now",
                     self.size,
                     offset.saturating_add(out.len() as u64)
-                ),
+                )
+                .into(),
             }),
         }
     }
@@ -140,7 +141,7 @@ impl Opened {
             }
             if bytes.len() > UNTOLD {
                 let problem = format!("it tells no size, and has more than {UNTOLD} bytes");
-                return Err(Cause::File { problem });
+                return Err(Cause::File { problem: problem.into() });
             }
         }
     }
@@ -170,5 +171,5 @@ pub(super) fn not_regular(kind: FileType) -> Cause {
         _ => "no regular file",
     };
     let more = if what == "a pipe" { "; write what comes through it to a file first" } else { "" };
-    Cause::File { problem: format!("it is {what}{more}") }
+    Cause::File { problem: format!("it is {what}{more}").into() }
 }

@@ -35,8 +35,8 @@ pub fn io_fault(error: &Error) -> Cause {
         _ => error.to_string(),
     };
     match error.raw_os_error() {
-        Some(code) if !OF_THE_FILE.contains(&code) => Cause::System { problem },
-        _ => Cause::File { problem },
+        Some(code) if !OF_THE_FILE.contains(&code) => Cause::System { problem: problem.into() },
+        _ => Cause::File { problem: problem.into() },
     }
 }
 

@@ -174,7 +174,7 @@ impl Sample {
         }
         if !reaches_inside(&desc, &strides, offset, buffer.len()) {
             let problem = format!("its strides reach outside of its {} bytes", buffer.len());
-            return Err(Cause::Input { index: 0, problem });
+            return Err(Cause::Input { index: 0, problem: problem.into() });
         }
         Ok(Sample { desc, buffer, offset, strides: Some(Box::new(strides)), source: None })
     }

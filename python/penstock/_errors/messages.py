@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from penstock._errors.sentences import Problem, sentence
 from penstock._errors.tracebacks import public
 from penstock._operators import call_sites
 from penstock.errors import (
@@ -332,16 +333,22 @@ def exception(fault: _core.Fault, *, tolerated: bool = False) -> BaseException:
     return error
 
 
-def _argument(fault: _core.Fault, name: str, problem: str) -> Exception:
-    return RuntimeError(_located(fault, f"`{name}` {problem}"))
+def reason(fault: _core.Fault) -> str:
+    """What is wrong, without where."""
+    detail = fault.cause[-1]
+    return sentence(detail) if isinstance(detail, tuple) else str(detail)
 
 
-def _input(fault: _core.Fault, index: int, problem: str) -> Exception:
-    return RuntimeError(_located(fault, problem))
+def _argument(fault: _core.Fault, name: str, problem: Problem) -> Exception:
+    return RuntimeError(_located(fault, f"`{name}` {sentence(problem)}"))
 
 
-def _value(fault: _core.Fault, problem: str) -> Exception:
-    return ValueError(_located(fault, problem))
+def _input(fault: _core.Fault, index: int, problem: Problem) -> Exception:
+    return RuntimeError(_located(fault, sentence(problem)))
+
+
+def _value(fault: _core.Fault, problem: Problem) -> Exception:
+    return ValueError(_located(fault, sentence(problem)))
 
 
 _DAMAGE = {
@@ -353,11 +360,11 @@ _DAMAGE = {
 }
 
 
-def _undecodable(fault: _core.Fault, kind: str, problem: str) -> Exception:
+def _undecodable(fault: _core.Fault, kind: str, problem: Problem) -> Exception:
     hint = _DAMAGE[kind]
     if fault.operator.startswith("decoders.image") and kind != "large":
         hint += ' `on_error="skip"` leaves samples like this one out of a batch.'
-    return DecodeError(_located(fault, problem, hint=hint))
+    return DecodeError(_located(fault, sentence(problem), hint=hint))
 
 
 def _index(fault: _core.Fault, axis: int, index: int, extent: int) -> Exception:
@@ -377,17 +384,19 @@ def _ragged(
     )
 
 
-def _file(fault: _core.Fault, problem: str, *, tolerated: bool = False) -> Exception:
+def _file(fault: _core.Fault, problem: Problem, *, tolerated: bool = False) -> Exception:
     skips = fault.operator.startswith("readers.") and not tolerated
     hint = "the reader's `on_error` can leave it out." if skips else None
-    return FileError(_located(fault, f"the file can't be read: {problem}", hint=hint))
+    return FileError(_located(fault, f"the file can't be read: {sentence(problem)}", hint=hint))
 
 
-def _system(fault: _core.Fault, problem: str) -> Exception:
+def _system(fault: _core.Fault, problem: Problem) -> Exception:
     hint = "this says nothing about the sample, so that `on_error` does not leave it out."
     skips = fault.operator.startswith("readers.")
     return FileError(
-        _located(fault, f"the file can't be read: {problem}", hint=hint if skips else None)
+        _located(
+            fault, f"the file can't be read: {sentence(problem)}", hint=hint if skips else None
+        )
     )
 
 

@@ -50,13 +50,13 @@ impl Limit {
              the environment variable PENSTOCK_MAX_AUDIO_SAMPLES to a higher limit",
             self.0
         );
-        Err(Cause::Undecodable { kind: Damage::Large, problem })
+        Err(Cause::Undecodable { kind: Damage::Large, problem: problem.into() })
     }
 }
 
 /// What is wrong with a sound, in words that complete "this file ...".
 pub fn broken(problem: impl Into<String>) -> Cause {
-    Cause::Undecodable { kind: Damage::Broken, problem: problem.into() }
+    Cause::Undecodable { kind: Damage::Broken, problem: problem.into().into() }
 }
 
 pub fn truncated() -> Cause {

@@ -98,11 +98,11 @@ impl Target {
 }
 
 fn damaged(problem: String) -> Cause {
-    Cause::Undecodable { kind: Damage::Broken, problem: format!("this JPEG {problem}") }
+    Cause::Undecodable { kind: Damage::Broken, problem: format!("this JPEG {problem}").into() }
 }
 
 fn truncated(problem: String) -> Cause {
-    Cause::Undecodable { kind: Damage::Truncated, problem: format!("this JPEG {problem}") }
+    Cause::Undecodable { kind: Damage::Truncated, problem: format!("this JPEG {problem}").into() }
 }
 
 /// What is in front of the image data, as far as libjpeg does not tell.

@@ -24,16 +24,19 @@ impl Kernel for JpegCompressionDistortion {
             return unfit("an image has height, width and channels".into());
         };
         if desc.dtype != DType::U8 {
-            return unfit(format!("must be of uint8, got {}", desc.dtype.name()));
+            return unfit(format!("must be of uint8, got {}", desc.dtype.name()).into());
         }
         if channels != 3 {
-            return unfit(format!("must have 3 channels (red, green, blue), got {channels}"));
+            return unfit(
+                format!("must have 3 channels (red, green, blue), got {channels}").into(),
+            );
         }
         let largest = jpeg_encode::LARGEST;
         if height.max(width) > largest {
-            return unfit(format!(
-                "a JPEG has at most {largest} rows and columns, got {height} x {width}"
-            ));
+            return unfit(
+                format!("a JPEG has at most {largest} rows and columns, got {height} x {width}")
+                    .into(),
+            );
         }
         Ok(desc.clone())
     }

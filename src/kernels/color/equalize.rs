@@ -12,7 +12,7 @@ impl Kernel for Equalize {
     fn output((): &(), inputs: &[&Desc]) -> Result<Desc> {
         if inputs[0].dtype != DType::U8 {
             let problem = format!("must be of uint8, got {}", inputs[0].dtype.name());
-            return Err(Cause::Input { index: 0, problem });
+            return Err(Cause::Input { index: 0, problem: problem.into() });
         }
         Ok(inputs[0].clone())
     }
@@ -28,7 +28,7 @@ impl Kernel for Equalize {
         }
         if u32::try_from(pixels).is_err() {
             let problem = format!("has {pixels} pixels, too many to count");
-            return Err(Cause::Input { index: 0, problem });
+            return Err(Cause::Input { index: 0, problem: problem.into() });
         }
         let (src, dst) = (inputs[0].elements::<u8>(), out.elements::<u8>());
         for (src, dst) in src.chunks_exact(plane).zip(dst.chunks_exact_mut(plane)) {

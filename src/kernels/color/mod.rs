@@ -43,11 +43,11 @@ fn is_float(dtype: DType) -> bool {
 fn recolored(input: &Desc, dtype: DType) -> Result<Desc> {
     if input.dtype == DType::Bool || input.dtype.storage() != input.dtype {
         let problem = format!("colors must be numbers, not {}", input.dtype.name());
-        return Err(Cause::Input { index: 0, problem });
+        return Err(Cause::Input { index: 0, problem: problem.into() });
     }
     if dtype == DType::Bool || dtype.storage() != dtype {
         let problem = format!("must be a type of numbers, got {}", dtype.name());
-        return Err(Cause::Argument { name: "dtype", problem });
+        return Err(Cause::Argument { name: "dtype", problem: problem.into() });
     }
     Ok(Desc { dtype, ..input.clone() })
 }
@@ -111,7 +111,7 @@ impl Kernel for ColorTwist {
                 let problem = format!(
                     "colors have 3 channels (red, green, blue), or 1 when gray; got {channels}"
                 );
-                Err(Cause::Input { index: 0, problem })
+                Err(Cause::Input { index: 0, problem: problem.into() })
             }
         }
     }

@@ -49,7 +49,7 @@ impl Kernel for ColorSpaceConversion {
         let mut desc = inputs[0].clone();
         let unfit = |problem| Cause::Input { index: 0, problem };
         if desc.dtype != DType::U8 {
-            return Err(unfit(format!("must be of uint8, got {}", desc.dtype.name())));
+            return Err(unfit(format!("must be of uint8, got {}", desc.dtype.name()).into()));
         }
         let channels = args.image_type.channels();
         match desc.shape.last_mut() {
@@ -57,7 +57,9 @@ impl Kernel for ColorSpaceConversion {
             found => {
                 let found = found.map_or(0, |found| *found);
                 let space = args.image_type;
-                return Err(unfit(format!("{space:?} has {channels} channels, got {found}")));
+                return Err(unfit(
+                    format!("{space:?} has {channels} channels, got {found}").into(),
+                ));
             }
         }
         Ok(desc)

@@ -79,7 +79,7 @@ impl<'a> ArgReader<'a> {
                 let count = self.inputs.get(*index).map_or(0, |sample| sample.desc.elements());
                 Cause::Memory { bytes: count.saturating_mul(size_of::<f64>()) }
             }
-            _ => Cause::Argument { name, problem },
+            _ => Cause::Argument { name, problem: problem.into() },
         })
     }
 

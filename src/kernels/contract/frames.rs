@@ -71,13 +71,13 @@ impl<'a> Sequence<'a> {
             |n: usize| format!("has values for {n} frames, but there are {frames} frames");
         if let Some((position, n)) = framed().find(|(_, n)| !fits(*n)) {
             let name = names.get(position).copied().unwrap_or_default();
-            return Err(Cause::Argument { name, problem: problem(n) });
+            return Err(Cause::Argument { name, problem: problem(n).into() });
         }
         for (index, n) in of_inputs() {
             if let Some(n) = n.filter(|n| !fits(*n)) {
                 return Err(Cause::Input {
                     index,
-                    problem: format!("input {index} {}", problem(n)),
+                    problem: format!("input {index} {}", problem(n)).into(),
                 });
             }
         }
@@ -181,7 +181,7 @@ pub fn alike(frames: &[Desc]) -> Result<Desc> {
                 "all frames of a sequence must get the same shape, but by their arguments frame 0 \
                  would get {shape:?} and frame {other} {own:?}"
             );
-            Err(Cause::Value { problem })
+            Err(Cause::Value { problem: problem.into() })
         }
     }
 }

@@ -64,7 +64,7 @@ impl NormalizeArgs {
                 let problem = format!(
                     "needs one number, or one for each of {channels} channels, got {count}"
                 );
-                Err(Cause::Argument { name, problem })
+                Err(Cause::Argument { name, problem: problem.into() })
             }
         };
         (0..channels)
@@ -93,7 +93,7 @@ impl Kernel for CropMirrorNormalize {
             let Some(axis) = desc.layout.find(letter) else {
                 let problem =
                     format!("must have the letters of {:?}, got {:?}", desc.layout, args.to);
-                return Err(Cause::Argument { name: "output_layout", problem });
+                return Err(Cause::Argument { name: "output_layout", problem: problem.into() });
             };
             let n = region.shape[axis];
             shape.push(if letter == b'C' { args.padded(n) } else { n });
@@ -131,7 +131,7 @@ impl NormalizeArgs {
                 let count = all.len();
                 let problem =
                     format!("needs one value, or one for each of {channels} channels, got {count}");
-                Err(Cause::Argument { name: "fill_values", problem })
+                Err(Cause::Argument { name: "fill_values", problem: problem.into() })
             }
         }
     }

@@ -108,7 +108,7 @@ impl Window<'_> {
             let Some(wanted) = wanted else { continue };
             if !(0.0..=1.0).contains(&position) {
                 let problem = format!("must be between 0 and 1, got {position}");
-                return Err(Cause::Argument { name: position_name, problem });
+                return Err(Cause::Argument { name: position_name, problem: problem.into() });
             }
             let n = desc.shape[axis];
             // What is below one, and what is no number, stands for the whole axis.
@@ -137,7 +137,7 @@ impl Window<'_> {
     }
 
     fn wanted(&self) -> Result<[Option<f64>; 3]> {
-        let refuse = |name, problem: String| Err(Cause::Argument { name, problem });
+        let refuse = |name, problem: String| Err(Cause::Argument { name, problem: problem.into() });
         let [depth, height, width] = self.extents;
         match (height, width, depth) {
             (Some(_), None, _) => return refuse("crop_h", "needs `crop_w` as well".into()),
@@ -226,13 +226,12 @@ impl ManyKernel for RandomCropGenerator {
                 "the shape of an image needs a height and a width, and may have channels, got an \
                  array of the shape {:?}",
                 &desc.shape[..]
-            ));
+            ).into());
         }
         if matches!(desc.dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64) {
-            return refuse(format!(
-                "the shape of an image has integers, got {}",
-                desc.dtype.name()
-            ));
+            return refuse(
+                format!("the shape of an image has integers, got {}", desc.dtype.name()).into(),
+            );
         }
         let mut extents = [0_i64; 2];
         with_element!(desc.dtype, |T| {
@@ -242,7 +241,7 @@ impl ManyKernel for RandomCropGenerator {
             }
         });
         if let Some(&large) = extents.iter().find(|&&n| n > i64::from(i32::MAX)) {
-            return refuse(format!("no image has an extent of {large}"));
+            return refuse(format!("no image has an extent of {large}").into());
         }
         let [height, width] = extents.map(|n| n.max(0) as usize);
         let (area, ratio) = (&args.random_area, &args.random_aspect_ratio);

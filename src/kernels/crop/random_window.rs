@@ -71,7 +71,7 @@ fn range(name: &'static str, ends: &[f64]) -> Result<[f64; 2]> {
         [one] if !one.is_nan() => Ok([one, one]),
         _ => {
             let problem = format!("needs a number and another that is not below, got {ends:?}");
-            Err(Cause::Argument { name, problem })
+            Err(Cause::Argument { name, problem: problem.into() })
         }
     }
 }

@@ -50,7 +50,7 @@ fn encoded(sample: &Sample) -> Result<Sample> {
             &sample.desc.shape[..],
             sample.desc.dtype.name()
         );
-        return Err(Cause::Input { index: 0, problem });
+        return Err(Cause::Input { index: 0, problem: problem.into() });
     }
     // Codecs read headers and data more than once, and rely on finding the same. Bytes that somebody
     // else may write to meanwhile are decoded from a copy.

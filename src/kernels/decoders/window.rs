@@ -86,7 +86,7 @@ impl FromArg for Rounding {
 }
 
 fn refuse<T>(name: &'static str, problem: impl Into<String>) -> Result<T> {
-    Err(Cause::Argument { name, problem: problem.into() })
+    Err(Cause::Argument { name, problem: problem.into().into() })
 }
 
 impl CropArgs {
@@ -122,7 +122,7 @@ impl CropArgs {
         let length = if size >= 1.0 { size as usize } else { extent };
         if length > extent {
             let problem = format!("a window of {length} pixels goes beyond the image's {extent}");
-            return Err(Cause::Input { index: 0, problem });
+            return Err(Cause::Input { index: 0, problem: problem.into() });
         }
         if !(0.0..=1.0).contains(&place) {
             return refuse(name, format!("must be between 0 and 1, got {place}"));
@@ -187,7 +187,7 @@ impl WindowArgs for WindowedSliceArgs {
         let [height, width] = [region.shape[0], region.shape[1]];
         if height == 0 || width == 0 {
             let problem = format!("the window of {height} x {width} pixels is empty");
-            return Err(Cause::Input { index: 0, problem });
+            return Err(Cause::Input { index: 0, problem: problem.into() });
         }
         // The policy is to refuse what is outside.
         let [y, x] = [region.start[0], region.start[1]].map(|start| start.max(0) as usize);

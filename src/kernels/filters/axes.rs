@@ -26,11 +26,11 @@ pub fn spatial(desc: &Desc) -> Result<Axes> {
 pub fn filtered(input: &Desc, dtype: DType) -> Result<Desc> {
     if input.dtype == DType::Bool || input.dtype.storage() != input.dtype {
         let problem = format!("must be of numbers, not {}", input.dtype.name());
-        return Err(Cause::Input { index: 0, problem });
+        return Err(Cause::Input { index: 0, problem: problem.into() });
     }
     if dtype == DType::Bool || dtype.storage() != dtype {
         let problem = format!("must be a type of numbers, got {}", dtype.name());
-        return Err(Cause::Argument { name: "dtype", problem });
+        return Err(Cause::Argument { name: "dtype", problem: problem.into() });
     }
     Ok(Desc { dtype, ..input.clone() })
 }
@@ -43,7 +43,7 @@ pub fn per_axis<T: Copy>(name: &'static str, given: &[T], axes: usize) -> Result
         other => {
             let problem =
                 format!("needs one number, or {axes} for as many axes, got {}", other.len());
-            Err(Cause::Argument { name, problem })
+            Err(Cause::Argument { name, problem: problem.into() })
         }
     }
 }

@@ -74,11 +74,11 @@ fn axes_for(inputs: &[&Desc]) -> Result<Axes> {
     if filter.ndim() != axes.len() {
         let (has, needs) = (filter.ndim(), axes.len());
         let problem = format!("the filter has {has} axes; the data has {needs} spatial ones");
-        return Err(Cause::Input { index: 1, problem });
+        return Err(Cause::Input { index: 1, problem: problem.into() });
     }
     if filter.shape.contains(&0) {
         let problem = format!("the filter is empty: {:?}", &filter.shape[..]);
-        return Err(Cause::Input { index: 1, problem });
+        return Err(Cause::Input { index: 1, problem: problem.into() });
     }
     Ok(axes)
 }
@@ -99,7 +99,7 @@ impl Kernel for Filter {
                 let problem = format!(
                     "the filter is larger than the data: {size} of {extent} on axis {axis}"
                 );
-                return Err(Cause::Input { index: 1, problem });
+                return Err(Cause::Input { index: 1, problem: problem.into() });
             }
             desc.shape[axis] = extent + 1 - size;
         }
@@ -115,13 +115,13 @@ impl Kernel for Filter {
         }
         let isa = Isa::best();
         let fill = match inputs.get(2) {
-            Some(fill) => {
-                f64::from_sample(fill).map_err(|problem| Cause::Input { index: 2, problem })? as f32
-            }
+            Some(fill) => f64::from_sample(fill)
+                .map_err(|problem| Cause::Input { index: 2, problem: problem.into() })?
+                as f32,
             None => 0.0,
         };
-        let weights: Vec<f64> =
-            Vec::from_sample(filter).map_err(|problem| Cause::Input { index: 1, problem })?;
+        let weights: Vec<f64> = Vec::from_sample(filter)
+            .map_err(|problem| Cause::Input { index: 1, problem: problem.into() })?;
         let (last, down) = (axes[axes.len() - 1], axes.len().checked_sub(2).map(|k| axes[k]));
         let mut seen = Seen::new(isa, data, &axes, &filter.desc, &anchors, args.border, fill)?;
         let shape = out.desc.shape.clone();
@@ -182,7 +182,7 @@ fn anchors(args: &FilterArgs, filter: &Desc, axes: usize) -> Result<Vec<isize>> 
         // A result that has only whole sums starts with the first of them.
         _ if !(-1..size as i64).contains(&anchor) => {
             let problem = format!("must be inside of the filter, or -1, got {anchor} of {size}");
-            Err(Cause::Argument { name: "anchor", problem })
+            Err(Cause::Argument { name: "anchor", problem: problem.into() })
         }
         _ if args.valid => Ok(0),
         -1 => Ok((size / 2) as isize),
@@ -237,7 +237,7 @@ impl<'a> Seen<'a> {
         // Beyond that there are so many sums that none would ever finish.
         let too_large = || Cause::Input {
             index: 1,
-            problem: format!("a filter of {size} on rows of {extent} is too large"),
+            problem: format!("a filter of {size} on rows of {extent} is too large").into(),
         };
         let planes: usize = planes.iter().product();
         let count = kept.checked_mul(planes).and_then(|n| n.checked_add(1));

@@ -43,12 +43,12 @@ const LARGEST_REACH: usize = 4096;
 fn window(sigma: f32, size: i64) -> Result<Window> {
     let unfit = |name, problem| Err(Cause::Argument { name, problem });
     if !(sigma >= 0.0 && sigma.is_finite()) {
-        return unfit("sigma", format!("must not be negative, got {sigma}"));
+        return unfit("sigma", format!("must not be negative, got {sigma}").into());
     }
     if size < 0 || size > 0 && size % 2 == 0 {
         return unfit(
             "window_size",
-            format!("must be odd, or 0 for what `sigma` needs, got {size}"),
+            format!("must be odd, or 0 for what `sigma` needs, got {size}").into(),
         );
     }
     if sigma == 0.0 && size == 0 {
@@ -59,7 +59,7 @@ fn window(sigma: f32, size: i64) -> Result<Window> {
     if reach > LARGEST_REACH {
         let name = if size > 0 { "window_size" } else { "sigma" };
         let largest = 2 * LARGEST_REACH + 1;
-        return unfit(name, format!("makes a window of more than {largest} pixels"));
+        return unfit(name, format!("makes a window of more than {largest} pixels").into());
     }
     let sigma = if sigma > 0.0 {
         f64::from(sigma)

@@ -79,7 +79,7 @@ fn odd(name: &'static str, sizes: Vec<i64>, least: i64) -> Result<Vec<usize>> {
         Ok(fit) if (least..=largest).contains(&size) && size % 2 == 1 => Ok(fit),
         _ => {
             let problem = format!("must be odd, from {least} to {largest}, got {size}");
-            Err(Cause::Argument { name, problem })
+            Err(Cause::Argument { name, problem: problem.into() })
         }
     };
     sizes.into_iter().map(size).collect()

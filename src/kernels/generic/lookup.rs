@@ -26,7 +26,7 @@ impl Kernel for LookupTable {
     fn output(args: &LookupTableArgs, inputs: &[&Desc]) -> Result<Desc> {
         if matches!(inputs[0].dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64) {
             let problem = format!("keys must be integers, got {}", inputs[0].dtype.name());
-            return Err(Cause::Input { index: 0, problem });
+            return Err(Cause::Input { index: 0, problem: problem.into() });
         }
         Ok(Desc { dtype: args.dtype, ..inputs[0].clone() })
     }
@@ -94,13 +94,13 @@ impl Kernel for OneHot {
     fn output(args: &OneHotArgs, inputs: &[&Desc]) -> Result<Desc> {
         let classes = usize::try_from(args.num_classes).map_err(|_| Cause::Argument {
             name: "num_classes",
-            problem: format!("must not be negative, got {}", args.num_classes),
+            problem: format!("must not be negative, got {}", args.num_classes).into(),
         })?;
         let mut shape = if args.lone { Shape::new() } else { inputs[0].shape.clone() };
         let axis = usize::try_from(args.axis).unwrap_or(usize::MAX);
         if axis > shape.len() || (args.lone && inputs[0].elements() != 1) {
             let problem = format!("{axis} is not one of {} dimensions", shape.len() + 1);
-            return Err(Cause::Argument { name: "axis", problem });
+            return Err(Cause::Argument { name: "axis", problem: problem.into() });
         }
         shape.insert(axis, classes);
         match extent(&shape) {

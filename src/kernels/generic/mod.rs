@@ -56,7 +56,7 @@ impl SampleKernel for GetProperty {
             "source_info" => inputs[0].source.as_ref().map_or("", Origin::name).as_bytes(),
             _ => {
                 let problem = format!("names no property: {key:?}");
-                return Err(Cause::Argument { name: "key", problem });
+                return Err(Cause::Argument { name: "key", problem: problem.into() });
             }
         };
         let mut out = allocate(0, Desc::new(DType::U8, &[text.len()]))?;

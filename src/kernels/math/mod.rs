@@ -283,7 +283,7 @@ fn output(types: &Types, inputs: &[&Desc]) -> Result<Desc> {
                 inputs.iter().map(|input| format!("{:?}", &input.shape[..])).collect();
             let problem =
                 format!("the shapes {} can't be broadcast together", shapes.join(" and "));
-            Cause::Input { index, problem }
+            Cause::Input { index, problem: problem.into() }
         })?;
     }
     Ok(Desc { dtype: types.dtype, shape, layout: inputs[0].layout })

@@ -32,7 +32,7 @@ pub const TABLE: &[Entry] = &[
 ];
 
 fn argument(name: &'static str, problem: impl Into<String>) -> Cause {
-    Cause::Argument { name, problem: problem.into() }
+    Cause::Argument { name, problem: problem.into().into() }
 }
 
 /// The shape that was asked for: that of an input, or numbers, or none.
@@ -348,7 +348,7 @@ impl Kernel for Choice {
 
 /// How many there are to choose from; at least one.
 fn choices(from: &Sample) -> Result<u64> {
-    let unfit = |problem: String| Cause::Input { index: 0, problem };
+    let unfit = |problem: String| Cause::Input { index: 0, problem: problem.into() };
     let count = match (from.desc.shape.first(), from.desc.dtype) {
         (Some(&extent), _) => extent as u64,
         (None, DType::U64) => from.elements::<u64>()[0],

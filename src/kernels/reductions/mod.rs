@@ -49,7 +49,7 @@ pub(super) fn reduced(axes: &[i64], ndim: usize) -> Result<Flags> {
             Some(slot) => *slot = true,
             None => {
                 let problem = format!("names the axis {index} of data with {ndim} dimensions");
-                return Err(Cause::Argument { name: "axes", problem });
+                return Err(Cause::Argument { name: "axes", problem: problem.into() });
             }
         }
     }
@@ -69,7 +69,7 @@ pub(super) fn numeric(desc: &Desc) -> Result<()> {
         return Ok(());
     }
     let problem = format!("values of type {} are names, not numbers", desc.dtype.name());
-    Err(Cause::Input { index: 0, problem })
+    Err(Cause::Input { index: 0, problem: problem.into() })
 }
 
 fn output(axes: &[i64], keep_dims: bool, dtype: DType, input: &Desc) -> Result<Desc> {
@@ -301,7 +301,7 @@ fn variances(args: &SpreadArgs, inputs: &[Sample], out: &Space) -> Result<Vec<f6
             &mean.desc.shape[..],
             &out.desc.shape[..]
         );
-        return Err(Cause::Input { index: 1, problem });
+        return Err(Cause::Input { index: 1, problem: problem.into() });
     }
     let centers: Vec<f64> = with_element!(mean.desc.dtype, |T| {
         collected(mean.elements::<T>().iter().map(|&x| x.convert()))?

@@ -355,7 +355,7 @@ pub fn axes_of(
                 let from_start = if axis < 0 { axis + ndim as i64 } else { axis };
                 if !(0..ndim as i64).contains(&from_start) {
                     let problem = format!("has {axis}, but the data has {ndim} dimensions");
-                    return refuse("axes", problem);
+                    return refuse("axes", problem.into());
                 }
                 found.push(from_start as usize);
             }
@@ -369,7 +369,7 @@ pub fn axes_of(
                     }
                     let letter = letter as char;
                     let problem = format!("has {letter:?}, which the layout {layout:?} has not");
-                    return refuse("axis_names", problem);
+                    return refuse("axis_names", problem.into());
                 };
                 found.push(axis);
             }
@@ -378,7 +378,7 @@ pub fn axes_of(
     }
     let name = if numbers.is_some() { "axes" } else { "axis_names" };
     if let Some(again) = (1..found.len()).find(|&i| found[..i].contains(&found[i])) {
-        return refuse(name, format!("names axis {} more than once", found[again]));
+        return refuse(name, format!("names axis {} more than once", found[again]).into());
     }
     if found.is_empty() {
         found.extend(0..ndim);
@@ -393,7 +393,7 @@ fn value_of<T: Copy>(values: &[T], index: usize, count: usize, name: &'static st
         all if all.len() == count => Ok(all[index]),
         all => {
             let problem = format!("needs a value for each of {count} axes, got {}", all.len());
-            Err(Cause::Argument { name, problem })
+            Err(Cause::Argument { name, problem: problem.into() })
         }
     }
 }
@@ -448,7 +448,7 @@ impl Policy {
                      {:?}{advice}",
                     &desc.shape[..]
                 );
-                Err(Cause::Input { index: 0, problem })
+                Err(Cause::Input { index: 0, problem: problem.into() })
             }
             Policy::Refuse | Policy::Inside | Policy::Border(_) => Ok((start, end)),
         }
@@ -593,7 +593,7 @@ impl SliceArgs {
                         anchor.desc.dtype.name(),
                         shape.desc.dtype.name()
                     );
-                    return Err(Cause::Input { index: 2, problem });
+                    return Err(Cause::Input { index: 2, problem: problem.into() });
                 }
                 let read = |index: usize| -> Result<Vec<f64>> {
                     let sample = inputs[index].compact()?;
@@ -604,7 +604,7 @@ impl SliceArgs {
                             "the anchor and the shape need a value for each of {count} axes, got {}",
                             values.len()
                         );
-                        return Err(Cause::Input { index, problem });
+                        return Err(Cause::Input { index, problem: problem.into() });
                     }
                     Ok(values)
                 };
@@ -645,16 +645,22 @@ pub fn fill_of(
         return Ok(Fill::new(&[values.first().copied().unwrap_or(0.0)], dtype, None));
     }
     match implied_layout(desc).find(b'C') {
-        None => refuse(format!(
-            "has {} values, but the layout {:?} has no channels",
-            values.len(),
-            desc.layout
-        )),
-        Some(axis) if region.shape[axis] != values.len() => refuse(format!(
-            "needs one value, or one for each of {} channels, got {}",
-            region.shape[axis],
-            values.len()
-        )),
+        None => refuse(
+            format!(
+                "has {} values, but the layout {:?} has no channels",
+                values.len(),
+                desc.layout
+            )
+            .into(),
+        ),
+        Some(axis) if region.shape[axis] != values.len() => refuse(
+            format!(
+                "needs one value, or one for each of {} channels, got {}",
+                region.shape[axis],
+                values.len()
+            )
+            .into(),
+        ),
         Some(axis) => Ok(Fill::new(&values, dtype, Some(axis))),
     }
 }
@@ -739,7 +745,11 @@ impl Bounds<'_> {
                 };
                 let length = |length: f64, name| {
                     let problem = format!("must not be negative, got {length}");
-                    if length < 0.0 { Err(Cause::Argument { name, problem }) } else { Ok(length) }
+                    if length < 0.0 {
+                        Err(Cause::Argument { name, problem: problem.into() })
+                    } else {
+                        Ok(length)
+                    }
                 };
                 let start = match (&args.start, &args.rel_start) {
                     (Some(start), _) => int(start, "start")?,
@@ -759,11 +769,11 @@ impl Bounds<'_> {
         let window = |window: String| match self {
             Bounds::Positional { .. } => Cause::Input {
                 index: 1,
-                problem: format!("the anchor and the shape give {window}"),
+                problem: format!("the anchor and the shape give {window}").into(),
             },
             Bounds::Named(..) => {
                 let problem = format!("gives {window}");
-                Cause::Argument { name: self.extent_name(), problem }
+                Cause::Argument { name: self.extent_name(), problem: problem.into() }
             }
         };
         // Far beyond any extent, yet safe to compute with.
@@ -877,7 +887,7 @@ impl Kernel for Pad {
             if let Some(align) = value(&aligned, "align")? {
                 if align <= 0 {
                     let problem = format!("must be positive, got {align}");
-                    return Err(Cause::Argument { name: "align", problem });
+                    return Err(Cause::Argument { name: "align", problem: problem.into() });
                 }
                 length = length.checked_next_multiple_of(align as usize).unwrap_or(usize::MAX);
             }

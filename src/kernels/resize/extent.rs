@@ -83,7 +83,7 @@ pub fn too_long(extent: impl std::fmt::Display) -> String {
 }
 
 pub fn argument(name: &'static str, problem: impl Into<String>) -> Cause {
-    Cause::Argument { name, problem: problem.into() }
+    Cause::Argument { name, problem: problem.into().into() }
 }
 
 /// A list with a number for each axis, where one may stand for all.

@@ -29,7 +29,7 @@ impl SampleKernel for Join {
         let first = &inputs[0].desc;
         if axis >= first.ndim() + usize::from(args.new_axis) {
             let problem = format!("{} is not one of {} dimensions", args.axis, first.ndim());
-            return Err(Cause::Argument { name: "axis", problem });
+            return Err(Cause::Argument { name: "axis", problem: problem.into() });
         }
         let (used, shape) =
             if args.new_axis { stacked(inputs, axis)? } else { concatenated(inputs, axis)? };
@@ -112,7 +112,7 @@ fn check_type(index: usize, desc: &Desc, first: &Desc) -> Result<()> {
 
 fn unlike(index: usize, desc: &Desc, first: &Desc, rule: &str) -> Cause {
     let show = |desc: &Desc| format!("{} {:?}", desc.dtype.name(), &desc.shape[..]);
-    Cause::Input { index, problem: format!("{rule}: {} and {}", show(first), show(desc)) }
+    Cause::Input { index, problem: format!("{rule}: {} and {}", show(first), show(desc)).into() }
 }
 
 /// Bytes of the result to write at a time: what one input has written is still in the first cache

@@ -52,7 +52,7 @@ impl<K: View> SampleKernel for Viewed<K> {
 }
 
 fn wrong(name: &'static str, problem: impl Into<String>) -> Cause {
-    Cause::Argument { name, problem: problem.into() }
+    Cause::Argument { name, problem: problem.into().into() }
 }
 
 struct Reshape;

@@ -21,7 +21,7 @@ pub const TABLE: &[Entry] =
 type Floats = SmallVec<[f64; 6]>;
 
 fn argument<T>(name: &'static str, problem: String) -> Result<T> {
-    Err(Cause::Argument { name, problem })
+    Err(Cause::Argument { name, problem: problem.into() })
 }
 
 /// How values between the pixels are found.
@@ -229,7 +229,7 @@ impl Kernel for WarpAffine {
                 if matrix.desc.shape[..] != shape {
                     let shape = &matrix.desc.shape[..];
                     let problem = format!("the matrix must be {wanted}, got the shape {shape:?}");
-                    return Err(Cause::Input { index: 1, problem });
+                    return Err(Cause::Input { index: 1, problem: problem.into() });
                 }
                 numbers
             }
@@ -248,7 +248,7 @@ impl Kernel for WarpAffine {
         let map = match args.inverse_map {
             true => map,
             false => map.inverse().ok_or_else(|| Cause::Value {
-                problem: format!("the matrix {:?} has no inverse", &numbers[..]),
+                problem: format!("the matrix {:?} has no inverse", &numbers[..]).into(),
             })?,
         };
         let sampling = Sampling { interpolation: args.interp_type, fill: args.fill_value };

@@ -28,10 +28,10 @@ impl From<Cause> for Wrong {
         let system = !matches!(cause, Cause::File { .. });
         let problem = match cause {
             Cause::File { problem } | Cause::System { problem } => problem,
-            Cause::Memory { bytes } => format!("there is no memory for {bytes} bytes"),
-            other => format!("{other:?}"),
+            Cause::Memory { bytes } => format!("there is no memory for {bytes} bytes").into(),
+            other => format!("{other:?}").into(),
         };
-        Wrong { line: 0, byte: 0, problem, system }
+        Wrong { line: 0, byte: 0, problem: problem.to_string(), system }
     }
 }
 

@@ -266,12 +266,12 @@ impl Coco {
         let (height, width) = (self.heights[sample], self.widths[sample]);
         let problem = format!("its size is said to be {height} x {width}");
         if height < 0 || width < 0 {
-            return Err(Cause::Input { index: 0, problem });
+            return Err(Cause::Input { index: 0, problem: problem.into() });
         }
         let (extent, limit) = (height as usize * width as usize, max_pixels());
         if extent > limit {
             let problem = format!("{problem}, which is more than the limit of {limit} pixels");
-            return Err(Cause::Undecodable { kind: Damage::Large, problem });
+            return Err(Cause::Undecodable { kind: Damage::Large, problem: problem.into() });
         }
         let shape = [height as usize, width as usize, 1];
         let mut space = allocate(3, Desc::new(DType::I32, &shape))?;
@@ -284,7 +284,8 @@ impl Coco {
             return space.into_sample();
         }
         let mut canvas = Canvas::new(shape[0], shape[1])?;
-        let refuse = |problem| Cause::Input { index: 0, problem: format!("an object {problem}") };
+        let refuse =
+            |problem| Cause::Input { index: 0, problem: format!("an object {problem}").into() };
         let unpainted = |problem| match problem {
             Problem::Object(problem) => refuse(problem),
             Problem::Memory(cause) => cause,
@@ -341,7 +342,8 @@ impl Source for Coco {
             let given = self.ids[number];
             id.elements::<i32>()[0] = i32::try_from(given).map_err(|_| Cause::Input {
                 index: 0,
-                problem: format!("its id {given} is too large for the 32 bits of `image_ids`"),
+                problem: format!("its id {given} is too large for the 32 bits of `image_ids`")
+                    .into(),
             })?;
             made.push(id.into_sample()?);
         }

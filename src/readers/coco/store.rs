@@ -28,11 +28,13 @@ impl StoreError {
 
     fn of(path: PathBuf, cause: Cause) -> StoreError {
         match cause {
-            Cause::File { problem } => StoreError::new(path, problem),
-            Cause::System { problem } => StoreError { path, problem, system: true },
+            Cause::File { problem } => StoreError::new(path, problem.to_string()),
+            Cause::System { problem } => {
+                StoreError { path, problem: problem.to_string(), system: true }
+            }
             Cause::Memory { bytes } => {
                 let problem = format!("there is no memory for {bytes} bytes");
-                StoreError { path, problem, system: true }
+                StoreError { path, problem: problem.to_string(), system: true }
             }
             other => StoreError::new(path, format!("{other:?}")),
         }
@@ -50,7 +52,7 @@ fn store(path: &Path, bytes: &[u8]) -> std::result::Result<(), String> {
     let mut file = how.open(path).map_err(|error| say(&error))?;
     let known = file.metadata().map_err(|error| say(&error))?;
     match not_regular(known.file_type()) {
-        Cause::File { problem } if !known.is_file() => Err(problem),
+        Cause::File { problem } if !known.is_file() => Err(problem.to_string()),
         _ => file.write_all(bytes).map_err(|error| say(&error)),
     }
 }
@@ -59,7 +61,7 @@ fn store(path: &Path, bytes: &[u8]) -> std::result::Result<(), String> {
 pub fn save(coco: &Coco, folder: &Path) -> Result<()> {
     let write = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
-        store(&path, bytes).map_err(|problem| StoreError::new(path, problem))
+        store(&path, bytes).map_err(|problem| StoreError::new(path, problem.to_string()))
     };
     let samples = coco.len();
     let mut names = Vec::new();

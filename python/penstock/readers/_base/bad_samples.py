@@ -69,7 +69,7 @@ class BadSamples:
         """List a bad sample, once, however often it turns up: as a substitute, or when it is
         decoded again.
         """
-        reason = str(fault.cause[-1])
+        reason = messages.reason(fault)
         if (number, reason) not in self._found:
             self._found[number, reason] = SampleError(name(number), number, reason)
         self.last = f"{fault.source or name(number)}: {reason}"
