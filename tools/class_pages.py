@@ -6,10 +6,11 @@ import ast
 import functools
 import inspect
 import itertools
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from enum import Enum
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import docstrings
@@ -64,6 +65,7 @@ PAGES = {
         ),
     ),
     "external_source": Page("Data from a program's own Python.", ("ExternalSource",)),
+    "map": Page("Your own Python functions as operators.", ("map", "TensorSpec")),
     "prefetch": Page("Running ahead of a loop.", ("prefetch",)),
     "readers": Page(
         inspect.cleandoc(penstock.readers.__doc__ or ""),
@@ -164,8 +166,8 @@ def _function(function: Callable[..., Any], name: str, level: str) -> str:
 def _alias(name: str) -> str:
     """A type or an object that is known by a name."""
     key = name.rpartition(".")[2]
-    for module in vars(penstock).values():
-        if isinstance(module, ModuleType) and key in vars(module):
+    for path, module in list(sys.modules.items()):
+        if path.startswith("penstock.") and key in vars(module):
             said = _documented(inspect.getsource(module)).get(key)
             if said:
                 return f"## {name}\n\n{said}\n"

@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from penstock import tfrecord as tfrecord
     from penstock import torch as torch
     from penstock import transforms as transforms
+    from penstock._operators.map import TensorSpec as TensorSpec
+    from penstock._operators.map import map as map
     from penstock._state.external_source import ExternalSource as ExternalSource
     from penstock._state.prefetch import prefetch as prefetch
     from penstock._values.batch import Batch as Batch
@@ -156,6 +158,7 @@ _LAZY = {
     for module, names in {
         "_values.batch": ("Batch", "as_batch", "batch"),
         "_state.external_source": ("ExternalSource",),
+        "_operators.map": ("TensorSpec", "map"),
         "_state.prefetch": ("prefetch",),
         "_values.tensor": ("Tensor", "as_tensor", "tensor"),
         "ops.color": (

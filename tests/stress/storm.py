@@ -11,7 +11,8 @@ import numpy as np
 
 import penstock as ps
 from penstock import EvalContext, EvalMode
-from penstock._operators.python_function import Output, call
+from penstock._operators.map import TensorSpec as Output
+from tests.stress.batched import call
 from tests.stress.probe import BREAK_PROMISE, FAIL, PANIC, probe, probe_pair
 
 SAMPLES = 4

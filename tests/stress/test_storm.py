@@ -8,7 +8,7 @@ import pytest
 
 import penstock as ps
 from penstock import EvalContext
-from penstock._operators.python_function import call
+from tests.stress.batched import call
 from tests.stress.fork import fork, join
 from tests.stress.fresh import check_fresh
 from tests.stress.probe import probe

@@ -1,8 +1,8 @@
 """The sentence for each kind of problem that native code reports.
 
 Native code says what is wrong as data: a kind such as "Frames.Count" and its figures by name
-(`src/value/problem.rs`). A sentence completes the name of what it is about: "`angle` must be finite,
-got nan". A test checks that each kind has one, and that it uses the figures which the kind has.
+(`src/value/problem.rs`). A sentence completes the name of what it is about: "`angle` must be
+finite, got nan". A test checks that each kind has one that uses only the kind's own figures.
 """
 
 from __future__ import annotations

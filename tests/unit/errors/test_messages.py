@@ -123,7 +123,7 @@ def wait_without_threads():
     text = in_a_process("""
         import resource, warnings
         import penstock as ndd
-        from penstock._operators.python_function import call
+        from tests.stress.batched import call
         warnings.simplefilter("ignore")
         def nest(depth):
             return lambda x: call(nest(depth - 1), x).evaluate() if depth else x

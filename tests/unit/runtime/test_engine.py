@@ -6,12 +6,12 @@ import time
 
 import numpy as np
 import pytest
+from tests.stress.batched import call
 from tests.stress.fresh import check_fresh
 from tests.stress.probe import BREAK_PROMISE, FAIL, PANIC, bounded, probe, probe_pair
 
 import penstock as ps
 from penstock import EvalContext, EvalMode, _core
-from penstock._operators.python_function import call
 from penstock.errors import InternalError
 
 MS = 1000  # `probe` sleeps microseconds

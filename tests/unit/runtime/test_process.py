@@ -11,13 +11,14 @@ import time
 
 import numpy as np
 import pytest
+from tests.stress.batched import call
 from tests.stress.fork import fork, fork_and_join, join
 from tests.stress.fresh import check_fresh, run_fresh
 from tests.stress.probe import bounded, probe
 
 import penstock as ps
 from penstock import EvalContext, EvalMode
-from penstock._operators.python_function import Output, call
+from penstock._operators.map import TensorSpec as Output
 
 MS = 1000  # `probe` sleeps microseconds
 

@@ -6,10 +6,10 @@ import threading
 
 import numpy as np
 import pytest
+from tests.stress.batched import call
 from tests.stress.fork import fork_and_join
 
 import penstock as ndd
-from penstock._operators.python_function import call
 
 torch = pytest.importorskip("torch")
 

@@ -9,11 +9,12 @@ import weakref
 
 import numpy as np
 import pytest
+from tests.stress.batched import call
 from tests.stress.probe import FAIL, bounded, probe
 
 import penstock as ps
 from penstock import Batch, EvalContext, EvalMode, Tensor
-from penstock._operators.python_function import Output, call
+from penstock._operators.map import TensorSpec as Output
 
 
 def numbers(count, shape=(4,)):
@@ -87,6 +88,61 @@ def test_batches_of_different_sizes_are_refused_at_the_call():
 def test_what_is_no_data_is_refused_at_the_call():
     with pytest.raises(TypeError, match="Can't make a tensor"):
         call(lambda x: x, object())
+
+
+# Sample by sample
+
+
+def test_a_function_is_called_for_each_sample_in_order():
+    seen = []
+
+    def shift(x, y):
+        seen.append((type(x), type(y)))
+        return np.asarray(x) + np.asarray(y)
+
+    result = ps.map(shift, numbers(3), ps.tensor(10))
+    assert [array[0] for array in arrays(result)] == [10, 11, 12]
+    assert seen == [(Tensor, Tensor)] * 3
+
+
+def test_samples_may_get_different_shapes():
+    images = ps.batch([np.zeros((2, n, 3), np.uint8) for n in (1, 5)], layout="HWC")
+    result = ps.map(lambda x: x[:, ::2], images, outputs=ps.TensorSpec(layout="HWC"))
+    assert (result.shape, result.layout) == ([(2, 1, 3), (2, 3, 3)], "HWC")
+
+
+def test_each_sample_may_have_several_results():
+    low, high = ps.map(
+        lambda x: (np.min(x), np.max(x)),
+        ps.batch([[1, 2], [7, 3]]),
+        outputs=[ps.TensorSpec(ps.int32, 0), ps.TensorSpec(ps.int32, 0)],
+    )
+    assert [low.torch().tolist(), high.torch().tolist()] == [[1, 3], [2, 7]]
+
+
+def test_without_inputs_a_batch_size_says_how_often_to_call():
+    values = iter(range(100))
+    assert ps.map(lambda: next(values), batch_size=4).torch().tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="notes came with Python 3.11")
+def test_an_exception_says_for_which_sample():
+    def inverse(x):
+        return 1 // int(np.asarray(x))
+
+    result = ps.map(inverse, ps.batch([1, 0, 2]), outputs=ps.TensorSpec(ps.int32, 0))
+    with pytest.raises(ZeroDivisionError) as caught:
+        result.evaluate()
+    assert caught.value.__notes__ == ["in a call of inverse by penstock.map, for sample 1"]
+
+
+def test_what_one_sample_returns_is_checked():
+    result = ps.map(lambda x: x if int(np.asarray(x)) else None, ps.batch([1, 0]))
+    with pytest.raises(TypeError, match="must return data, got None"):
+        result.evaluate()
+    low, _ = ps.map(lambda x: (1, 2) if int(np.asarray(x)) else 1, ps.batch([1, 0]), outputs=2)
+    with pytest.raises(TypeError, match="a tuple of 2 results, got 1"):
+        low.evaluate()
 
 
 # What it returns
