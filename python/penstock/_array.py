@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -11,12 +13,17 @@ from penstock._device import Device, DeviceLike
 from penstock._device import device as to_device_object
 from penstock._dtype import BY_CODE, DType
 from penstock._invoke import invoke, settle
+from penstock._mode import EvalMode
 from penstock._traceback import public
 
 if TYPE_CHECKING:
     from penstock._core import Value
 
 Self = TypeVar("Self", bound="Array")
+
+_FEEDER = "QueueFeederThread"
+"""The thread of `multiprocessing` that pickles what goes into a queue, also that of a DataLoader's
+worker. It prints what is raised there and sends nothing, so that the other side waits for ever."""
 
 _COPY = _core.register("copy", "copy")
 _MOVE = _core.register("to_device", "move")
@@ -96,7 +103,12 @@ class Array:
 
     def __reduce__(self) -> tuple[Any, ...]:
         value = self._value
-        settle(value)
+        try:
+            settle(value)
+        except Exception as error:
+            if threading.current_thread().name != _FEEDER:
+                raise
+            return _restore_failed, (len(value) if value.batch else None, _portable(error))
         memory: Any = value.packed()
         # An array, since NumPy's can be pickled without a copy where the pickler takes buffers.
         data = np.ndarray(memory.shape, np.uint8, memory, memory.offset)
@@ -133,6 +145,26 @@ def _restore(
     """What was pickled."""
     code = dtype._code
     return kind._wrap(_core.unpack(data, code, ndim, batch, shapes, sources, layout, device._code))
+
+
+def _restore_failed(batch_size: int | None, error: Exception) -> Any:
+    """A value that raises the error where it is read, as it would have where it was made."""
+    from penstock import _bridge
+
+    def fail() -> None:
+        raise error
+
+    with EvalMode.eager:
+        return _bridge.call(fail, batch_size=batch_size)
+
+
+def _portable(error: Exception) -> Exception:
+    """The error, or its text where it can't be pickled."""
+    try:
+        pickle.dumps(error)
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
 
 
 def wrap(value: Value) -> Any:
