@@ -260,8 +260,7 @@ class _Outcome(NamedTuple):
 
 
 _making = threading.local()
-"""`feeds`: those that wait for what this thread is making, each asked by the source of the one before.
-"""
+"""`feeds`: those that wait for what this thread is making, each asked by the one before it."""
 
 
 class Background:

@@ -528,6 +528,15 @@ impl SampleKernel for Slice {
         let window = || args.region(&alike.data()[0].desc, alike.data());
         cut_alike(alike, window, &args.fill_values, args.to)
     }
+
+    /// A window that may go outside can be larger than the input.
+    fn result_bytes(&self, args: &ArgReader<'_>, inputs: &[Sample]) -> usize {
+        let window = SliceArgs::from_args(args).and_then(|args| {
+            let (region, border) = args.region(&inputs[0].desc, inputs)?;
+            Ok(border.map(|_| region.shape))
+        });
+        window.ok().flatten().map_or(0, |shape| Desc::new(inputs[0].desc.dtype, &shape).bytes())
+    }
 }
 
 impl SliceArgs {
