@@ -156,3 +156,24 @@ CONSTANTS = {
 @pytest.mark.parametrize("way", [through, copy.copy, copy.deepcopy])
 def test_constants_stay_themselves(make, way):
     assert way(make()) is make()
+
+
+CONTEXTS = {
+    "default": lambda: ndd.EvalContext(),
+    "threads": lambda: ndd.EvalContext(num_threads=3),
+    "pool": lambda: ndd.EvalContext(thread_pool=ndd.ThreadPool(3, device_id=None)),
+    "gpu": lambda: ndd.EvalContext(device_id=2, num_threads=3),
+}
+
+
+@pytest.mark.parametrize("make", CONTEXTS.values(), ids=CONTEXTS)
+@pytest.mark.parametrize("way", [through, copy.copy, copy.deepcopy])
+def test_contexts_are_made_anew(make, way):
+    context = make()
+    with context:
+        ndd.copy(np.zeros((1000, 1000))).evaluate()
+        made = way(context)
+    assert (made.num_threads, made.device_id) == (context.num_threads, context.device_id)
+    with context, made:
+        assert ndd.EvalContext.current() is made
+        assert (ndd.tensor([1]) + 1).item() == 2
