@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from penstock._device import device as to_device_object
 from penstock._dtype import BY_CODE, DType
 from penstock._invoke import invoke, settle
 from penstock._mode import EvalMode
+from penstock._sites import calling_module
 from penstock._traceback import public
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 Self = TypeVar("Self", bound="Array")
 
-_FEEDER = "QueueFeederThread"
-"""The thread of `multiprocessing` that pickles what goes into a queue, also that of a DataLoader's
-worker. It prints what is raised there and sends nothing, so that the other side waits for ever."""
+_BETWEEN_PROCESSES = ("multiprocessing.reduction", "torch.multiprocessing.queue")
+"""What pickles for queues between processes, also those of DataLoaders and pools. What is raised
+there nobody hears of: nothing is sent, and the other side waits for ever."""
 
 _COPY = _core.register("copy", "copy")
 _MOVE = _core.register("to_device", "move")
@@ -106,7 +106,7 @@ class Array:
         try:
             settle(value)
         except Exception as error:
-            if threading.current_thread().name != _FEEDER:
+            if calling_module() not in _BETWEEN_PROCESSES:
                 raise
             return _restore_failed, (len(value) if value.batch else None, _portable(error))
         memory: Any = value.packed()

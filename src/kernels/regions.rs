@@ -531,11 +531,11 @@ impl SampleKernel for Slice {
 
     /// A window that may go outside can be larger than the input.
     fn result_bytes(&self, args: &ArgReader<'_>, inputs: &[Sample]) -> usize {
+        let desc = &inputs[0].desc;
         let window = SliceArgs::from_args(args).and_then(|args| {
-            let (region, border) = args.region(&inputs[0].desc, inputs)?;
-            Ok(border.map(|_| region.shape))
+            args.out_of_bounds_policy.border().map(|_| args.region(desc, inputs)).transpose()
         });
-        window.ok().flatten().map_or(0, |shape| Desc::new(inputs[0].desc.dtype, &shape).bytes())
+        window.ok().flatten().map_or(0, |(region, _)| Desc::new(desc.dtype, &region.shape).bytes())
     }
 }
 

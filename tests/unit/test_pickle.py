@@ -1,6 +1,7 @@
 """Values, RNGs and the API's constants that travel: pickle, copy, deepcopy."""
 
 import copy
+import multiprocessing
 import pickle
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import penstock as ndd
 from penstock import _device, types
+from penstock.errors import DecodeError
 
 
 @pytest.fixture(autouse=True)
@@ -121,6 +123,18 @@ def test_what_failed_raises_where_it_is_pickled():
     broken = ndd.decoders.image(ndd.batch([np.frombuffer(b"no image", np.uint8)]))
     with pytest.raises(Exception, match="image"):
         pickle.dumps(broken)
+
+
+def undecodable(_):
+    return ndd.decoders.image(ndd.tensor(np.frombuffer(b"no image", np.uint8)))
+
+
+def test_what_failed_in_a_process_of_a_pool_raises_where_it_is_read():
+    # The process would end while it says what it could not pickle, and the pool wait for ever.
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        for made in pool.map_async(undecodable, range(2)).get(60):
+            with pytest.raises(DecodeError, match="this is none of JPEG"):
+                made.evaluate()
 
 
 def test_notes_of_users_travel():
