@@ -7,7 +7,7 @@
 use super::Format;
 use super::Problem::{self, Broken};
 use super::image::max_pixels;
-use crate::value::{Cause, Damage};
+use crate::value::{Cause, Damage, is_available};
 
 /// Pixels that are believed of any file where the format has no bound: a few bytes may stand for a
 /// blank image of any size.
@@ -59,16 +59,5 @@ pub fn probe(bytes: usize, beside: usize) -> Result<(), Cause> {
     if bytes.saturating_add(beside) < PROBED {
         return Ok(());
     }
-    let all = bytes.saturating_add(SPARE);
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a new mapping touches nothing that exists, and nobody else knows it.
-    unsafe {
-        let start = libc::mmap(std::ptr::null_mut(), all, access, kind, -1, 0);
-        if start == libc::MAP_FAILED {
-            return Err(Cause::Memory { bytes });
-        }
-        libc::munmap(start, all);
-    }
-    Ok(())
+    if is_available(bytes.saturating_add(SPARE)) { Ok(()) } else { Err(Cause::Memory { bytes }) }
 }

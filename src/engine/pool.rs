@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use super::lend::lock_put_off;
 use super::node::{Node, Task};
 use super::value::lock;
-use crate::value::{Buffer, CacheLocks, Cause, lock_cache};
+use crate::value::{Buffer, CacheLocks, Cause, has_room_for_thread, lock_cache};
 
 /// Bounds on submitted work that is not done. A submit that would exceed them waits.
 #[derive(Clone, Copy)]
@@ -301,7 +301,7 @@ impl Shared {
         }
         let shared = self.clone();
         let named = thread::Builder::new().name("penstock".into());
-        let started = named.spawn(move || shared.work()).is_ok();
+        let started = has_room_for_thread() && named.spawn(move || shared.work()).is_ok();
         if started {
             queue.workers += 1;
         } else {

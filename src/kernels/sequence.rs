@@ -116,6 +116,13 @@ impl SampleKernel for SequenceRearrange {
         }
         Ok(smallvec![out.into_sample()?])
     }
+
+    /// Frames can be named more often than there are.
+    fn result_bytes(&self, args: &ArgReader<'_>, inputs: &[Sample]) -> usize {
+        let frame = inputs[0].desc.bytes() / frames(&inputs[0].desc).unwrap_or(1).max(1);
+        let args = SequenceRearrangeArgs::from_args(args);
+        args.map_or(0, |args| frame.saturating_mul(args.new_order.len()))
+    }
 }
 
 /// Samples in another order; nothing is copied.

@@ -15,6 +15,7 @@ use std::thread;
 use super::fetch::Source;
 use super::files::Files;
 use super::glob::Globs;
+use crate::value::has_room_for_thread;
 
 /// Folders are listed side by side: much of the time goes to waiting for the file system.
 const THREADS: usize = 8;
@@ -56,7 +57,9 @@ pub fn list(root: &Path, folders: Option<&Globs>, files: &Globs) -> Result<Files
     thread::scope(|scope| {
         for _ in 1..THREADS.min(names.len()) {
             // Where the system has no thread to give, this one does the work.
-            let _ = thread::Builder::new().spawn_scoped(scope, work);
+            if has_room_for_thread() {
+                let _ = thread::Builder::new().spawn_scoped(scope, work);
+            }
         }
         work();
     });

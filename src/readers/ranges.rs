@@ -10,7 +10,7 @@ use std::thread;
 
 use super::files::Hash;
 pub use super::read::Opened;
-use crate::value::{Cause, append};
+use crate::value::{Cause, append, has_room_for_thread};
 
 pub type Result<T, E = Cause> = std::result::Result<T, E>;
 
@@ -257,7 +257,9 @@ pub fn look_through<T: Default + Send>(
     thread::scope(|scope| {
         for _ in 1..THREADS.min(files.len()) {
             // Where the system has no thread to give, this one does the work.
-            let _ = thread::Builder::new().spawn_scoped(scope, work);
+            if has_room_for_thread() {
+                let _ = thread::Builder::new().spawn_scoped(scope, work);
+            }
         }
         work();
     });

@@ -51,6 +51,26 @@ pub fn append<T: Clone>(to: &mut Vec<T>, elements: &[T]) -> Result<(), Cause> {
     Ok(())
 }
 
+/// Whether the system would give so much memory now. It is given back at once.
+pub fn is_available(bytes: usize) -> bool {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping touches nothing that exists, and nobody else knows it.
+    unsafe {
+        let start = libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0);
+        start != libc::MAP_FAILED && libc::munmap(start, bytes) == 0
+    }
+}
+
+/// What a new thread takes before any code of ours runs in it: its stack and thread-local data.
+const THREAD: usize = 4 << 20;
+
+/// Whether there is memory for another thread. Where only its thread-local data does not fit, the C
+/// library ends the process instead of refusing the thread.
+pub fn has_room_for_thread() -> bool {
+    is_available(THREAD)
+}
+
 fn missing<T>(count: usize) -> Cause {
     Cause::Memory { bytes: count.saturating_mul(size_of::<T>()) }
 }
@@ -68,6 +88,12 @@ mod tests {
         let mut bytes = with_room(1).unwrap();
         append(&mut bytes, &[1_u8, 2, 3]).unwrap();
         assert_eq!(bytes, [1, 2, 3]);
+    }
+
+    #[test]
+    fn memory_is_available_up_to_a_limit() {
+        assert!(has_room_for_thread());
+        assert!(!is_available(1 << 60));
     }
 
     #[test]

@@ -117,7 +117,7 @@ BATCHES = [
     "ndd.batch([object()])",
     "ndd.batch([ndd.batch([1, 2]), ndd.batch([1, 2])])",
     # the first sample decides the type
-    "ndd.batch([1, 2.5]), ndd.batch([2.5, 1]), ndd.batch([True, 2]), ndd.batch([[1], [2.7]])",
+    "ndd.batch([1, 2.0]), ndd.batch([2.5, 1]), ndd.batch([True, 2]), ndd.batch([[1], [2.0]])",
     "ndd.batch([2**31, 1])",
     "ndd.batch([np.float32([1.5]), np.int32([1])]), ndd.batch([np.int32([300]), np.uint8([1])])",
     "ndd.batch([np.int64([-3]), np.uint8([1])]), ndd.batch([np.float32([1]), np.float64([1.6])])",
@@ -315,6 +315,11 @@ def test_tensors_are_made_alike(source):
 @pytest.mark.parametrize("source", BATCHES)
 def test_batches_are_made_alike(source):
     assert_same(source)
+
+
+def test_fractions_are_cut_off_alike():
+    with pytest.warns(UserWarning, match="fractions"):
+        assert_same("ndd.batch([1, 2.5]), ndd.batch([[1], [-2.7]])")
 
 
 @pytest.mark.parametrize("source", PROTOCOLS)

@@ -103,6 +103,13 @@ def test_an_unknown_argument_gets_a_hint(files):
         File(files=files, random_shufle=True)
 
 
+def test_a_batch_size_is_sent_to_where_it_belongs(files):
+    with pytest.raises(
+        TypeError, match=r"'batch_size'; give it to `next_epoch\(batch_size=\.\.\.\)`"
+    ):
+        File(files=files, batch_size=4)
+
+
 def test_every_argument_is_documented():
     described = File.__doc__
     for name in inspect.signature(File).parameters:

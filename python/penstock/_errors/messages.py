@@ -363,7 +363,7 @@ _DAMAGE = {
 def _undecodable(fault: _core.Fault, kind: str, problem: Problem) -> Exception:
     hint = _DAMAGE[kind]
     if fault.operator.startswith("decoders.image") and kind != "large":
-        hint += ' `on_error="skip"` leaves samples like this one out of a batch.'
+        hint += f' `{fault.operator}(..., on_error="skip")` leaves such samples out of a batch.'
     return DecodeError(_located(fault, sentence(problem), hint=hint))
 
 

@@ -52,6 +52,12 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
     )
 
 
+def calling_module() -> str:
+    """The name of the module outside of this package that led to this call."""
+    name = _outside().f_globals.get("__name__", "")
+    return str(name)
+
+
 def _outside() -> FrameType:
     """The innermost frame that is not of this package."""
     frame = sys._getframe(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex
@@ -195,6 +196,13 @@ class EvalContext:
             thread.chosen = thread.choice_around(self)
             self._depth -= 1
             self._lock.release()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What it has in the making, and who is inside, are this process's own.
+        made = functools.partial(
+            EvalContext, device_id=self.device_id, thread_pool=self._thread_pool
+        )
+        return made, ()
 
     def __repr__(self) -> str:
         return f"EvalContext(num_threads={self.num_threads}, device_id={self.device_id})"

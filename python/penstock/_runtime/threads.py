@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from penstock._errors.tracebacks import public
 from penstock._runtime.cpus import usable_cpus
@@ -59,6 +60,10 @@ class ThreadPool:
     def device_id(self) -> int | None:
         """The device whose work the pool serves, None for the host."""
         return self._device_id
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Threads don't travel.
+        return functools.partial(ThreadPool, self._num_threads, device_id=self._device_id), ()
 
     def __repr__(self) -> str:
         return f"ThreadPool(num_threads={self._num_threads}, device_id={self._device_id})"

@@ -264,7 +264,7 @@ class Checkpoint:
             earlier = f" to go on from {files[-2]!r}" if len(files) > 1 else ""
             raise ValueError(
                 f"The checkpoint {newest!r} can't be used: {error} Move the file away{earlier}."
-            ) from error
+            ) from None
         self._take(entries)
         return newest
 
@@ -373,7 +373,7 @@ def _parse(data: str | bytes | bytearray, is_file: bool = False) -> dict[str, _E
     except ValueError as error:
         if not data.strip():
             raise ValueError("It is empty.") from None
-        raise ValueError(f"It is not JSON, or damaged: {error}.") from error
+        raise ValueError(f"It is not JSON, or damaged: {error}.") from None
     except RecursionError:
         raise ValueError("It is not a checkpoint: too deeply nested.") from None
     entries = _check(content)

@@ -100,7 +100,7 @@ class Pattern:
                     return path
             except OSError as error:
                 # Not that of the file that is written first, which users know nothing of.
-                raise OSError(error.errno, error.strerror, path) from error
+                raise OSError(error.errno, error.strerror, path) from None
             number += 1  # another process has been faster
 
     def _number(self, text: str) -> int | None:

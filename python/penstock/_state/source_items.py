@@ -259,6 +259,10 @@ class _Outcome(NamedTuple):
     after: dict[str, Any]
 
 
+_making = threading.local()
+"""`feeds`: those that wait for what this thread is making, each asked by the one before it."""
+
+
 class Background:
     """Takes the next item of another feed in a thread, while the one before is used.
 
@@ -272,7 +276,6 @@ class Background:
         self._inner = inner
         self._take_in = take_in
         self._thread: ThreadPoolExecutor | None = None
-        self._ident: int | None = None
         self._process = os.getpid()
         self.given = 0
         self._taken = 0
@@ -285,7 +288,7 @@ class Background:
         return self._inner.can_go_back
 
     def lock(self) -> AbstractContextManager[Any]:
-        if threading.get_ident() == self._ident:
+        if self in getattr(_making, "feeds", ()):
             raise RuntimeError(
                 "ExternalSource: the source asks itself for an item, which it can't while it is "
                 "making one. (With `parallel`, it is asked in a thread of its own.)"
@@ -332,7 +335,8 @@ class Background:
     def _ask(self) -> Future[None]:
         if self._state is None:
             self._state = self._inner.state()
-        return self._submit(self._take)
+        feeds = (*getattr(_making, "feeds", ()), self)
+        return self._submit(lambda: self._take(feeds))
 
     def _submit(self, work: Callable[[], None]) -> Future[None]:
         if os.getpid() != self._process:
@@ -344,20 +348,22 @@ class Background:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="penstock-source")
         return self._thread.submit(work)
 
-    def _take(self) -> None:
+    def _take(self, feeds: tuple[Background, ...]) -> None:
         """In the thread: see that there is an item after the one that is being given."""
         # After an interrupt it may be asked for once more. (A copy: others may take from it.)
         for last in [*self._outcomes][-1:]:
             if last.number > self.given + 1 or last.error is not None:
                 return
-        self._ident = threading.get_ident()
         item, error, after = None, None, {}
+        _making.feeds = feeds
         try:
             number, data = self._inner.next()
             self._inner.given = number
             item = self._take_in(data)
         except BaseException as problem:
             error = problem
+        finally:
+            del _making.feeds  # which would keep this one alive, and its thread with it
         try:
             after = self._inner.state()
         except Exception as problem:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from penstock import _core
 from penstock._errors.tracebacks import public
+from penstock._operators.call_sites import calling_module
 from penstock._operators.submit import invoke, settle
 from penstock._runtime.device import Device, DeviceLike
 from penstock._runtime.device import device as to_device_object
+from penstock._runtime.mode import EvalMode
 from penstock._values.dtype import BY_CODE, DType
 
 if TYPE_CHECKING:
     from penstock._core import Value
 
 Self = TypeVar("Self", bound="Array")
+
+_BETWEEN_PROCESSES = ("multiprocessing.reduction", "torch.multiprocessing.queue")
+"""What pickles for queues between processes, also those of DataLoaders and pools. What is raised
+there nobody hears of: nothing is sent, and the other side waits for ever."""
 
 _COPY = _core.register("copy", "copy")
 _MOVE = _core.register("to_device", "move")
@@ -96,7 +103,12 @@ class Array:
 
     def __reduce__(self) -> tuple[Any, ...]:
         value = self._value
-        settle(value)
+        try:
+            settle(value)
+        except Exception as error:
+            if calling_module() not in _BETWEEN_PROCESSES:
+                raise
+            return _restore_failed, (len(value) if value.batch else None, _portable(error))
         memory: Any = value.packed()
         # An array, since NumPy's can be pickled without a copy where the pickler takes buffers.
         data = np.ndarray(memory.shape, np.uint8, memory, memory.offset)
@@ -133,6 +145,26 @@ def _restore(
     """What was pickled."""
     code = dtype._code
     return kind._wrap(_core.unpack(data, code, ndim, batch, shapes, sources, layout, device._code))
+
+
+def _restore_failed(batch_size: int | None, error: Exception) -> Any:
+    """A value that raises the error where it is read, as it would have where it was made."""
+    from penstock._operators.map import map
+
+    def fail() -> None:
+        raise error
+
+    with EvalMode.eager:
+        return map(fail, batch_size=batch_size, batched=True)
+
+
+def _portable(error: Exception) -> Exception:
+    """The error, or its text where it can't be pickled."""
+    try:
+        pickle.dumps(error)
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
 
 
 def wrap(value: Value) -> Any:

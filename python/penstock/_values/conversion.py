@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._errors import messages
+from penstock._operators.call_sites import warn
 from penstock._operators.submit import invoke, settle
 from penstock._runtime.context import EvalContext
 from penstock._values.array import Array
@@ -23,6 +24,7 @@ _CAST = _core.register("cast", "cast")
 _COPY = _core.register("copy", "copy")
 _STACK = {owner: _core.register(owner, "stack") for owner in ("as_tensor", "Batch.torch")}
 
+_INTEGERS = (DType.Kind.signed, DType.Kind.unsigned)
 _ENUMS = {DALIDataType: DataType, DALIImageType: ImageType, DALIInterpType: InterpType}
 _PROTOCOLS = ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
 _DLPACK_VERSION = (1, 1)
@@ -182,7 +184,13 @@ def _follow(sample: Any, first: Value, position: int, copy: bool) -> Value:
     dtype = BY_CODE[first.dtype]
     is_number = type(sample) in (bool, int, float)
     if is_number or isinstance(sample, list | tuple | range):
-        return single(sample, dtype)  # Python's numbers have no type of their own
+        value = single(sample, dtype)  # Python's numbers have no type of their own
+        if dtype.kind in _INTEGERS and _has_fractions(sample):
+            warn(
+                f"Sample {position} of the batch has fractions, which {dtype}, the type of sample "
+                "0, can't hold: they are cut off. Give `dtype`, such as dtype='f32'."
+            )
+        return value
     value = single(sample, None, copy)
     own = BY_CODE[value.dtype]
     if own is dtype:
@@ -193,6 +201,11 @@ def _follow(sample: Any, first: Value, position: int, copy: bool) -> Value:
             f"sample 0, can't hold. Give `dtype`, such as dtype={own.name!r}."
         )
     return cast(value, dtype)
+
+
+def _has_fractions(numbers: Any) -> bool:
+    array = np.array(numbers)
+    return array.dtype.kind == "f" and bool((array != np.trunc(array)).any())
 
 
 def _holds(dtype: DType, other: DType) -> bool:

@@ -211,7 +211,7 @@ class File(Reader):
         except OSError as error:
             raise self._wrong(
                 "file_root", f"can't be listed: {os.strerror(error.errno or 0)}: {error.filename}"
-            ) from error
+            ) from None
         if not len(files):
             dirs = "" if self._dir_filters is None else f" that match {self._dir_filters}"
             raise self._wrong(

@@ -245,7 +245,7 @@ class Numpy(Reader):
         except OSError as error:
             raise self._wrong(
                 "file_root", f"can't be listed: {os.strerror(error.errno or 0)}: {error.filename}"
-            ) from error
+            ) from None
         if not len(arrays):
             raise self._wrong(
                 "file_root",

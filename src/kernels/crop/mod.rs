@@ -194,6 +194,15 @@ impl SampleKernel for Crop {
         cut_alike(alike, window, &args.fill_values, args.dtype)
     }
 
+    /// A window that may go outside can be larger than the input.
+    fn result_bytes(&self, args: &ArgReader<'_>, inputs: &[Sample]) -> usize {
+        let desc = &inputs[0].desc;
+        let window = CropArgs::from_args(args).and_then(|args| {
+            args.out_of_bounds_policy.border().map(|_| args.window().region(desc)).transpose()
+        });
+        window.ok().flatten().map_or(0, |region| Desc::new(desc.dtype, &region.shape).bytes())
+    }
+
     fn evens_out(&self) -> bool {
         true
     }

@@ -89,7 +89,6 @@ args! {
 impl Kernel for OneHot {
     type Args = OneHotArgs;
     const FRAMES: Frames = Frames::Whole;
-    const SHAPED_BY_ARGS: bool = false;
 
     fn output(args: &OneHotArgs, inputs: &[&Desc]) -> Result<Desc> {
         let classes = usize::try_from(args.num_classes).map_err(|_| Cause::Argument {

@@ -528,6 +528,15 @@ impl SampleKernel for Slice {
         let window = || args.region(&alike.data()[0].desc, alike.data());
         cut_alike(alike, window, &args.fill_values, args.to)
     }
+
+    /// A window that may go outside can be larger than the input.
+    fn result_bytes(&self, args: &ArgReader<'_>, inputs: &[Sample]) -> usize {
+        let desc = &inputs[0].desc;
+        let window = SliceArgs::from_args(args).and_then(|args| {
+            args.out_of_bounds_policy.border().map(|_| args.region(desc, inputs)).transpose()
+        });
+        window.ok().flatten().map_or(0, |(region, _)| Desc::new(desc.dtype, &region.shape).bytes())
+    }
 }
 
 impl SliceArgs {

@@ -74,6 +74,8 @@ const MIDDLE: i32 = 2;
 /// How often an image may be painted over, and an outline may cross it for each of its pixels:
 /// more than people draw, and a bound to what a text of a few bytes can ask for.
 const LAYERS: usize = 1000;
+/// Pixels that are painted at most, some seconds of work: large images are painted over less often.
+const MOST: usize = 1 << 32;
 const CROSSINGS: usize = 16;
 
 /// What even the smallest image may take.
@@ -145,14 +147,14 @@ impl Edge {
 impl Canvas {
     pub fn new(height: usize, width: usize) -> Result<Canvas, Cause> {
         let pixels = zeroed(height * width)?;
-        let paint = (height * width).saturating_mul(LAYERS).saturating_add(LEAST);
+        let paint = (height * width).saturating_mul(LAYERS).min(MOST).saturating_add(LEAST);
         Ok(Canvas { pixels, height, width, crossings: Vec::new(), paint })
     }
 
     fn fill(&mut self, part: std::ops::Range<usize>, label: i32) -> Result<(), String> {
         let (height, width) = (self.height, self.width);
         let left = self.paint.checked_sub(part.len());
-        self.paint = left.ok_or("is one of so many that they cover the image a thousand times")?;
+        self.paint = left.ok_or("is one of so many that they cover the image too often")?;
         let Some(part) = self.pixels.get_mut(part) else {
             return Err(format!(
                 "has runs of more pixels than the {height} x {width} of the image"
@@ -356,6 +358,15 @@ mod tests {
         assert!(canvas.polygon(&zigzag(100_000), 1).is_err());
         let all = [0, 1_000_000];
         assert!((0..2000).any(|_| canvas.runs(&all, 1).is_err()));
+    }
+
+    #[test]
+    fn large_images_are_painted_over_less_often() {
+        let (height, width) = (1 << 14, 1 << 14);
+        let canvas = Canvas::new(height, width).unwrap();
+        assert!(canvas.paint >= 16 * height * width);
+        assert!(canvas.paint < 17 * height * width);
+        assert!(Canvas::new(480, 640).unwrap().paint >= 1000 * 480 * 640);
     }
 
     #[test]

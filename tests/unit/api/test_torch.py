@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import penstock as ndd
+from penstock.errors import DecodeError
 from penstock.random import RNG
 
 torch = pytest.importorskip("torch")
@@ -173,3 +174,26 @@ def test_default_collate_takes_what_torch_gives():
     loader = data.DataLoader(Images(ours=True), batch_size=2, num_workers=2)
     with pytest.raises(TypeError, match="default_collate"):
         next(iter(loader))
+
+
+class Undecodable(data.Dataset):
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, index):
+        images = ndd.decoders.image(ndd.batch([np.frombuffer(b"no image", np.uint8)] * 2))
+        return images if index == 1 else ndd.batch([index])
+
+
+@pytest.mark.parametrize("mode", [ndd.EvalMode.eager, ndd.EvalMode.sync_cpu], ids=str)
+def test_what_failed_in_a_worker_raises_where_it_is_read(mode):
+    # The loader would wait for ever for what could not be pickled.
+    loader = loader_of(Undecodable(), "fork", workers=1, timeout=60)
+    with ndd.EvalMode.eager:
+        batches = iter(loader)
+    with mode:
+        good, bad, last = batches
+        assert good.batch_size == last.batch_size == 1
+        assert bad.batch_size == 2
+        with pytest.raises(DecodeError, match="this is none of JPEG"):
+            bad.evaluate()

@@ -134,6 +134,8 @@ MISTAKES = {
     "to numpy": lambda: np.asarray(broken().tensors[1]),
     "imread": lambda: ndd.imread("no-such-file.jpg").evaluate(),
     "reader": lambda: ndd.readers.File(),
+    "reader of a missing folder": lambda: ndd.readers.File(file_root="no-such-folder"),
+    "reader of missing arrays": lambda: ndd.readers.Numpy(file_root="no-such-folder"),
     "reader's option": lambda: ndd.readers.File(file_root=".", shuffel=True),
     "reader of a user": lambda: Ours(file_root="."),
     "rng": lambda: ndd.random.RNG("x"),
@@ -162,6 +164,8 @@ def test_errors_show_no_frames_of_the_package(name):
         frames = traceback.extract_tb(error.__traceback__)
         assert not [frame for frame in frames if is_inside(frame.filename)]
     assert caught.value.__context__ is around or caught.value.__suppress_context__
+    # Another error behind it would be printed first, with the same problem.
+    assert caught.value.__cause__ is None
 
 
 def test_functions_of_users_stay_in_the_traceback():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -67,3 +68,35 @@ def test_a_large_batch_is_what_its_samples_are(
         # Or both would be written the same way.
         size = np.asarray(result).nbytes
         assert size < AROUND_CACHES_BYTES <= size * len(data)
+
+
+PIXEL = ndd.tensor(np.ones((1, 1, 1), np.uint8), layout="HWC")
+GROWING: dict[str, Callable[[], Any]] = {
+    "one_hot": lambda: ndd.one_hot(ndd.tensor([1]), num_classes=30_000_000),
+    "one_hot of a batch": lambda: ndd.one_hot(ndd.batch([1, 2]), num_classes=15_000_000),
+    "pad": lambda: ndd.pad(PIXEL, axes=[0, 1], shape=[8000, 8000]),
+    "slice": lambda: ndd.slice(
+        PIXEL, start=[0, 0], shape=[8000, 8000], axes=[0, 1], out_of_bounds_policy="pad"
+    ),
+    "crop": lambda: ndd.crop(PIXEL, crop=[8000, 8000], out_of_bounds_policy="pad"),
+    "resize": lambda: ndd.resize(PIXEL, size=[8000, 8000]),
+    "rotate": lambda: ndd.rotate(PIXEL, angle=9, size=[8000, 8000]),
+    "paste": lambda: ndd.paste(PIXEL, ratio=8000, fill_value=1),
+    "full": lambda: ndd.full(1, shape=[30_000_000]),
+    "uniform": lambda: ndd.random.uniform(shape=[30_000_000]),
+    "sequence_rearrange": lambda: ndd.sequence_rearrange(
+        ndd.tensor(np.ones((1, 1000), np.uint8), layout="FW"), new_order=[0] * 60_000
+    ),
+    "add": lambda: (
+        ndd.tensor(np.ones((8000, 1), np.uint8)) + ndd.tensor(np.ones((1, 8000), np.uint8))
+    ),
+    "cat": lambda: ndd.cat(*[ndd.tensor(np.ones(100_000, np.uint8))] * 400),
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_large_results_of_small_inputs_do_not_hold_up_the_caller(name: str) -> None:
+    GROWING[name]().evaluate()  # for its module and the threads to be there
+    here, all_threads = time.thread_time(), time.process_time()
+    GROWING[name]().evaluate()
+    assert time.thread_time() - here < 0.5 * (time.process_time() - all_threads)

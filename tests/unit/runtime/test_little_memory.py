@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from tests import images
 from tests.stress.fresh import check_fresh
 
 import penstock as ndd
@@ -110,3 +113,25 @@ def on_long_rows() -> None:
 @pytest.mark.parametrize("case", [on_images, on_long_rows], ids=lambda case: case.__name__)
 def test_memory_that_is_not_there_is_an_error(case: Callable[[], None]) -> None:
     check_fresh(case, timeout=100)
+
+
+def threads_of_a_child() -> None:
+    """Its first thread would start when there is memory for the stack alone, or not even that."""
+    file = ndd.tensor(images.encoded(images.photograph(300, 400)))
+    outcomes = []
+    for room in (0, 10_000, 100_000, *range(MB, 5 * MB, MB // 4)):
+        child = os.fork()
+        if child == 0:
+            resource.setrlimit(resource.RLIMIT_AS, (_used() + room, -1))
+            warnings.simplefilter("ignore")  # of fewer threads
+            try:
+                ndd.decoders.image(file).evaluate()
+            except MemoryError:
+                pass
+            os._exit(0)
+        outcomes.append(os.waitpid(child, 0)[1])
+    assert not any(outcomes), outcomes
+
+
+def test_no_thread_is_begun_without_memory_for_it() -> None:
+    check_fresh(threads_of_a_child)

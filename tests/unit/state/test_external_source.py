@@ -288,6 +288,20 @@ def test_a_source_in_the_background_that_asks_itself_is_an_error():
         source()
 
 
+def test_sources_in_the_background_that_ask_each_other_are_an_error():
+    ping = ExternalSource(lambda: pong(), parallel=True)
+    pong = ExternalSource(lambda: ping(), parallel=True)
+    for source in (ping, pong):
+        with pytest.raises(RuntimeError, match="asks itself"):
+            source()
+
+
+def test_a_source_in_the_background_can_ask_another_one():
+    inner = ExternalSource(iter([1, 2, 3]), parallel=True)
+    outer = ExternalSource(lambda: np.asarray(inner()) * 10, parallel=True)
+    assert [int(np.asarray(outer())) for _ in range(3)] == [10, 20, 30]
+
+
 def test_a_generator_function_that_was_interrupted_goes_on():
     interrupts = [3]
 

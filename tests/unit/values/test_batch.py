@@ -56,7 +56,7 @@ def test_numbers_of_dimensions_may_not():
 @pytest.mark.parametrize(
     ("samples", "dtype", "values"),
     [
-        ([1, 2.5], "i32", [1, 2]),
+        ([1, 2.0], "i32", [1, 2]),
         ([True, 2], "bool", [True, True]),
         ([np.float16(1), 2], "f16", [1.0, 2.0]),
     ],
@@ -65,6 +65,15 @@ def test_numbers_of_dimensions_may_not():
 def test_the_first_sample_decides_on_the_type(samples, dtype, values):
     made = ndd.batch(samples)
     assert (str(made.dtype), numbers(made)) == (dtype, values)
+
+
+@pytest.mark.parametrize("samples", [[1, 2.5], [[1], [2.5]], [np.uint8([1]), [2.5]]], ids=repr)
+def test_fractions_are_not_cut_off_without_a_word(samples):
+    with pytest.warns(UserWarning, match=r"Sample 1 .* fractions.* Give `dtype`") as caught:
+        made = ndd.batch(samples)
+    assert caught[0].filename == __file__
+    assert made.torch().flatten().tolist() == [1, 2]
+    assert ndd.batch(samples, dtype=ndd.float32).torch().flatten().tolist() == [1, 2.5]
 
 
 @pytest.mark.parametrize("samples", [[np.uint8([1]), [300]], [1, 2**31], [2**32]])

@@ -1,6 +1,7 @@
 """Values, RNGs and the API's constants that travel: pickle, copy, deepcopy."""
 
 import copy
+import multiprocessing
 import pickle
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import penstock as ndd
 from penstock import types
 from penstock._runtime import device as _device
+from penstock.errors import DecodeError
 
 
 @pytest.fixture(autouse=True)
@@ -124,6 +126,18 @@ def test_what_failed_raises_where_it_is_pickled():
         pickle.dumps(broken)
 
 
+def undecodable(_):
+    return ndd.decoders.image(ndd.tensor(np.frombuffer(b"no image", np.uint8)))
+
+
+def test_what_failed_in_a_process_of_a_pool_raises_where_it_is_read():
+    # The process would end while it says what it could not pickle, and the pool wait for ever.
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        for made in pool.map_async(undecodable, range(2)).get(60):
+            with pytest.raises(DecodeError, match="this is none of JPEG"):
+                made.evaluate()
+
+
 def test_notes_of_users_travel():
     value = ndd.tensor([1])
     value.note = "mine"
@@ -157,3 +171,24 @@ CONSTANTS = {
 @pytest.mark.parametrize("way", [through, copy.copy, copy.deepcopy])
 def test_constants_stay_themselves(make, way):
     assert way(make()) is make()
+
+
+CONTEXTS = {
+    "default": lambda: ndd.EvalContext(),
+    "threads": lambda: ndd.EvalContext(num_threads=3),
+    "pool": lambda: ndd.EvalContext(thread_pool=ndd.ThreadPool(3, device_id=None)),
+    "gpu": lambda: ndd.EvalContext(device_id=2, num_threads=3),
+}
+
+
+@pytest.mark.parametrize("make", CONTEXTS.values(), ids=CONTEXTS)
+@pytest.mark.parametrize("way", [through, copy.copy, copy.deepcopy])
+def test_contexts_are_made_anew(make, way):
+    context = make()
+    with context:
+        ndd.copy(np.zeros((1000, 1000))).evaluate()
+        made = way(context)
+    assert (made.num_threads, made.device_id) == (context.num_threads, context.device_id)
+    with context, made:
+        assert ndd.EvalContext.current() is made
+        assert (ndd.tensor([1]) + 1).item() == 2
