@@ -55,8 +55,8 @@ MANIFESTS = {
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    root = tmp_path_factory.mktemp("nemo")
+def root(make_folder):
+    root = make_folder("nemo")
     noise = 0.1 * np.random.default_rng(0).standard_normal(2000)
     time = np.arange(2000) / 16000
     mono = np.clip(0.5 * np.sin(2764 * time) + noise, -0.99, 0.99)

@@ -68,8 +68,8 @@ GOOD_INDEXES = 4
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    root = tmp_path_factory.mktemp("webdataset")
+def root(make_folder):
+    root = make_folder("webdataset")
     with webdataset.TarWriter(str(root / "w.tar")) as writer:
         for number in range(13):
             key, label = f"s{number:03d}", str(number).encode()
