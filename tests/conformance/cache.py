@@ -66,7 +66,7 @@ class Cache:
             inputs: Its pickled inputs.
         """
         text = source.encode() + inputs
-        if tempfile.gettempdir().encode() in text:
+        if tempfile.gettempdir().encode() in text.replace(str(self.folder).encode(), b""):
             return None
         digest = hashlib.sha256(self._environment(python).encode())
         for part in (source.encode(), inputs, *self._contents(text)):

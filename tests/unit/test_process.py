@@ -19,6 +19,8 @@ import penstock as ps
 from penstock import EvalContext, EvalMode
 from penstock._bridge import Output, call
 
+pytestmark = pytest.mark.alone
+
 MS = 1000  # `probe` sleeps microseconds
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
