@@ -10,6 +10,8 @@ import penstock
 
 api = pytest.importorskip("mypy.api")
 
+pytestmark = pytest.mark.heavy
+
 PACKAGES = Path(penstock.__file__).parents[1]
 
 TENSOR, BATCH = "penstock._tensor.Tensor", "penstock._batch.Batch"
