@@ -10,16 +10,30 @@ PY := $(VENV)/bin/python
 # Where rustup puts cargo, for shells that were open before it was installed.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-# The original exists for Linux only.
+# DALI exists for Linux only.
 ifneq ($(shell uname -s),Linux)
 export PENSTOCK_ORACLE ?= off
 endif
 
 # An editable install knows the folder's name: in a moved or copied folder it is made again.
+# Where the module is that of the quick profile, there is only the second stamp.
 HERE := $(shell printf %s '$(CURDIR)' | cksum | cut -d ' ' -f 1)
 NATIVE := $(VENV)/.native-$(HERE)
+NATIVE_QUICK := $(VENV)/.native-quick-$(HERE)
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock build.rs) $(shell find src -type f)
 PYTHON_SOURCES := $(wildcard python tests examples benchmarks tools)
+
+# Clippy and the Rust tests share a folder and a profile, so that dependencies, with the C libraries
+# among them, are built once for both. It is not maturin's folder: maturin sets variables that
+# pyo3's build looks at, and taking turns in one folder would build pyo3 anew each time.
+CHECKS := --target-dir target/checks --profile quick
+CLIPPY = PYO3_PYTHON='$(CURDIR)/$(PY)' cargo clippy $(CHECKS)
+
+# What CI runs of the Python tests.
+CI_TESTS := not slow and not bench
+
+# The output of commands that run at the same time, one after the other, where `make` can do that.
+OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -38,20 +52,28 @@ dev: native ## set up .venv with the tools and penstock in it, editable
 demo: native ## train a small model on images made here, print images/s, write demo.png
 	$(PY) examples/demo.py $(ARGS)
 
-.PHONY: test
-test: lint test-rust check test-python torture-ci ## everything CI runs: lint, tests, conformance, attacks
+# For the loop of edit, build and test.
+.PHONY: quick
+quick: native-quick ## lint what changed since HEAD, run the unit tests; under a minute after a build
+	@PY='$(PY)' CLIPPY="$(CLIPPY)" bash tools/lint_changed.sh
+	$(PY) -m pytest -n auto --dist loadfile -m "$(CI_TESTS) and not heavy and not alone" $(or $(ARGS),tests/unit)
 
-# Clippy has a folder of its own: maturin sets variables that pyo3's build looks at, and taking
-# turns in one folder would build pyo3 anew each time.
+# The module that is tested is the one that is released. Its build (one unit, optimized as a whole)
+# keeps one core busy, so the other builds run beside it; the tests of Rust run afterwards.
+.PHONY: test
+test: environment cargo oracle ## everything CI runs: lint, tests, conformance, attacks
+	@$(MAKE) --no-print-directory -j2 $(OUTPUT_SYNC) native lint build-rust-tests
+	@$(MAKE) --no-print-directory -j1 test-rust check test-python torture-test
+
 .PHONY: lint
 lint: environment cargo ## ruff, mypy, rustfmt, clippy
 	$(PY) -m ruff check $(PYTHON_SOURCES)
 	$(PY) -m ruff format --check $(PYTHON_SOURCES)
 	$(PY) -m mypy
 	cargo fmt --check
-	PYO3_PYTHON='$(CURDIR)/$(PY)' cargo clippy --target-dir target/clippy --all-targets -- --deny warnings
+	$(CLIPPY) --all-targets -- --deny warnings
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
-	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir target/clippy -- --deny warnings
+	$(CLIPPY) --manifest-path fuzz/Cargo.toml -- --deny warnings
 
 .PHONY: format
 format: environment cargo ## rewrite the sources in the project's format
@@ -67,23 +89,30 @@ generate: native ## write the stubs and reference pages that follow from the def
 check: native ## fail where stubs or reference pages are not what the definitions say
 	$(PY) tools/generate.py --check
 
-# The release profile and the release dependencies of the build are used again here; without
-# the default features nothing links to libpython.
+# Without the default features nothing links to libpython.
+RUST_TESTS := cargo test $(CHECKS) --no-default-features
+
 .PHONY: test-rust
 test-rust: cargo .make/system ## Rust tests
-	cargo test --release --no-default-features $(ARGS)
+	$(RUST_TESTS) $(ARGS)
+
+.PHONY: build-rust-tests
+build-rust-tests: cargo .make/system
+	$(RUST_TESTS) --no-run
 
 .PHONY: test-python
 test-python: native oracle ## Python tests: unit, property, conformance, stress
-	$(PY) -m pytest -m "not slow and not bench" $(ARGS)
+	@PY='$(PY)' bash tools/run_tests.sh "$(CI_TESTS)" $(ARGS)
 
+# DALI is asked anew, whatever the cache knows.
 .PHONY: test-all
 test-all: native oracle ## Python tests, the slow ones and many more examples included
-	HYPOTHESIS_PROFILE=nightly $(PY) -m pytest -m "not bench" --timeout 1800 $(ARGS)
+	@HYPOTHESIS_PROFILE=nightly PENSTOCK_ORACLE_CACHE=off PY='$(PY)' \
+		bash tools/run_tests.sh "not bench" --timeout 1800 $(ARGS)
 
 .PHONY: conformance
-conformance: native oracle ## only the tests that compare with the original
-	$(PY) -m pytest -m "not slow and not bench" tests/conformance $(ARGS)
+conformance: native oracle ## only the tests that compare with DALI
+	@PY='$(PY)' bash tools/run_tests.sh "$(CI_TESTS)" tests/conformance $(ARGS)
 
 # Attacks, each with its share of the time; PENSTOCK_TORTURE_SECONDS bounds all of them together.
 .PHONY: torture
@@ -93,6 +122,11 @@ torture: native cargo ## an hour of attacks and fuzzing; fails on harm; ARGS='--
 .PHONY: torture-ci
 torture-ci: native ## ten minutes of it, without what needs a build of its own
 	$(PY) -m tools.torture --short $(ARGS)
+
+# What `make test` runs of it: the attacks of the short run with its seed, four minutes.
+.PHONY: torture-test
+torture-test: native
+	PENSTOCK_TORTURE_SECONDS=$${PENSTOCK_TORTURE_SECONDS:-240} $(PY) -m tools.torture --short
 
 .PHONY: fuzz
 fuzz: native cargo ## the coverage-guided fuzzers alone; ARGS='600 png jpeg': seconds, targets
@@ -106,14 +140,14 @@ fuzz-images: native ## decode damaged images, 100 000 of them; ARGS='--count 200
 fuzz-build: cargo .make/system ## build the fuzzers, with AddressSanitizer
 	bash fuzz/build.sh address
 
-# Both contenders in one process: the original's environment, with penstock from this folder.
+# Both in one process: DALI's environment, with penstock from this folder.
 .PHONY: bench
-bench: native oracle ## measure against the original, interleaved
+bench: native oracle ## measure against DALI, interleaved
 	@PYTHON='$(PYTHON)' bash tools/environment.sh $(ORACLE_VENV) requirements/bench.txt
 	PYTHONPATH=python $(ORACLE_VENV)/bin/python -m benchmarks $(ARGS)
 
 .PHONY: oracle
-oracle: ## set up .venv-oracle with the original
+oracle: ## set up .venv-oracle with DALI
 ifeq ($(PENSTOCK_ORACLE),)
 	@PYTHON='$(PYTHON)' bash tools/environment.sh $(ORACLE_VENV) requirements/oracle.txt
 endif
@@ -125,8 +159,8 @@ clean: ## remove what builds and runs left behind; the environments stay
 	rm -f python/penstock/_core*.so
 
 .PHONY: clean-all
-clean-all: clean ## remove the environments too
-	rm -rf $(VENV) $(ORACLE_VENV)
+clean-all: clean ## remove the environments and DALI's answers too
+	rm -rf $(VENV) $(ORACLE_VENV) .oracle-cache
 
 # Below: what the targets above stand on.
 
@@ -142,9 +176,19 @@ cargo:
 native: environment cargo
 	@$(MAKE) --no-print-directory $(NATIVE)
 
+.PHONY: native-quick
+native-quick: environment cargo
+	@$(MAKE) --no-print-directory $(NATIVE_QUICK)
+
+MATURIN := VIRTUAL_ENV='$(CURDIR)/$(VENV)' $(PY) -m maturin
+
 $(NATIVE): $(RUST_SOURCES) pyproject.toml $(VENV)/.packages-test
-	VIRTUAL_ENV='$(CURDIR)/$(VENV)' $(PY) -m maturin develop --release
-	@touch $@
+	$(MATURIN) develop --release
+	@touch $@ $(NATIVE_QUICK)
+
+$(NATIVE_QUICK): $(RUST_SOURCES) pyproject.toml $(VENV)/.packages-test
+	$(MATURIN) develop --profile quick
+	@rm -f $(NATIVE) && touch $@
 
 .make/system: tools/system_deps.sh
 	@PYTHON='$(PYTHON)' bash tools/system_deps.sh

@@ -1,4 +1,4 @@
-"""Settings of the whole test run."""
+"""Settings of all test runs."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 # Without this, JAX looks for accelerators and warns when it finds none.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-# Examples share two cores with the engine's threads, so how long one takes says nothing.
+# Examples share the cores with the engine's threads and other tests, so their time means nothing.
 settings.register_profile("default", max_examples=60, deadline=None)
 settings.register_profile(
     "ci",
@@ -23,13 +23,16 @@ settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default")
 )
 
-MARKED_FOLDERS = ("conformance", "stress")
+MARKS = {"conformance": ["conformance"], "stress": ["stress", "alone"]}
+"""What tests are marked with, by their folder."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What lies in these folders carries their name as a marker."""
+    """Mark tests by their folder."""
     for item in items:
-        for folder in MARKED_FOLDERS:
-            if folder in Path(item.path).relative_to(item.config.rootpath).parts:
-                item.add_marker(folder)
+        folders = Path(item.path).relative_to(item.config.rootpath).parts
+        for folder, marks in MARKS.items():
+            if folder in folders:
+                for mark in marks:
+                    item.add_marker(mark)

@@ -19,7 +19,12 @@ def example(**features):
     made = example_pb2.Example()
     for key, (kind, values) in features.items():
         getattr(made.features.feature[key], f"{kind}_list").value.extend(values)
-    return made.SerializeToString()
+    return steady(made)
+
+
+def steady(message):
+    """A message in bytes that are the same in each run: maps are in the order of their keys."""
+    return message.SerializeToString(deterministic=True)
 
 
 def framed(data):
@@ -42,11 +47,11 @@ def write_framed(path, pieces):
 
 
 def write_tfrecord(path, rows):
-    """Write dicts of values by the `tfrecord` package, and its index."""
-    writer = TFRecordWriter(str(path))
-    for row in rows:
-        writer.write(row)
-    writer.close()
+    """Write dicts of values as the `tfrecord` package does, and its index."""
+    with open(path, "wb") as file:
+        for row in rows:
+            data = TFRecordWriter.serialize_tf_example(row)
+            file.write(framed(steady(example_pb2.Example.FromString(data))))
     create_index(str(path), f"{path}.idx")
 
 

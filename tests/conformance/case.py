@@ -1,7 +1,7 @@
 """Runs the source of one conformance case and records what came out.
 
-The original and penstock live in different environments, so what a case gives is turned into
-plain data (NumPy arrays, names, messages) that can be sent through a pipe and compared.
+DALI and penstock live in different environments, so what a case gives is turned into plain data
+(NumPy arrays, names, messages) that can be sent through a pipe and compared.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FILE = "<case>"
 
 @dataclass
 class Value:
-    """A Tensor or a Batch: what it says about itself, and its samples."""
+    """A Tensor or a Batch: its attributes and its samples."""
 
     kind: str
     dtype: str
@@ -42,7 +42,7 @@ class Value:
 
 @dataclass
 class Named:
-    """A thing known by its name: a dtype, a device, an enum's member, a class."""
+    """An object compared by its name: a dtype, a device, an enum's member, a class."""
 
     kind: str
     name: str
@@ -53,7 +53,7 @@ class Named:
 
 @dataclass
 class Opaque:
-    """An object that doesn't travel; only its class is compared."""
+    """An object that can't be sent; only its class is compared."""
 
     type: str
 
@@ -90,7 +90,7 @@ def evaluate(source: str, ndd: ModuleType, types: ModuleType, inputs: dict[str, 
         inputs: Names and values the source may use.
     """
     source = textwrap.dedent(source).strip() + "\n"
-    # With the source known, messages that quote the user's line can be tested as well.
+    # Python and penstock look here for the line of a call, which their messages quote.
     linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
     body = ast.parse(source, FILE)
     scope = {"ndd": ndd, "types": types, "np": np, **inputs}
@@ -153,7 +153,7 @@ def _raised(error: BaseException, when: str) -> Raised:
     chain = [error]
     while (cause := chain[-1].__cause__) is not None and cause not in chain:
         chain.append(cause)
-    # Penstock's messages name the line of the call; the reference chains errors up to it.
+    # Penstock's messages name the line of the call; DALI chains errors up to it.
     named = re.search(rf"\n  at {re.escape(FILE)}:(\d+)", str(error))
     lines = [int(named[1])] if named else []
     lines += [

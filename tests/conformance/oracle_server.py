@@ -1,8 +1,10 @@
-"""Answers conformance cases with the original, from an environment of its own.
+"""Answers conformance cases with DALI, from an environment of its own.
 
-Run as `python -m tests.conformance.oracle_server`. A request is a pickled `(source, inputs)`,
-the answer what `case.evaluate` gives; both come after their length in eight bytes. The first
-message, sent when the original has been imported, is its version.
+Run as `python -m tests.conformance.oracle_server`. A request is a pickled
+`(source, inputs, twice)`, where the inputs are pickled themselves. The response is a pickled
+`(answer, reproducible)`, where the answer is what `case.evaluate` gives, pickled as well. With
+`twice`, the source runs a second time to see whether it gives the same. Each message comes after
+its length in eight bytes. The first one, sent once DALI is imported, is its version.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ def send(pipe: BinaryIO, message: Any) -> None:
 
 
 def receive(pipe: BinaryIO) -> Any:
-    """The next message; EOFError when the other side has gone."""
+    """The next message; EOFError when the other side has closed the pipe."""
     head = pipe.read(LENGTH.size)
     if len(head) < LENGTH.size:
         raise EOFError
@@ -32,7 +34,7 @@ def receive(pipe: BinaryIO) -> Any:
 
 
 def serve() -> None:
-    # Native code that prints must not end up between the answers.
+    # Output of native code must not end up between the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
 
@@ -46,10 +48,17 @@ def serve() -> None:
     send(answers, dali.__version__)
     while True:
         try:
-            source, inputs = receive(sys.stdin.buffer)
+            source, inputs, twice = receive(sys.stdin.buffer)
         except EOFError:
             return
-        send(answers, evaluate(source, ndd, types, inputs))
+        # The inputs are unpickled for each run, as a source may change them.
+        answer, *others = (
+            pickle.dumps(
+                evaluate(source, ndd, types, pickle.loads(inputs)), pickle.HIGHEST_PROTOCOL
+            )
+            for _ in range(2 if twice else 1)
+        )
+        send(answers, (answer, all(other == answer for other in others)))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import tempfile
 
 import pytest
 
@@ -10,7 +11,7 @@ from tests.conformance.oracle import assert_same
 
 START = """
 import json, os, pathlib, tempfile
-os.chdir(tempfile.mkdtemp(dir={folder!r}))
+os.chdir(tempfile.mkdtemp())
 put = lambda name, text="": pathlib.Path(name).write_text(text)
 C, R = ndd.checkpoint.Checkpoint, ndd.random.RNG
 c, d, r, q = C(), C(), R(1), R(9)
@@ -38,9 +39,10 @@ def attempt(call, *args):
 
 
 @pytest.fixture
-def start(tmp_path):
+def start(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = os.getcwd()
-    yield START.replace("{folder!r}", repr(str(tmp_path)))
+    yield START
     os.chdir(before)
 
 

@@ -32,9 +32,9 @@ TREE = {
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
+def root(make_folder):
     """A folder with files of all sorts, and one with forty that are numbered."""
-    root = tmp_path_factory.mktemp("readers")
+    root = make_folder("readers")
     for name, text in TREE.items():
         path = root / "tree" / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import tempfile
 
 import numpy as np
 import pytest
@@ -147,9 +148,9 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
+def root(make_folder):
     """A folder with images, and an annotation file for each case."""
-    root = tmp_path_factory.mktemp("coco")
+    root = make_folder("coco")
     for name in ("a", "b", "c", "e", "f"):
         (root / f"{name}.jpg").write_text(name * 5)
     for name, made in CASES.items():
@@ -288,11 +289,12 @@ reader = ndd.readers.COCO(file_root=root, annotations_file=f"{root}/all.json", i
 
 
 STORED = """
+import os, tempfile
+folder = tempfile.mkdtemp()
 arguments = dict(annotations_file=f"{root}/all.json", image_ids=True, file_root=root, **extra)
-folder = dict(
-    save_preprocessed_annotations=True, save_preprocessed_annotations_dir=f"{root}/{into}"
-)
-list(ndd.readers.COCO(**arguments, **folder).next_epoch())
+store = dict(save_preprocessed_annotations=True, save_preprocessed_annotations_dir=folder)
+list(ndd.readers.COCO(**arguments, **store).next_epoch())
+{name: open(os.path.join(folder, name), "rb").read() for name in os.listdir(folder)}
 """
 
 
@@ -301,17 +303,20 @@ list(ndd.readers.COCO(**arguments, **folder).next_epoch())
     [{}, {"polygon_masks": True}, {"pixelwise_masks": True}, {"ratio": True, "ltrb": True}],
     ids=str,
 )
-def test_stored_annotations_are_exchanged_with_the_original(root, extra, tmp_path_factory):
-    folders = [tmp_path_factory.mktemp("stored") for _ in range(2)]
-    for folder, runner in zip(folders, (oracle, ours), strict=True):
-        given = runner.run(f"{STORED}\nNone", root=root, into=f"../{folder.name}", extra=extra)
-        assert not isinstance(given, Raised), given
-    theirs, mine = ({f.name: f.read_bytes() for f in folder.iterdir()} for folder in folders)
+def test_stored_annotations_are_exchanged_with_the_original(
+    root, extra, make_folder, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    theirs, mine = (side.run(STORED, root=root, extra=extra) for side in (oracle, ours))
+    assert not isinstance(theirs, Raised), theirs
     assert theirs == mine
+    assert theirs
+    folder = make_folder("coco-stored")
+    for name, data in theirs.items():
+        (folder / name).write_bytes(data)
     masks = ", ".join(f"{key}=True" for key in extra if key.endswith("masks"))
-    for folder in folders:
-        call = f"show('', preprocessed_annotations='{folder}', image_ids=True, {masks})"
-        assert_same(f"{SHOW}\n{call}", root=root)
+    call = f"show('', preprocessed_annotations='{folder}', image_ids=True, {masks})"
+    assert_same(f"{SHOW}\n{call}", root=root)
 
 
 REFUSED = [

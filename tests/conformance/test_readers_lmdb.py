@@ -43,8 +43,8 @@ RECORDS = {
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    root = tmp_path_factory.mktemp("lmdb")
+def root(make_folder):
+    root = make_folder("lmdb")
     for name, records in RECORDS.items():
         database(root / name, records)
     return str(root)

@@ -26,8 +26,8 @@ INDEXES = ("0\t0\n1\t10\n", "0\t0\n1\t99999\n", "", "x y\n", "0\t4\n")
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    root = tmp_path_factory.mktemp("mxnet")
+def root(make_folder):
+    root = make_folder("mxnet")
     write_recordio(root / "w", [image_record(n / 2, b"i" * n, n) for n in range(13)])
     odd = [
         image_record(3.5, b"hello"),

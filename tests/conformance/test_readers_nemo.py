@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 import soundfile
 
+from tests.conformance.cache import ROOT
 from tests.conformance.case import Raised
 from tests.conformance.compare import show
 from tests.conformance.on_purpose import Differs
 from tests.conformance.oracle import assert_same, oracle, ours
 
 EXCUSED: dict[str, str] = {}
+
+SOUNDS = ROOT / "tests/data/sounds"
 
 FORMATS = {
     "m16.wav": ("WAV", "PCM_16", 1),
@@ -31,7 +35,8 @@ FORMATS = {
     "s24.flac": ("FLAC", "PCM_24", 2),
     "m8.flac": ("FLAC", "PCM_S8", 1),
 }
-LOSSY = {"m.ogg": ("OGG", "VORBIS", 1), "s.ogg": ("OGG", "VORBIS", 2)}
+# The same sounds, encoded once: each encoding gets a random number of its own.
+LOSSY = {"m.ogg": "mono.ogg", "s.ogg": "stereo.ogg"}
 ENTRY = {"audio_filepath": "m16.wav", "duration": 0.1, "text": "Héllo World"}
 
 MANIFESTS = {
@@ -55,15 +60,21 @@ MANIFESTS = {
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    root = tmp_path_factory.mktemp("nemo")
+def root(make_folder):
+    root = make_folder("nemo")
     noise = 0.1 * np.random.default_rng(0).standard_normal(2000)
     time = np.arange(2000) / 16000
     mono = np.clip(0.5 * np.sin(2764 * time) + noise, -0.99, 0.99)
     stereo = np.stack([mono, 0.7 * np.cos(1885 * time)], 1)
-    for name, (format, subtype, channels) in {**FORMATS, **LOSSY}.items():
+    for name, (format, subtype, channels) in FORMATS.items():
         sound = mono if channels == 1 else stereo
         soundfile.write(root / name, sound, 16000, format=format, subtype=subtype)
+        data = (root / name).read_bytes()
+        if (peak := data.find(b"PEAK")) > 0:  # this chunk has the time of writing
+            (root / name).write_bytes(data[: peak + 12] + bytes(4) + data[peak + 16 :])
+    for name, source in LOSSY.items():
+        shutil.copyfile(SOUNDS / source, root / name)
+    for name in (*FORMATS, *LOSSY):
         write(root, name + ".json", [{**ENTRY, "audio_filepath": name}])
     (root / "junk.wav").write_bytes(b"junk" * 100)
     for name, entries in MANIFESTS.items():

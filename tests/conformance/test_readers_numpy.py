@@ -16,9 +16,9 @@ TYPES = "?bBhHiIlLefd"
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
+def root(make_folder):
     """A folder with arrays of all sorts."""
-    root = tmp_path_factory.mktemp("numpy")
+    root = make_folder("numpy")
     rng = np.random.default_rng(0)
     for code in TYPES:
         values = (rng.random((3, 4)) * 100 - (30 if code in "bhilefd" else 0)).astype(code)

@@ -31,8 +31,8 @@ def show(path, features, index=None, **arguments):
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    root = tmp_path_factory.mktemp("tfrecord")
+def root(make_folder):
+    root = make_folder("tfrecord")
     rows = [
         {"s": (b"w" * n, "byte"), "i": (-n, "int"), "f": ([n + 0.5] * 3, "float")}
         for n in range(13)

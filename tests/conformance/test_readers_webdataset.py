@@ -68,9 +68,9 @@ GOOD_INDEXES = 4
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory):
-    root = tmp_path_factory.mktemp("webdataset")
-    with webdataset.TarWriter(str(root / "w.tar")) as writer:
+def root(make_folder):
+    root = make_folder("webdataset")
+    with webdataset.TarWriter(str(root / "w.tar"), mtime=0) as writer:
         for number in range(13):
             key, label = f"s{number:03d}", str(number).encode()
             writer.write({"__key__": key, "jpg": b"j" * number * 100, "cls": label})

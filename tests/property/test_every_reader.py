@@ -7,6 +7,7 @@ import pickle
 
 import pytest
 from tests.data_sets import MAKERS, contents, reader_classes
+from tests.pairs import each_pair
 
 import penstock
 from penstock import _core
@@ -22,8 +23,9 @@ ORDERS = {
 }
 each_reader = pytest.mark.parametrize("name", READERS)
 each_order = pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
-each_size = pytest.mark.parametrize("batch_size", [None, BATCH])
-each_share = pytest.mark.parametrize("shards", [1, 2, 3])
+each_pair_of_settings = each_pair(
+    name=list(READERS), order=ORDERS, batch_size=[None, BATCH], shards=[1, 2, 3]
+)
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +86,7 @@ def uninterrupted(data_sets):
     return give
 
 
-@each_reader
-@each_order
-@each_size
-@each_share
+@each_pair_of_settings
 def test_restored_at_every_step_it_goes_on(
     data_sets, uninterrupted, threads, name, order, batch_size, shards
 ):
@@ -111,10 +110,7 @@ def test_restored_at_every_step_it_goes_on(
             assert after == states[at:], f"from step {at}"
 
 
-@each_reader
-@each_order
-@each_size
-@each_share
+@each_pair_of_settings
 def test_restored_between_calls_it_goes_on(data_sets, threads, name, order, batch_size, shards):
     arguments = {**data_sets(name), **order, "num_shards": shards, "shard_id": shards - 1}
     calls = 2 * COUNT // (batch_size or 1)

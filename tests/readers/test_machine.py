@@ -26,6 +26,7 @@ def in_a_process(code, *arguments):
     return done.stdout.split()
 
 
+@pytest.mark.heavy
 def test_samples_are_not_left_out_for_want_of_descriptors(tmp_path):
     """They can be read when there are some again."""
     told = in_a_process(

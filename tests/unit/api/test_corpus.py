@@ -11,6 +11,7 @@ from tools.torture.seeds import seeds
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does"),
     pytest.mark.timeout(300),
+    pytest.mark.heavy,
 ]
 
 

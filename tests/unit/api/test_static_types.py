@@ -10,6 +10,8 @@ import penstock
 
 api = pytest.importorskip("mypy.api")
 
+pytestmark = pytest.mark.heavy
+
 PACKAGES = Path(penstock.__file__).parents[1]
 
 TENSOR, BATCH = "penstock._values.tensor.Tensor", "penstock._values.batch.Batch"

@@ -80,6 +80,7 @@ def test_persistent_workers_go_on_in_the_next_epoch():
     assert len({*first[1], *second[1]}) == 8
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(120)
 def test_worker_init_fn_makes_spawned_workers_like_forked_ones():
     def run(context):

@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.ids import steady_repr
 
 import penstock as ndd
 import penstock.ops
@@ -320,7 +321,7 @@ def test_an_integer_may_come_in_many_forms(probe, value):
     assert probe(IMAGE, action=value, sleep=0).evaluate().shape == IMAGE.shape
 
 
-@pytest.mark.parametrize("value", ["0", {}, object(), 1j, None.__class__, [None]], ids=repr)
+@pytest.mark.parametrize("value", ["0", {}, object(), 1j, None.__class__, [None]], ids=steady_repr)
 def test_what_is_no_integer_is_a_type_error(probe, value):
     with pytest.raises(TypeError, match=r"probe: `action` must be an integer, got"):
         probe(IMAGE, action=value, sleep=0)

@@ -11,6 +11,8 @@ import pytest
 
 import penstock as ndd
 
+pytestmark = pytest.mark.heavy
+
 # Of a call; as in the engine.
 AROUND_CACHES_BYTES = 32 << 20
 

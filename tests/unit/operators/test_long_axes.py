@@ -11,6 +11,8 @@ from tests.stress.fresh import check_fresh
 
 import penstock as ndd
 
+pytestmark = pytest.mark.heavy
+
 LENGTH = (1 << 24) + 1000
 
 IDENTITY = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]

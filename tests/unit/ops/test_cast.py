@@ -1,6 +1,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from tests.ids import steady_repr
 
 import penstock as ndd
 from penstock import types
@@ -72,7 +73,7 @@ def test_small_floats_round_to_nearest_even():
 @pytest.mark.parametrize(
     "dtype",
     [ndd.float32, "f32", "float32", np.float32, np.dtype("f4"), types.FLOAT, types.FLOAT.value],
-    ids=repr,
+    ids=steady_repr,
 )
 def test_a_type_can_be_said_in_many_ways(dtype):
     assert ndd.cast(ndd.tensor([1]), dtype=dtype).dtype is ndd.float32
@@ -93,7 +94,9 @@ def test_pythons_bool_is_a_type_but_int_and_float_say_too_little():
             ndd.cast([1], dtype=kind)
 
 
-@pytest.mark.parametrize("dtype", [object(), [1], {}, 1.5, ndd.tensor(1), ndd.batch([1])], ids=repr)
+@pytest.mark.parametrize(
+    "dtype", [object(), [1], {}, 1.5, ndd.tensor(1), ndd.batch([1])], ids=steady_repr
+)
 def test_what_is_no_type_is_a_type_error(dtype):
     with pytest.raises(TypeError, match="cast: `dtype` must be an element type"):
         ndd.cast([1], dtype=dtype)

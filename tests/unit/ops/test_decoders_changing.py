@@ -49,6 +49,7 @@ assert decoded + failed > 20
 """
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("memory", ["array", "map"])
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
 def test_bytes_may_change_while_they_are_decoded(kind, memory):

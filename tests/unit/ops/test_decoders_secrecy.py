@@ -17,6 +17,7 @@ FILES = 100
 """Of each kind: 1,400 JPEGs and as many others, in four ways."""
 
 
+@pytest.mark.heavy
 def test_results_do_not_depend_on_what_was_in_memory():
     running = [
         subprocess.Popen(

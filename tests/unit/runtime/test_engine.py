@@ -52,6 +52,7 @@ def test_a_sample_goes_on_while_others_of_its_batch_are_behind():
         assert first._value.finished
 
 
+@pytest.mark.alone
 def test_uneven_samples_balance_over_several_operators():
     with EvalContext(num_threads=2), Timer() as timer:
         first = probe(numbers(2), sleep=sleeps(600, 0))
@@ -60,6 +61,7 @@ def test_uneven_samples_balance_over_several_operators():
     assert 0.6 <= timer.seconds < 1.1, "with a barrier it would take 1.2 s"
 
 
+@pytest.mark.alone
 def test_one_worker_finishes_a_sample_before_it_begins_the_next():
     with EvalContext(num_threads=1):
         gate = threading.Event()
@@ -76,6 +78,7 @@ def test_one_worker_finishes_a_sample_before_it_begins_the_next():
         np.testing.assert_array_equal(last.tensors[15], np.full(4, 15))
 
 
+@pytest.mark.alone
 def test_workers_share_the_samples_of_one_operator():
     with EvalContext(num_threads=4), Timer() as timer:
         probe(numbers(8), sleep=100 * MS).evaluate()
@@ -88,6 +91,7 @@ def test_a_batch_node_waits_for_all_samples():
         np.testing.assert_array_equal(stacked, np.arange(3)[:, None].repeat(4, 1))
 
 
+@pytest.mark.alone
 def test_a_call_returns_before_its_work_is_done():
     with EvalContext(num_threads=1), Timer() as timer:
         made = probe(numbers(4), sleep=200 * MS)
@@ -248,6 +252,7 @@ def test_a_result_outlives_its_inputs_and_its_pool():
     np.testing.assert_array_equal(array, [3, 3, 3, 3])
 
 
+@pytest.mark.alone
 def test_work_whose_result_nobody_can_read_is_skipped():
     with EvalContext(num_threads=1), Timer() as timer:
         pool = EvalContext.current()._native_pool()
@@ -358,6 +363,7 @@ def test_workers_survive_any_number_of_panics():
 # Bounds
 
 
+@pytest.mark.alone
 def test_a_submit_waits_while_too_many_nodes_are_in_flight():
     x = numbers(1)
     with bounded(1, max_nodes=4) as pool, Timer() as timer:
@@ -435,6 +441,7 @@ def test_values_cross_pools():
     np.testing.assert_array_equal(arrays(made), [np.full(4, i + 60) for i in range(16)])
 
 
+@pytest.mark.alone
 def test_a_slow_pool_does_not_hold_up_another():
     with EvalContext(num_threads=1):
         slow = probe(numbers(4), sleep=300 * MS)
@@ -556,6 +563,7 @@ def long_chains():
     thread.join()
 
 
+@pytest.mark.heavy
 def test_chains_of_any_length_are_evaluated_and_dropped():
     assert check_fresh(long_chains, timeout=60) == "done\n"
 

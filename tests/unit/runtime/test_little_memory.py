@@ -15,6 +15,8 @@ from tests.stress.fresh import check_fresh
 
 import penstock as ndd
 
+pytestmark = pytest.mark.heavy
+
 MB = 1 << 20
 
 Call = Callable[[Any], Any]

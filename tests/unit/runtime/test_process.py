@@ -20,6 +20,8 @@ import penstock as ps
 from penstock import EvalContext, EvalMode
 from penstock._operators.map import TensorSpec as Output
 
+pytestmark = pytest.mark.alone
+
 MS = 1000  # `probe` sleeps microseconds
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

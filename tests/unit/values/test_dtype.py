@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from tests.ids import steady_repr
 
 from penstock import types
 from penstock._values import dtype as _dtype
@@ -142,7 +143,7 @@ def test_unknown_name_is_a_value_error_with_a_hint(name, hint):
 @pytest.mark.parametrize(
     "value",
     [None, 3, True, object(), bytes, [1], np.zeros(3), np.dtype("U3"), np.complex64, types.RGB],
-    ids=repr,
+    ids=steady_repr,
 )
 def test_what_is_no_type_is_a_type_error(value):
     with pytest.raises(TypeError, match="can't be the type of a tensor's elements"):

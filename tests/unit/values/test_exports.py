@@ -52,6 +52,7 @@ def test_a_call_has_read_what_is_written_after_it(export, mode):
             assert np.all(np.asarray(again) == 200)
 
 
+@pytest.mark.heavy
 @MODES
 def test_a_batch_is_written_to_right_after_a_call(mode):
     with mode:

@@ -263,6 +263,7 @@ def test_torch_functions_take_tensors():
     assert torch.from_dlpack(ndd.as_tensor(torch.ones(2))).sum() == 2
 
 
+@pytest.mark.heavy
 def test_memory_that_runs_backwards_is_copied_for_torch():
     # In a process of its own: PyTorch ends the process when it meets a negative stride.
     code = """
