@@ -72,7 +72,7 @@ def read_in_a_fork():
         @operator()
         def probe(input: Data, *, action: int = 0, sleep: int = 0) -> Like:
             return Like(input)
-        late = probe(ndd.tensor([1]), sleep=500_000)
+        late = probe(ndd.tensor([1]), sleep=2_000_000)
         child = os.fork()
         if child == 0:
             try:
