@@ -1,6 +1,7 @@
 //! The border to Python: create a value, submit a node, wait for a value, export a buffer.
 
 mod arrays;
+mod block_exit;
 mod bridge;
 mod coco;
 mod dlpack;
@@ -26,6 +27,8 @@ mod _core {
 
     #[pymodule_export]
     use super::arrays::{PyArrays, PyWindows};
+    #[pymodule_export]
+    use super::block_exit::BlockExit;
     #[pymodule_export]
     use super::bridge::call;
     #[pymodule_export]

@@ -18,6 +18,7 @@ from typing import (
     Union,
 )
 
+from penstock import _core
 from penstock._errors.tracebacks import public
 from penstock._operators import call_sites
 
@@ -124,8 +125,10 @@ class Device:
         thread.chosen = thread.choice(self, self, thread.chosen.context)
         return self
 
-    def __exit__(self, *exc_info: object) -> None:
-        thread.chosen = thread.choice_around(self)
+    if TYPE_CHECKING:  # it is native code, see below
+
+        def __exit__(self, *exc_info: object) -> None:
+            """Go back to the device of the block around this one."""
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("A Device can't be changed; make another one.")
@@ -342,3 +345,4 @@ class ThreadState(threading.local):
 
 
 thread = ThreadState()
+Device.__exit__ = _core.BlockExit(thread, "by", "context")  # type: ignore[method-assign, assignment]

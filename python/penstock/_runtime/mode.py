@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from penstock import _core
 
 
 class EvalMode(Enum):
@@ -44,14 +46,10 @@ class EvalMode(Enum):
         _local.chosen = _Chosen(self, _local.chosen)
         return self
 
-    def __exit__(self, *exc_info: object) -> None:
-        chosen = _local.chosen
-        # What is not ours was left by blocks inside of this one, whose exit was interrupted.
-        while chosen.mode is not self and chosen.outer is not None:
-            chosen = chosen.outer
-        if chosen.outer is None:
-            raise RuntimeError(f"{self} is left, but was not entered in this thread.")
-        _local.chosen = chosen.outer
+    if TYPE_CHECKING:  # it is native code, see below
+
+        def __exit__(self, *exc_info: object) -> None:
+            """Go back to the mode of the block around this one."""
 
     def __lt__(self, other: object) -> bool:
         return self._value_ < other._value_ if isinstance(other, EvalMode) else NotImplemented
@@ -81,6 +79,7 @@ class _Local(threading.local):
 
 
 _local = _Local()
+EvalMode.__exit__ = _core.BlockExit(_local, "mode")  # type: ignore[method-assign, assignment]
 
 # For the path of every call: before Python 3.12, looking anything up in an Enum class is slow.
 current_mode = EvalMode.current

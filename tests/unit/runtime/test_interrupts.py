@@ -1,6 +1,7 @@
 """Ctrl-C at any moment of entering and leaving a block: the block around it ends as it began."""
 
 import linecache
+import signal
 import sys
 
 import pytest
@@ -69,10 +70,13 @@ def interrupted(outer, inner, after, methods):
     return interrupt.has_come
 
 
+ENTRY, EXIT = ("__enter__", "choice"), ("__exit__", "choice_around")
+
+
+# The exit of modes and devices is native code, which no signal gets into.
 @pytest.mark.parametrize(
-    "methods", [("__enter__", "choice"), ("__exit__", "choice_around")], ids="".join
+    ("name", "methods"), [*((name, ENTRY) for name in BLOCKS), ("context", EXIT)]
 )
-@pytest.mark.parametrize("name", BLOCKS)
 def test_the_block_around_an_interrupted_one_ends_as_it_began(name, methods):
     outer, inner = BLOCKS[name]()
     before, after = state(), 0
@@ -86,10 +90,10 @@ def test_the_block_around_an_interrupted_one_ends_as_it_began(name, methods):
 @pytest.mark.parametrize("name", BLOCKS)
 def test_an_interrupted_entry_changes_nothing(name):
     block, _ = BLOCKS[name]()
-    before, after, entries = state(), 0, ("__enter__", "choice")
+    before, after = state(), 0
     has_come = True
     while has_come:
-        interrupt = Interrupt(after, entries)
+        interrupt = Interrupt(after, ENTRY)
         sys.settrace(interrupt)
         try:
             with block:
@@ -110,3 +114,28 @@ def test_what_was_not_entered_is_not_left(name):
     with pytest.raises(RuntimeError):
         block.__exit__(None, None, None)
     assert state() == before
+
+
+@pytest.mark.parametrize("name", ["mode", "device"])
+def test_no_interrupt_leaves_what_a_block_has_chosen(name):
+    """Signals at random moments of blocks without others around them, as Ctrl-C comes."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    block, _ = BLOCKS[name]()
+    before = state()
+    earlier = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for number in range(1500):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 2e-5 + number % 97 * 1e-6)
+                while True:
+                    with block:
+                        pass
+            except KeyboardInterrupt:
+                pass
+            assert state() == before, number
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, earlier)
