@@ -73,7 +73,7 @@ def test_a_drawn_call_is_answered_as_by_the_original(operator, data):
     note(f"the original: {show(expected)}\npenstock: {show(actual)}")
     if isinstance(actual, Raised) and not any(s.size for v in _values(expected) for s in v.samples):
         return  # it took no notice of a wrong argument, as there was nothing to use it on
-    if operator.said.random:
+    if operator.options.random:
         for value in [*_values(expected), *_values(actual)]:
             value.samples = [np.zeros_like(sample) for sample in value.samples]
     pattern, _ = ON_PURPOSE.get(operator.name, ("(?!)", ""))

@@ -105,7 +105,7 @@ def calls(draw: st.DrawFn, operator: Operator, wild: bool = True) -> DrawnCall:
             call.parts.append(f"{argument.name}={draw(_value(call, argument, batch))}")
     if not operator.common:
         return call
-    if draw(st.integers(0, 5)) == 0 or (operator.said.random and not given and batch is None):
+    if draw(st.integers(0, 5)) == 0 or (operator.options.random and not given and batch is None):
         sizes = st.sampled_from([1, 2, 3] if batch is None else [batch])
         odd = st.sampled_from([0, -1, 2**40, "'x'", 1.5, True])
         call.parts.append(f"batch_size={draw(st.one_of(sizes, odd) if wild else sizes)}")
@@ -116,7 +116,7 @@ def calls(draw: st.DrawFn, operator: Operator, wild: bool = True) -> DrawnCall:
 
 @st.composite
 def _shapes(draw: st.DrawFn, operator: Operator, wild: bool) -> tuple[Shape, str | None]:
-    layouts = operator.said.layouts
+    layouts = operator.options.layouts
     layout: str | None = None
     if layouts and draw(st.integers(0, 4)) > 0:
         layout = draw(st.sampled_from(layouts))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import copy
 import difflib
-import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock._errors.sentences import Problem, sentence
-from penstock._errors.tracebacks import public
 from penstock._operators import call_sites
 from penstock.errors import (
     ArgumentError,
@@ -81,18 +79,6 @@ _PIPELINES = dict.fromkeys(
     ": there are no pipelines here, operators are called directly, such as "
     "`resize(images, size=[224, 224])`.",
 )
-
-
-def offer_near_misses(module: str) -> None:
-    """Let a module that doesn't have a name say which one may have been meant."""
-    found = sys.modules[module]
-
-    @public
-    def missing(name: str) -> NoReturn:
-        raise unknown_name(module, name, vars(found).get("__all__") or dir(found))
-
-    # Not as a function of the module, for which type checkers would take any name to exist.
-    vars(found)["__getattr__"] = missing
 
 
 def missing_input(operator: str, name: str) -> TypeError:

@@ -6,6 +6,8 @@ import threading
 from enum import Enum
 from typing import NamedTuple
 
+__all__ = ["EvalMode"]
+
 
 class EvalMode(Enum):
     """When an operator call does its work; a greater mode is a more synchronous one.

@@ -29,7 +29,7 @@ from penstock._operators.definition import Data, PerSample, Result, operator
 from penstock._values.dtype import DType, float32, float64, int32, int64, uint8, uint32, uint64
 
 
-@operator(namespace="decoders", sifts=True)
+@operator(namespace="decoders", also_in="experimental.decoders", can_skip_bad_samples=True)
 def image(
     input: Data,
     *,
@@ -101,7 +101,7 @@ def image(
     return _image("image", dtype, output_type)
 
 
-@operator(namespace="decoders", sifts=True)
+@operator(namespace="decoders", also_in="experimental.decoders", can_skip_bad_samples=True)
 def image_crop(
     input: Data,
     *,
@@ -179,7 +179,9 @@ def image_crop(
     return _image("image_crop", dtype, output_type)
 
 
-@operator(namespace="decoders", random=True, sifts=True)
+@operator(
+    namespace="decoders", also_in="experimental.decoders", random=True, can_skip_bad_samples=True
+)
 def image_random_crop(
     input: Data,
     *,
@@ -247,7 +249,7 @@ def image_random_crop(
     return _image("image_random_crop", dtype, output_type)
 
 
-@operator(namespace="decoders", sifts=True)
+@operator(namespace="decoders", also_in="experimental.decoders", can_skip_bad_samples=True)
 def image_slice(
     data: Data,
     anchor: Data = None,
@@ -334,7 +336,7 @@ def image_slice(
     )
 
 
-@operator(devices="cpu")
+@operator(also_in="experimental", devices="cpu")
 def peek_image_shape(
     input: Data,
     *,

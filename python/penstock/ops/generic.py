@@ -36,7 +36,7 @@ def cast(input: Data, *, dtype: DType = REQUIRED) -> Like:
     return Like(input, dtype=dtype)
 
 
-@operator(crosses=True)
+@operator(can_change_device=True)
 def copy(input: Data) -> Like:
     """Copy data into memory of its own, possibly on another device.
 

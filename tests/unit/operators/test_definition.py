@@ -106,7 +106,7 @@ KERNELS_OF_OUR_OWN = {
 def test_every_kernel_has_a_definition():
     importlib.import_module("penstock.math")
     operations = (item for item in vars(_arithmetic).values() if isinstance(item, Operation))
-    defined = {made.said.kernel for made in OPERATORS.values()} | {o.kernel for o in operations}
+    defined = {made.options.kernel for made in OPERATORS.values()} | {o.kernel for o in operations}
     assert defined | KERNELS_OF_OUR_OWN == set(_core.kernels())
 
 
