@@ -1,27 +1,22 @@
 """Calls of operators, drawn from their definitions.
 
 A call is a source with the arrays that it names, as the conformance tests have them: it can be
-run by penstock and by the original, and a failing one can be pasted.
+run by penstock and by DALI, and a failing one can be pasted.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 from hypothesis import strategies as st
+from tests.calls import OPERATORS
 
-import penstock.ops
 from penstock._operators.arguments import REQUIRED, Argument, Floats, Ints, Matrix
-from penstock._operators.definition import OPERATORS, Operator
+from penstock._operators.definition import Operator
 from penstock._values.dtype import DType
-
-for module in pkgutil.iter_modules(penstock.ops.__path__):
-    importlib.import_module(f"penstock.ops.{module.name}")
 
 Shape: TypeAlias = tuple[int, ...]
 

@@ -1,18 +1,15 @@
 """What holds for every operator, asked of the registry."""
 
-import importlib
-import pkgutil
+import itertools
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from tests.calls import CALLS, IMAGE, OPERATORS, ROWS
 
-import penstock
-import penstock.ops
-from penstock._operators.definition import OPERATORS
-
-for module in pkgutil.iter_modules(penstock.ops.__path__):
-    importlib.import_module(f"penstock.ops.{module.name}")
+import penstock as ndd
+from penstock.errors import InternalError
 
 CONFORMANCE = Path(__file__).parents[2] / "conformance"
 
@@ -21,10 +18,73 @@ each_operator = pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPER
 
 @each_operator
 def test_users_find_it_by_its_name(operator):
-    found = penstock
+    found = ndd
     for part in operator.name.split("."):
-        found = getattr(found, part)
-    assert found is operator.function
+        found = getattr(found, part, None)
+    assert found is operator.function, "run `make generate`"
+
+
+def test_typical_calls_are_those_of_operators():
+    assert ROWS.keys() <= OPERATORS.keys(), "tests/calls.py has a row too many"
+
+
+@each_operator
+def test_it_has_a_typical_call(operator):
+    try:
+        results = CALLS[operator.name].on_batches(2)
+        for result in results:
+            result.evaluate()
+    except Exception as error:
+        pytest.fail(f"add a row for `{operator.name}` to tests/calls.py, or correct it: {error}")
+
+
+@each_operator
+@pytest.mark.parametrize("how", ["on_tensors", "on_batches"])
+def test_the_kernel_makes_what_the_definition_promises(operator, how):
+    if how == "on_tensors" and operator.name == "batch_permutation":
+        pytest.skip("makes batches only")
+    with ndd.EvalMode.deferred:
+        results = getattr(CALLS[operator.name], how)()
+    check_promises(results)
+
+
+each_with_layouts = pytest.mark.parametrize(
+    "operator",
+    [made for made in OPERATORS.values() if CALLS[made.name].inputs[:1] == (IMAGE,)],
+    ids=lambda made: made.name,
+)
+
+
+@each_with_layouts
+def test_promises_hold_for_all_layouts_and_element_types(operator):
+    call = CALLS[operator.name]
+    taken = 0
+    layouts = operator.options.layouts or ("HWC", "HW", "CHW", "FHWC", None)
+    for layout, dtype in itertools.product(layouts, ["u1", "?", "i2", "f2", "f8"]):
+        shape = [3 if letter == "C" else 4 for letter in layout or "HWC"]
+        image = ndd.tensor(np.ones(shape, dtype), layout=layout)
+        inputs = [image if kind is IMAGE else kind.tensor() for kind in call.inputs]
+        try:
+            with ndd.EvalMode.deferred:
+                results = call(*inputs)
+            check_promises(results if isinstance(results, tuple) else (results,))
+            taken += 1
+        except InternalError:
+            raise
+        except (ValueError, RuntimeError, TypeError):
+            # The typical arguments don't suit all layouts, nor the operator all types.
+            continue
+    assert taken
+
+
+def check_promises(results):
+    """What is known of results before they are made must be what they are."""
+    promised = [(result.dtype, result.ndim, result.layout) for result in results]
+    for result, promise in zip(results, promised, strict=True):
+        result.evaluate()
+        for sample in result if isinstance(result, ndd.Batch) else [result]:
+            array = np.asarray(sample)
+            assert (ndd.dtype(array.dtype), array.ndim, sample.layout) == promise
 
 
 @each_operator
