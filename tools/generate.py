@@ -20,9 +20,11 @@ import docstrings
 
 import penstock.ops
 from penstock._operators.arguments import REQUIRED, Argument, Floats, Interp, Ints, Matrix
+from penstock._operators.constraints import OneOf
 from penstock._operators.definition import OPERATORS, Operator
 from penstock._public_names import NAMES
 from penstock._values.dtype import DType
+from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "python" / "penstock"
@@ -50,13 +52,14 @@ STUB_HEAD = '''"""{doc}
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, overload
+from typing import Any, Literal, TypeAlias, overload
 
 from numpy.typing import ArrayLike
 
 from penstock._values.batch import Batch
 from penstock._runtime.device import DeviceLike
 from penstock._values.dtype import DType
+from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 from penstock._values.tensor import Tensor
 
 TensorLike: TypeAlias = Tensor | ArrayLike
@@ -156,6 +159,9 @@ def _isort_key(name: str) -> tuple[int, list[tuple[str, int]]]:
 
 def argument_type(argument: Argument) -> str:
     kind = KINDS[argument.kind]
+    for constraint in argument.constraints:
+        if isinstance(constraint, OneOf) and argument.kind is str and not constraint.ignore_case:
+            kind = f"Literal[{', '.join(map(repr, constraint.choices))}]"
     if argument.per_sample:
         kind += " | TensorLike | Batch"
     return kind if argument.default is REQUIRED else f"{kind} | None"
@@ -267,21 +273,27 @@ def section(operator: Operator) -> str:
 
 
 def described(operator: Operator, arguments: str) -> str:
-    """The arguments of a docstring as a list, with their defaults."""
-    known = {argument.name: argument for argument in operator.arguments}
+    """The inputs and arguments of a docstring as a list, with their defaults and constraints."""
+    by_name = {argument.name: argument for argument in operator.arguments}
     lines = []
     for name, text in docstrings.entries(arguments):
-        argument = known.get(name)
-        if argument is not None:
-            notes = [] if argument.default is REQUIRED else [f"default {shown(argument.default)}"]
-            notes = ["required"] if argument.default is REQUIRED else notes
+        argument = by_name.get(name)
+        if argument is None:
+            notes = [each.described() for each in operator.input_constraints.get(name, ())]
+        else:
+            required = argument.default is REQUIRED
+            notes = ["required" if required else f"default {shown(argument.default)}"]
             notes += ["per sample"] if argument.per_sample else []
-            text += f" *({', '.join(notes)})*"
+            prefix = "a type " if argument.kind is DType else ""
+            notes += [prefix + each.described() for each in argument.constraints]
+        text += f" *({', '.join(notes)})*" if notes else ""
         lines.append(f"- `{name}`: {text}")
     return "\n".join(lines) + "\n"
 
 
 def shown(default: object) -> str:
+    if isinstance(default, DALIDataType | DALIImageType | DALIInterpType):
+        return f"types.{default.name}"
     return str(default) if isinstance(default, DType) else repr(default)
 
 

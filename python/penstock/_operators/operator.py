@@ -10,6 +10,7 @@ from penstock import _core
 from penstock._errors import bad_samples, messages
 from penstock._operators import public_function, shared_draw
 from penstock._operators.arguments import CONVERSIONS, REQUIRED, Argument
+from penstock._operators.constraints import parse as constraints_of
 from penstock._operators.results import Result, in_frames
 from penstock._operators.submit import invoke
 from penstock._runtime.device import device as to_device
@@ -45,7 +46,7 @@ class Operator:
     def __init__(self, name: str, function: Callable[..., Any], options: Options) -> None:
         code = function.__code__
         named = code.co_argcount + code.co_kwonlyargcount
-        hints = typing.get_type_hints(function)
+        hints = typing.get_type_hints(function, include_extras=True)
         self.name = name
         self.definition = function
         self.options = options
@@ -57,6 +58,11 @@ class Operator:
             _argument(key, hints[key], defaults.get(key, REQUIRED))
             for key in code.co_varnames[code.co_argcount : named]
         )
+        self.input_constraints = {
+            name: found.constraints
+            for name in (*self.inputs, *([self.variadic] if self.variadic else []))
+            if (found := constraints_of(hints[name])).constraints
+        }
         self.kernel_arguments = tuple(_core.kernel_arguments(options.kernel))
         # Arguments of the kernel that come from the call, not from the definition.
         self._from_call = {"rng", "batch_size", "dtype"}.intersection(self.kernel_arguments)
@@ -121,6 +127,8 @@ class Operator:
             samples = self._check_batch_size(batch_size)
         if device is not None or place >= 0:
             place = self._check_device(device, place)
+        if self.input_constraints:
+            self._check_inputs(arrays)
         results = self.definition(*arrays, **arguments)
         if isinstance(results, Result):
             results = (results,)
@@ -195,6 +203,13 @@ class Operator:
             raise messages.wrong_layout(self.name, layout, self.options.layouts)
         return layout
 
+    def _check_inputs(self, arrays: list[Array | None]) -> None:
+        for position, data in enumerate(arrays):
+            name = self.inputs[position] if position < len(self.inputs) else self.variadic
+            if data is not None and name is not None:
+                for constraint in self.input_constraints.get(name, ()):
+                    constraint.check(self.name, name, data)
+
     def _same_size(self, samples: int | None, size: int) -> int:
         if samples is not None and samples != size:
             raise messages.batch_sizes_differ(samples, size, self.name)
@@ -256,6 +271,8 @@ class Operator:
                     raise messages.missing_argument(self.name, name)
                 continue
             item = argument.read(self.name, item)
+            for constraint in argument.constraints:
+                constraint.check(self.name, name, item)
             arguments[name] = item
             if isinstance(item, Array):
                 value = item._value
@@ -280,7 +297,7 @@ def _is_sequence(value: Value) -> bool:
 
 
 def _argument(name: str, hint: Any, default: Any) -> Argument:
-    kinds = [kind for kind in typing.get_args(hint) or (hint,) if kind is not type(None)]
+    kinds, constraints = constraints_of(hint)
     kind = next(kind for kind in kinds if kind is not Array)
     convert, wanted = CONVERSIONS[kind]
-    return Argument(name, kind, default, convert, wanted, Array in kinds)
+    return Argument(name, kind, default, convert, wanted, Array in kinds, constraints)

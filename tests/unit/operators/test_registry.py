@@ -9,7 +9,9 @@ import pytest
 from tests.calls import CALLS, IMAGE, OPERATORS, ROWS
 
 import penstock as ndd
-from penstock.errors import InternalError
+from penstock._operators.arguments import REQUIRED
+from penstock._operators.constraints import Between, Elements, Frames, OneOf, Rank, Shape
+from penstock.errors import ArgumentError, InternalError
 
 CONFORMANCE = Path(__file__).parents[2] / "conformance"
 
@@ -87,6 +89,82 @@ def check_promises(results):
             assert (ndd.dtype(array.dtype), array.ndim, sample.layout) == promise
 
 
+CONSTRAINED = [
+    pytest.param(made, argument, constraint, id=f"{made.name}-{argument.name}")
+    for made in OPERATORS.values()
+    for argument in made.arguments
+    for constraint in argument.constraints
+]
+
+
+def invalid(constraint):
+    """An argument that a constraint excludes."""
+    match constraint:
+        case OneOf(choices=(str(), *_)):
+            return "nonsense"
+        case OneOf():
+            return 99
+        case Between():
+            return constraint.low - 1
+        case Elements():
+            return ndd.DataType
+        case Rank():
+            return ndd.tensor(np.zeros((1,) * (constraint.most + 1)))
+    raise TypeError(f"no value that {constraint} excludes")
+
+
+@pytest.mark.parametrize(("operator", "argument", "constraint"), CONSTRAINED)
+def test_what_a_constraint_excludes_is_refused_at_the_call(operator, argument, constraint):
+    call = CALLS[operator.name]
+    inputs = [kind.tensor() for kind in call.inputs]
+    with ndd.EvalMode.deferred, pytest.raises(ArgumentError) as raised:
+        call(*inputs, **{argument.name: invalid(constraint)})
+    assert str(raised.value).startswith(f"{operator.name}: `{argument.name}` must ")
+
+
+@pytest.mark.parametrize(("operator", "argument", "constraint"), CONSTRAINED)
+def test_defaults_meet_their_constraints(operator, argument, constraint):
+    if argument.default is not REQUIRED and argument.default is not None:
+        default = argument.read(operator.name, argument.default)
+        constraint.check(operator.name, argument.name, default)
+
+
+CONSTRAINED_INPUTS = [
+    pytest.param(made, name, constraint, id=f"{made.name}-{name}")
+    for made in OPERATORS.values()
+    for name, constraints in made.input_constraints.items()
+    for constraint in constraints
+]
+
+
+def unfit(constraint):
+    """Data that a constraint excludes."""
+    match constraint:
+        case Elements():
+            types = (ndd.bool, ndd.float32, ndd.uint8)
+            wrong = [x for x in types if not {x, x.kind} & {*constraint.allowed}]
+            return ndd.zeros(shape=[2, 2, 3], dtype=wrong[0], layout="HWC")
+        case Rank():
+            return ndd.zeros(shape=[])
+        case Frames():
+            return ndd.zeros(shape=[2, 2, 3], layout="HWC")
+        case Shape():
+            return ndd.zeros(shape=[2, 2, 4], dtype=ndd.uint8, layout="HWC").evaluate()
+    raise TypeError(f"no data that {constraint} excludes")
+
+
+@pytest.mark.parametrize(("operator", "name", "constraint"), CONSTRAINED_INPUTS)
+def test_data_that_a_constraint_excludes_is_refused_at_the_call(operator, name, constraint):
+    call = CALLS[operator.name]
+    inputs = [kind.tensor() for kind in call.inputs]
+    position = operator.inputs.index(name)
+    inputs[position : position + 1] = [unfit(constraint)]
+    arguments = dict.fromkeys(("shape",)) if name == "shape_input" else {}
+    with pytest.raises(ArgumentError) as raised:
+        call(*inputs, **arguments)
+    assert str(raised.value).startswith(f"{operator.name}: `{name}` must ")
+
+
 @each_operator
 def test_its_docstring_names_every_argument(operator):
     doc = operator.function.__doc__ or ""
@@ -104,7 +182,7 @@ def test_it_has_an_example(operator):
 
 
 @each_operator
-def test_it_is_compared_with_the_original(operator):
+def test_it_is_compared_with_dali(operator):
     """In some source of the conformance tests, or excused there with a reason."""
     call = f"ndd.{operator.name}("
     for path in CONFORMANCE.glob("test_*.py"):
