@@ -268,6 +268,8 @@ def section(operator: Operator) -> str:
         lines.append(f"Layouts: {', '.join(operator.options.layouts)}.\n")
     if operator.options.devices != ("cpu", "gpu"):
         lines.append(f"Runs on: {', '.join(operator.options.devices)}.\n")
+    if not operator.options.in_dali:
+        lines.append("DALI has no such operator.\n")
     lines.append(doc.code)
     return "\n".join(lines)
 

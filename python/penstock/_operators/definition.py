@@ -41,6 +41,7 @@ def operator(
     layouts: str = "",
     namespace: str = "",
     also_in: str = "",
+    in_dali: bool = True,
     kernel: str = "",
     devices: str = "cpu gpu",
     random: bool = False,
@@ -56,6 +57,7 @@ def operator(
             without a layout gets the first one of its rank. Empty for any.
         namespace: Where users find it, such as "reductions"; by default at the top.
         also_in: Another namespace that has it, such as the one that it had before.
+        in_dali: Whether DALI has it, so that conformance tests can compare the two.
         kernel: The kernel's name, where it isn't the operator's.
         devices: Where it can run.
         random: Whether it draws random numbers. Then it takes an `rng`, and its kernel gets what
@@ -75,6 +77,7 @@ def operator(
             kernel or name,
             tuple(devices.split()),
             also_in,
+            in_dali,
             random,
             can_change_device,
             makes_frames,

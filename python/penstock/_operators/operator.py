@@ -30,6 +30,7 @@ class Options(NamedTuple):
     kernel: str
     devices: tuple[str, ...]
     also_in: str = ""
+    in_dali: bool = True
     random: bool = False
     can_change_device: bool = False
     makes_frames: bool = False

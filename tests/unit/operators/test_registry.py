@@ -13,7 +13,9 @@ from penstock._operators.arguments import REQUIRED
 from penstock._operators.constraints import Between, Elements, Frames, OneOf, Rank, Shape
 from penstock.errors import ArgumentError, InternalError
 
-CONFORMANCE = Path(__file__).parents[2] / "conformance"
+TESTS = Path(__file__).parents[2]
+CONFORMANCE = TESTS / "conformance"
+UNIT = TESTS / "unit" / "ops"
 
 each_operator = pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPERATORS)
 
@@ -182,14 +184,18 @@ def test_it_has_an_example(operator):
 
 
 @each_operator
-def test_it_is_compared_with_dali(operator):
-    """In some source of the conformance tests, or excused there with a reason."""
+def test_its_results_are_tested(operator):
+    """Against DALI in the conformance tests, or in unit tests where DALI lacks it."""
     call = f"ndd.{operator.name}("
-    for path in CONFORMANCE.glob("test_*.py"):
+    folder = CONFORMANCE if operator.options.in_dali else UNIT
+    for path in folder.glob("test_*.py"):
         text = path.read_text()
         if call in text:
             return
         excused = re.search(r"^EXCUSED\b.*?^}", text, re.MULTILINE | re.DOTALL)
         if excused and f'"{operator.name}"' in excused.group():
             return
-    pytest.fail(f"no conformance source has `{call}`")
+    pytest.fail(
+        f"no test in {folder.relative_to(TESTS.parent)} has `{call}`; an operator that DALI lacks "
+        "says `in_dali=False`"
+    )
