@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import inspect
 import itertools
-import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from enum import Enum
@@ -21,6 +21,8 @@ import penstock.errors
 import penstock.readers
 import penstock.tfrecord
 import penstock.torch
+from penstock._public_names import NAMES
+from penstock._values import dtype as _dtype
 from penstock._values.array import Array
 from penstock._values.dtype import BY_CODE
 from penstock.readers import Reader
@@ -107,7 +109,7 @@ INTERNAL = ("native",)
 LAYOUTS = ("HWC", "CHW", "FHWC", "FCHW", "")
 
 ELEMENT_TYPES = {
-    name: found for found in BY_CODE for name, other in vars(penstock).items() if other is found
+    name: found for found in BY_CODE for name in _dtype.__all__ if getattr(_dtype, name) is found
 }
 
 
@@ -165,13 +167,12 @@ def _function(function: Callable[..., Any], name: str, level: str) -> str:
 
 def _alias(name: str) -> str:
     """A type or an object that is known by a name."""
-    key = name.rpartition(".")[2]
-    for path, module in list(sys.modules.items()):
-        if path.startswith("penstock.") and key in vars(module):
-            said = _documented(inspect.getsource(module)).get(key)
-            if said:
-                return f"## {name}\n\n{said}\n"
-    raise LookupError(f"{name} has no docstring")
+    namespace, _, key = name.rpartition(".")
+    source = NAMES["penstock"][key] if not namespace else f"penstock.{namespace}"
+    text = _documented(inspect.getsource(importlib.import_module(source))).get(key)
+    if not text:
+        raise LookupError(f"{name} has no docstring")
+    return f"## {name}\n\n{text}\n"
 
 
 def _element_types() -> str:

@@ -1,11 +1,5 @@
-"""Decoders: from the bytes of a file to what is in it."""
+"""Decoders: from encoded files to arrays."""
 
-from penstock._errors.messages import offer_near_misses as _offer_near_misses
-from penstock.ops.decoders import image as image
-from penstock.ops.decoders import image_crop as image_crop
-from penstock.ops.decoders import image_random_crop as image_random_crop
-from penstock.ops.decoders import image_slice as image_slice
+from penstock._public import attach as _attach
 
-__all__ = ["image", "image_crop", "image_random_crop", "image_slice"]
-
-_offer_near_misses(__name__)
+_attach(__name__)

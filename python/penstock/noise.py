@@ -1,14 +1,9 @@
-"""Noise on data.
+"""Noise.
 
-It is drawn from an `RNG`: the one that a call is given as `rng`, or the calling thread's default
-one, which `random.set_seed` seeds.
+It is drawn from an `RNG`: the one given as `rng`, or the calling thread's default one, which
+`random.set_seed` seeds.
 """
 
-from penstock._errors.messages import offer_near_misses as _offer_near_misses
-from penstock.ops.noise import gaussian as gaussian
-from penstock.ops.noise import salt_and_pepper as salt_and_pepper
-from penstock.ops.noise import shot as shot
+from penstock._public import attach as _attach
 
-__all__ = ["gaussian", "salt_and_pepper", "shot"]
-
-_offer_near_misses(__name__)
+_attach(__name__)

@@ -1,13 +1,11 @@
 """The API's constants: element types, colour spaces and interpolations, by number."""
 
-from __future__ import annotations
+from enum import IntEnum as _IntEnum
 
-from enum import IntEnum
-
-from penstock._errors.messages import offer_near_misses as _offer_near_misses
+from penstock._public import attach as _attach
 
 
-class _Constant(IntEnum):
+class _Constant(_IntEnum):
     """An integer that knows its name and equals only its own kind (and plain integers).
 
     `RGB` and `INTERP_NN` are both 0; comparing them is a mistake that must not look right.
@@ -123,4 +121,4 @@ NFHWC = "FHWC"
 NFCHW = "FCHW"
 SAME = ""
 
-_offer_near_misses(__name__)
+_attach(__name__)

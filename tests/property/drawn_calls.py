@@ -1,27 +1,22 @@
 """Calls of operators, drawn from their definitions.
 
 A call is a source with the arrays that it names, as the conformance tests have them: it can be
-run by penstock and by the original, and a failing one can be pasted.
+run by penstock and by DALI, and a failing one can be pasted.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 from hypothesis import strategies as st
+from tests.calls import OPERATORS
 
-import penstock.ops
 from penstock._operators.arguments import REQUIRED, Argument, Floats, Ints, Matrix
-from penstock._operators.definition import OPERATORS, Operator
+from penstock._operators.definition import Operator
 from penstock._values.dtype import DType
-
-for module in pkgutil.iter_modules(penstock.ops.__path__):
-    importlib.import_module(f"penstock.ops.{module.name}")
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -105,7 +100,7 @@ def calls(draw: st.DrawFn, operator: Operator, wild: bool = True) -> DrawnCall:
             call.parts.append(f"{argument.name}={draw(_value(call, argument, batch))}")
     if not operator.common:
         return call
-    if draw(st.integers(0, 5)) == 0 or (operator.said.random and not given and batch is None):
+    if draw(st.integers(0, 5)) == 0 or (operator.options.random and not given and batch is None):
         sizes = st.sampled_from([1, 2, 3] if batch is None else [batch])
         odd = st.sampled_from([0, -1, 2**40, "'x'", 1.5, True])
         call.parts.append(f"batch_size={draw(st.one_of(sizes, odd) if wild else sizes)}")
@@ -116,7 +111,7 @@ def calls(draw: st.DrawFn, operator: Operator, wild: bool = True) -> DrawnCall:
 
 @st.composite
 def _shapes(draw: st.DrawFn, operator: Operator, wild: bool) -> tuple[Shape, str | None]:
-    layouts = operator.said.layouts
+    layouts = operator.options.layouts
     layout: str | None = None
     if layouts and draw(st.integers(0, 4)) > 0:
         layout = draw(st.sampled_from(layouts))

@@ -63,7 +63,7 @@ def test_a_call_gives_a_result_or_an_error_for_its_caller(operator, data):
 
 @each_operator
 def test_an_argument_of_no_use_is_named(operator):
-    layouts = operator.said.layouts
+    layouts = operator.options.layouts
     shape = (2,) * len(layouts[0] if layouts else "HW")
     inputs = ["np.ones(shape, np.float32)"] * (len(operator.inputs) - operator.optional)
     given = {a.name: "1" for a in operator.arguments if a.default is REQUIRED}

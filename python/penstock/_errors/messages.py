@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import copy
 import difflib
-import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock._errors.sentences import Problem, sentence
-from penstock._errors.tracebacks import public
 from penstock._operators import call_sites
 from penstock.errors import (
     ArgumentError,
@@ -83,18 +81,6 @@ _PIPELINES = dict.fromkeys(
 )
 
 
-def offer_near_misses(module: str) -> None:
-    """Let a module that doesn't have a name say which one may have been meant."""
-    found = sys.modules[module]
-
-    @public
-    def missing(name: str) -> NoReturn:
-        raise unknown_name(module, name, vars(found).get("__all__") or dir(found))
-
-    # Not as a function of the module, for which type checkers would take any name to exist.
-    vars(found)["__getattr__"] = missing
-
-
 def missing_input(operator: str, name: str) -> TypeError:
     """None, or nothing, where data is needed."""
     return TypeError(
@@ -135,6 +121,54 @@ def bad_argument(operator: str, name: str, problem: str) -> ArgumentError:
 def bad_input(operator: str, problem: str) -> ArgumentError:
     """An input that can't be used."""
     return ArgumentError(f"{operator}: {problem}.")
+
+
+def out_of_range(operator: str, name: str, limits: str, value: float) -> ArgumentError:
+    """A number beyond its limits."""
+    return bad_argument(operator, name, f"must be {limits}, got {value}")
+
+
+def not_one_of(operator: str, name: str, choices: Sequence[str], value: object) -> ArgumentError:
+    """Something else than one of a few choices."""
+    *others, last = choices
+    listed = f"{', '.join(others)} or {last}" if others else last
+    given = f'"{value}"' if isinstance(value, str) else value
+    return bad_argument(operator, name, f"must be {listed}, got {given}")
+
+
+def wrong_elements(operator: str, name: str, wanted: str, dtype: object) -> ArgumentError:
+    """An input whose elements have a type that the operator doesn't take."""
+    return bad_argument(operator, name, f"must be of {wanted}, got {dtype}")
+
+
+def wrong_type(operator: str, name: str, wanted: str, dtype: object) -> ArgumentError:
+    """An element type for the result that the operator can't make."""
+    return bad_argument(operator, name, f"must be a type of {wanted}, got {dtype}")
+
+
+def dimensions(least: int, most: int | None) -> str:
+    """How many dimensions something has."""
+    if most is None:
+        return f"at least {least} dimension{'s' * (least != 1)}"
+    plural = "s" * (most != 1)
+    return f"{least} to {most} dimensions" if least else f"at most {most} dimension{plural}"
+
+
+def wrong_ndim(operator: str, name: str, least: int, most: int | None, ndim: int) -> ArgumentError:
+    """Data with too many or too few dimensions."""
+    return bad_argument(operator, name, f"must have {dimensions(least, most)}, got {ndim}")
+
+
+def wrong_shape(operator: str, name: str, wanted: str, shape: tuple[int, ...]) -> ArgumentError:
+    """Data of another shape than the operator takes."""
+    return bad_argument(operator, name, f"must have the shape {wanted}, got {shape}")
+
+
+def no_frames(operator: str, name: str, layout: str) -> ArgumentError:
+    """Something else than a sequence, by its layout."""
+    return bad_argument(
+        operator, name, f'must be a sequence: its layout must begin with "F", got "{layout}"'
+    )
 
 
 def cant_read(operator: str, name: str, problem: str, *, system: bool) -> Exception:

@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._errors import messages
+from penstock._operators.constraints import Constraint
 from penstock._operators.submit import settle
 from penstock._values.array import Array, wrap
 from penstock._values.conversion import single
@@ -46,6 +47,7 @@ class Argument(NamedTuple):
     convert: Callable[[Any], Any]
     wanted: str
     per_sample: bool
+    constraints: tuple[Constraint, ...] = ()
 
     def read(self, owner: str, item: Any) -> Any:
         """The argument as definition and kernel take it, or an array that has it per sample."""
@@ -80,7 +82,7 @@ _PLAIN = (bool, int, float, str)
 
 def _integer(item: Any) -> int:
     if isinstance(item, float):
-        # Cut off, as in the reference.
+        # Truncated, as by DALI.
         number = int(item) if math.isfinite(item) else 2**63
     else:
         number = operator.index(item)

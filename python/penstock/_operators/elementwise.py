@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock._errors.tracebacks import hide_frames
-from penstock._operators.definition import OPERATORS, Definition, Operator
+from penstock._operators.definition import OPERATORS
+from penstock._operators.operator import Operator, Options
 from penstock._values.arithmetic import Operation
 from penstock._values.promotion import Types
 
@@ -46,7 +47,7 @@ class Function(Operator):
         self, name: str, definition: Callable[..., Any], kernel: str, types: Types
     ) -> None:
         self.operation = Operation(name, kernel, types)
-        super().__init__(name, definition, Definition((), kernel, ("cpu", "gpu")))
+        super().__init__(name, definition, Options((), kernel, ("cpu", "gpu")))
 
     @property
     def keywords(self) -> list[str]:

@@ -16,6 +16,8 @@ from penstock._values.array import Array, wrap
 from penstock._values.conversion import relabel, rows, single
 from penstock._values.dtype import BY_CODE, DType
 
+__all__ = ["TensorSpec", "map"]
+
 if TYPE_CHECKING:
     from penstock._core import Promise, Value
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from penstock import _core
     from penstock._state.checkpoint import Checkpoint
 
+__all__ = ["EvalContext"]
+
 _FIRST_PURGE = 64
 
 

@@ -25,6 +25,8 @@ from penstock._operators import call_sites
 if TYPE_CHECKING:
     from penstock._runtime.context import EvalContext
 
+__all__ = ["Device", "DeviceLike", "EmulatedDeviceWarning", "device"]
+
 DEVICE_COUNT = 8
 """Emulated devices, enough to try out programs made for the common multi-device machine."""
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from penstock import _core
 
+__all__ = ["EvalMode"]
+
 
 class EvalMode(Enum):
     """When an operator call does its work; a greater mode is a more synchronous one.

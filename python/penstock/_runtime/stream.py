@@ -15,6 +15,11 @@ from penstock._errors.tracebacks import public
 from penstock._runtime.device import Device, check_device_id, current_ordinal, is_refused
 from penstock._runtime.threads import drain_all
 
+__all__ = [
+    *("Stream", "stream", "get_current_stream", "set_current_stream"),
+    *("get_default_stream", "set_default_stream"),
+]
+
 # CUDA gives the handles 0, 1 and 2 a meaning of their own.
 _handles = itertools.count(0x1000)
 

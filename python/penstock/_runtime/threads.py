@@ -16,6 +16,8 @@ from penstock._runtime.device import Device, check_device_id
 if TYPE_CHECKING:
     from penstock import _core
 
+__all__ = ["ThreadPool", "get_num_threads", "set_num_threads"]
+
 _ENVIRONMENT = ("PENSTOCK_NUM_THREADS", "DALI_NUM_THREADS")
 _MAX_PER_CPU = 100
 

@@ -20,6 +20,8 @@ from penstock._values.dtype import DType
 from penstock._values.dtype import dtype as to_dtype
 from penstock._values.tensor import Tensor, as_tensor, tensor
 
+__all__ = ["ExternalSource"]
+
 
 @public
 class ExternalSource:

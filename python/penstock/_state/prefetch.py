@@ -11,6 +11,8 @@ from penstock._errors import messages
 from penstock._errors.tracebacks import hide_frames, hides_frames, public
 from penstock._state import item_states
 
+__all__ = ["prefetch"]
+
 T = TypeVar("T")
 Outcome: TypeAlias = tuple[T, None] | tuple[None, Exception]
 

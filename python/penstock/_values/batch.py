@@ -26,6 +26,8 @@ from penstock._values.tensor import Tensor, array_of
 if TYPE_CHECKING:
     import torch
 
+__all__ = ["Batch", "as_batch", "batch"]
+
 
 @public
 class Batch(Arithmetic, batch=True):

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
     from penstock._values.tensor import Tensor
 
+__all__ = [
+    *("DType", "dtype", "type_id", "DataType", "ImageType", "InterpType"),
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64"),
+]
+
 
 class DType:
     """A type of element. There is one object per type, such as `uint8` or `float32`.

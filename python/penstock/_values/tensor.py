@@ -21,6 +21,8 @@ from penstock._values.repr import tensor_text
 if TYPE_CHECKING:
     import torch
 
+__all__ = ["Tensor", "as_tensor", "tensor"]
+
 _HOST = (1, 0)  # DLPack's name for host memory
 
 

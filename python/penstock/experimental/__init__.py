@@ -1,6 +1,5 @@
-"""What may still change, and former names of what no longer does, which go on working."""
+"""Operators that may still change, and the old names of those that no longer do."""
 
-from penstock.experimental import decoders as decoders
-from penstock.ops.decoders import peek_image_shape as peek_image_shape
+from penstock._public import attach as _attach
 
-__all__ = ["decoders", "peek_image_shape"]
+_attach(__name__)

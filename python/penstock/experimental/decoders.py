@@ -1,8 +1,5 @@
-"""The former names of `penstock.decoders`."""
+"""The old names of the operators in `penstock.decoders`."""
 
-from penstock.decoders import image as image
-from penstock.decoders import image_crop as image_crop
-from penstock.decoders import image_random_crop as image_random_crop
-from penstock.decoders import image_slice as image_slice
+from penstock._public import attach as _attach
 
-__all__ = ["image", "image_crop", "image_random_crop", "image_slice"]
+_attach(__name__)

@@ -1,5 +1,5 @@
-"""Input of plain data."""
+"""Reading plain data."""
 
-from penstock.io import file as file
+from penstock._public import attach as _attach
 
-__all__ = ["file"]
+_attach(__name__)

@@ -1,5 +1,5 @@
 """Reading files."""
 
-from penstock.ops.files import read as read
+from penstock._public import attach as _attach
 
-__all__ = ["read"]
+_attach(__name__)

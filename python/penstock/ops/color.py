@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from penstock._errors import messages
+from typing import Annotated, TypeAlias
+
 from penstock._operators.arguments import REQUIRED
+from penstock._operators.constraints import NUMBERS, Elements, OneOf, Shape
 from penstock._operators.definition import Data, Like, PerSample, operator
 from penstock._values.dtype import DType, uint8
-from penstock.types import DALIImageType
+from penstock.types import BGR, GRAY, RGB, DALIImageType, YCbCr
 
 _LAYOUTS = "HWC FHWC DHWC"
+
+Colors: TypeAlias = Annotated[Data, NUMBERS]
+Bytes: TypeAlias = Annotated[Data, Elements("uint8", uint8)]
+NumberType: TypeAlias = Annotated[DType, NUMBERS]
+ImageType: TypeAlias = Annotated[int, OneOf(*DALIImageType)]
+ColorSpace: TypeAlias = Annotated[int, OneOf(RGB, BGR, GRAY, YCbCr)]
 
 
 @operator(layouts="FHWC DHWC HWC", kernel="brightness_contrast")
 def brightness(
-    input: Data,
+    input: Colors,
     *,
     brightness: PerSample[float] = 1.0,
     brightness_shift: PerSample[float] = 0.0,
-    dtype: DType | None = None,
+    dtype: NumberType | None = None,
 ) -> Like:
     """Make images brighter or darker.
 
@@ -40,11 +48,11 @@ def brightness(
 
 @operator(layouts="FHWC DHWC HWC", kernel="brightness_contrast")
 def contrast(
-    input: Data,
+    input: Colors,
     *,
     contrast: PerSample[float] = 1.0,
     contrast_center: PerSample[float] | None = None,
-    dtype: DType | None = None,
+    dtype: NumberType | None = None,
 ) -> Like:
     """Raise or lower the contrast of images.
 
@@ -67,13 +75,13 @@ def contrast(
 
 @operator(layouts="FHWC DHWC HWC")
 def brightness_contrast(
-    input: Data,
+    input: Colors,
     *,
     brightness: PerSample[float] = 1.0,
     brightness_shift: PerSample[float] = 0.0,
     contrast: PerSample[float] = 1.0,
     contrast_center: PerSample[float] | None = None,
-    dtype: DType | None = None,
+    dtype: NumberType | None = None,
 ) -> Like:
     """Change the contrast of images, then their brightness.
 
@@ -97,10 +105,10 @@ def brightness_contrast(
 
 @operator(layouts=_LAYOUTS, kernel="color_twist")
 def saturation(
-    input: Data,
+    input: Colors,
     *,
-    dtype: DType | None = None,
-    image_type: int = DALIImageType.RGB,
+    dtype: NumberType | None = None,
+    image_type: ImageType = DALIImageType.RGB,
     saturation: PerSample[float] = 1.0,
 ) -> Like:
     """Make colors stronger or weaker.
@@ -116,17 +124,16 @@ def saturation(
         >>> ndd.saturation(image, saturation=0.5).torch().flatten().tolist()
         [162, 112, 87]
     """
-    _check_image_type("saturation", image_type)
     return Like(input, dtype=dtype or input.dtype, brightness=1.0, contrast=1.0, hue=0.0, value=1.0)
 
 
 @operator(layouts=_LAYOUTS, kernel="color_twist")
 def hue(
-    input: Data,
+    input: Colors,
     *,
-    dtype: DType | None = None,
+    dtype: NumberType | None = None,
     hue: PerSample[float] = 0.0,
-    image_type: int = DALIImageType.RGB,
+    image_type: ImageType = DALIImageType.RGB,
 ) -> Like:
     """Turn colors along the color circle.
 
@@ -141,7 +148,6 @@ def hue(
         >>> ndd.hue(image, hue=360).torch().flatten().tolist()
         [200, 100, 50]
     """
-    _check_image_type("hue", image_type)
     return Like(
         input, dtype=dtype or input.dtype, brightness=1.0, contrast=1.0, saturation=1.0, value=1.0
     )
@@ -149,9 +155,9 @@ def hue(
 
 @operator(layouts=_LAYOUTS, kernel="color_twist")
 def hsv(
-    input: Data,
+    input: Colors,
     *,
-    dtype: DType = uint8,
+    dtype: NumberType = uint8,
     hue: PerSample[float] = 0.0,
     saturation: PerSample[float] = 1.0,
     value: PerSample[float] = 1.0,
@@ -175,13 +181,13 @@ def hsv(
 
 @operator(layouts=_LAYOUTS)
 def color_twist(
-    input: Data,
+    input: Colors,
     *,
     brightness: PerSample[float] = 1.0,
     contrast: PerSample[float] = 1.0,
-    dtype: DType | None = None,
+    dtype: NumberType | None = None,
     hue: PerSample[float] = 0.0,
-    image_type: int = DALIImageType.RGB,
+    image_type: ImageType = DALIImageType.RGB,
     saturation: PerSample[float] = 1.0,
 ) -> Like:
     """Change the hue and the saturation of colors, then their contrast and brightness.
@@ -203,13 +209,12 @@ def color_twist(
         >>> ndd.color_twist(image, brightness=0.5, contrast=1.5).torch().flatten().tolist()
         [118, 43, 6]
     """
-    _check_image_type("color_twist", image_type)
     return Like(input, dtype=dtype or input.dtype, value=1.0)
 
 
 @operator(layouts="FDHWC FHWC DHWC HWC")
 def color_space_conversion(
-    input: Data, *, image_type: int = REQUIRED, output_type: int = REQUIRED
+    input: Bytes, *, image_type: ColorSpace = REQUIRED, output_type: ColorSpace = REQUIRED
 ) -> Like:
     """Convert images between RGB, BGR, GRAY and YCbCr.
 
@@ -227,13 +232,11 @@ def color_space_conversion(
         >>> found.torch().flatten().tolist()
         [124]
     """
-    _check_image_type("color_space_conversion", image_type)
-    _check_image_type("color_space_conversion", output_type, "output_type")
     return Like(input)
 
 
 @operator(layouts="HW HWC CHW FHW FHWC FCHW")
-def equalize(input: Data) -> Like:
+def equalize(input: Bytes) -> Like:
     """Spread the brightness of images, so that all levels are about equally frequent.
 
     Each channel of each frame is equalized for itself.
@@ -250,7 +253,9 @@ def equalize(input: Data) -> Like:
 
 
 @operator(layouts="HWC FHWC")
-def jpeg_compression_distortion(input: Data, *, quality: PerSample[int] = 50) -> Like:
+def jpeg_compression_distortion(
+    input: Annotated[Bytes, Shape(..., 3)], *, quality: PerSample[int] = 50
+) -> Like:
     """Give images the artefacts of JPEG: write them as one, with 4:2:0 chroma, and read that.
 
     Args:
@@ -263,10 +268,3 @@ def jpeg_compression_distortion(input: Data, *, quality: PerSample[int] = 50) ->
         (8, 8, 3)
     """
     return Like(input)
-
-
-def _check_image_type(operator: str, given: int, name: str = "image_type") -> None:
-    if given not in tuple(DALIImageType):
-        raise messages.bad_argument(
-            operator, name, f"must be a color space such as `types.RGB`, got {given}"
-        )

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
 from penstock._errors import messages
 from penstock._operators.arguments import Floats
+from penstock._operators.constraints import OneOf
 from penstock._operators.definition import Data, Like, PerSample, Result, operator
 from penstock._operators.deprecated import chosen_dtype
 from penstock._values.dtype import DType, float32, int32
+from penstock.ops.regions import OutOfBoundsPolicy
 
 _LAYOUTS = "HWC CHW DHWC CDHW FHWC FCHW CFHW FDHWC FCDHW CFDHW"
+
+Rounding: TypeAlias = Annotated[str, OneOf("round", "truncate")]
+_FILLS = OneOf("error", "pad", "constant", "trim_to_shape", ignore_case=True)
 
 
 @operator(layouts=_LAYOUTS)
@@ -25,9 +32,9 @@ def crop(
     dtype: DType | None = None,
     fill_values: Floats = (0.0,),  # type: ignore[assignment]
     image_type: int | None = None,
-    out_of_bounds_policy: str = "error",
+    out_of_bounds_policy: OutOfBoundsPolicy = "error",
     output_dtype: DType | None = None,
-    rounding: str = "round",
+    rounding: Rounding = "round",
 ) -> Like:
     """Cut windows out of images, volumes or sequences of them.
 
@@ -78,11 +85,11 @@ def crop_mirror_normalize(
     image_type: int | None = None,
     mean: PerSample[Floats] = (0.0,),  # type: ignore[assignment]
     mirror: PerSample[int] = 0,
-    out_of_bounds_policy: str = "error",
+    out_of_bounds_policy: Annotated[str, _FILLS] = "error",
     output_dtype: DType | None = None,
     output_layout: str = "CHW",
     pad_output: bool = False,
-    rounding: str = "round",
+    rounding: Rounding = "round",
     scale: float = 1.0,
     shift: float = 0.0,
     std: PerSample[Floats] = (1.0,),  # type: ignore[assignment]

@@ -22,14 +22,21 @@ checkpoints are the same as if they had been good.
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
 from penstock import types
-from penstock._errors import messages
 from penstock._operators.arguments import Floats, Ints
+from penstock._operators.constraints import NUMBERS, Between, Elements, OneOf
 from penstock._operators.definition import Data, PerSample, Result, operator
 from penstock._values.dtype import DType, float32, float64, int32, int64, uint8, uint32, uint64
 
+NumberType: TypeAlias = Annotated[DType, NUMBERS]
+ImageType: TypeAlias = Annotated[int, OneOf(*types.DALIImageType)]
+Place: TypeAlias = Annotated[PerSample[float], Between(0, 1)]
+_WIDE = Elements("32- or 64-bit numbers", int32, uint32, int64, uint64, float32, float64)
 
-@operator(namespace="decoders", sifts=True)
+
+@operator(namespace="decoders", also_in="experimental.decoders", can_skip_bad_samples=True)
 def image(
     input: Data,
     *,
@@ -42,14 +49,14 @@ def image(
     cache_type: str = "",
     device_memory_padding: int = 16777216,
     device_memory_padding_jpeg2k: int = 0,
-    dtype: DType = uint8,
+    dtype: NumberType = uint8,
     host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0,
     hw_decoder_load: float = 0.65,
     hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False,
     memory_stats: bool = False,
-    output_type: int = types.RGB,
+    output_type: ImageType = types.RGB,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
     split_stages: bool = False,
@@ -98,10 +105,10 @@ def image(
         >>> ndd.decoders.image(jpeg).shape
         (20, 40, 3)
     """
-    return _image("image", dtype, output_type)
+    return Result(dtype, 3, "HWC")
 
 
-@operator(namespace="decoders", sifts=True)
+@operator(namespace="decoders", also_in="experimental.decoders", can_skip_bad_samples=True)
 def image_crop(
     input: Data,
     *,
@@ -110,23 +117,23 @@ def image_crop(
     crop: PerSample[Floats] | None = None,
     crop_d: PerSample[float] = 0.0,
     crop_h: PerSample[float] = 0.0,
-    crop_pos_x: PerSample[float] = 0.5,
-    crop_pos_y: PerSample[float] = 0.5,
+    crop_pos_x: Place = 0.5,
+    crop_pos_y: Place = 0.5,
     crop_pos_z: PerSample[float] = 0.5,
     crop_w: PerSample[float] = 0.0,
     device_memory_padding: int = 16777216,
     device_memory_padding_jpeg2k: int = 0,
-    dtype: DType = uint8,
+    dtype: NumberType = uint8,
     host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0,
     hw_decoder_load: float = 0.65,
     hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False,
     memory_stats: bool = False,
-    output_type: int = types.RGB,
+    output_type: ImageType = types.RGB,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
-    rounding: str = "round",
+    rounding: Annotated[str, OneOf("round", "truncate")] = "round",
     split_stages: bool = False,
     use_chunk_allocator: bool = False,
     use_fast_idct: bool = False,
@@ -176,10 +183,12 @@ def image_crop(
         >>> ndd.decoders.image_crop(jpeg, crop=(8, 10)).shape
         (8, 10, 3)
     """
-    return _image("image_crop", dtype, output_type)
+    return Result(dtype, 3, "HWC")
 
 
-@operator(namespace="decoders", random=True, sifts=True)
+@operator(
+    namespace="decoders", also_in="experimental.decoders", random=True, can_skip_bad_samples=True
+)
 def image_random_crop(
     input: Data,
     *,
@@ -187,7 +196,7 @@ def image_random_crop(
     affine: bool = True,
     device_memory_padding: int = 16777216,
     device_memory_padding_jpeg2k: int = 0,
-    dtype: DType = uint8,
+    dtype: NumberType = uint8,
     host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0,
     hw_decoder_load: float = 0.65,
@@ -195,7 +204,7 @@ def image_random_crop(
     jpeg_fancy_upsampling: bool = False,
     memory_stats: bool = False,
     num_attempts: int = 10,
-    output_type: int = types.RGB,
+    output_type: ImageType = types.RGB,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
     random_area: Floats = (0.08, 1.0),  # type: ignore[assignment]
@@ -244,10 +253,10 @@ def image_random_crop(
         >>> ndd.decoders.image_random_crop(jpeg, random_area=[0.25, 0.25]).ndim
         3
     """
-    return _image("image_random_crop", dtype, output_type)
+    return Result(dtype, 3, "HWC")
 
 
-@operator(namespace="decoders", sifts=True)
+@operator(namespace="decoders", also_in="experimental.decoders", can_skip_bad_samples=True)
 def image_slice(
     data: Data,
     anchor: Data = None,
@@ -259,7 +268,7 @@ def image_slice(
     axis_names: str | None = None,
     device_memory_padding: int = 16777216,
     device_memory_padding_jpeg2k: int = 0,
-    dtype: DType = uint8,
+    dtype: NumberType = uint8,
     end: PerSample[Ints] | None = None,
     host_memory_padding: int = 8388608,
     host_memory_padding_jpeg2k: int = 0,
@@ -269,7 +278,7 @@ def image_slice(
     memory_stats: bool = False,
     normalized_anchor: bool = True,
     normalized_shape: bool = True,
-    output_type: int = types.RGB,
+    output_type: ImageType = types.RGB,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
     rel_end: PerSample[Floats] | None = None,
@@ -329,18 +338,16 @@ def image_slice(
         >>> ndd.decoders.image_slice(jpeg, start=[5, 2], shape=[10, 8]).shape
         (8, 10, 3)
     """
-    return _image(
-        "image_slice", dtype, output_type, to=None, fill_values=(0.0,), out_of_bounds_policy="error"
-    )
+    return Result(dtype, 3, "HWC", to=None, fill_values=(0.0,), out_of_bounds_policy="error")
 
 
-@operator(devices="cpu")
+@operator(also_in="experimental", devices="cpu")
 def peek_image_shape(
     input: Data,
     *,
     adjust_orientation: bool = True,
-    dtype: DType = int64,
-    image_type: int = types.RGB,
+    dtype: Annotated[DType, _WIDE] = int64,
+    image_type: ImageType = types.RGB,
 ) -> Result:
     """Tell the shape that images will have when they are decoded, from their headers alone.
 
@@ -361,23 +368,4 @@ def peek_image_shape(
         >>> ndd.peek_image_shape(jpeg).torch().tolist()
         [20, 40, 3]
     """
-    if dtype not in (int32, uint32, int64, uint64, float32, float64):
-        problem = "must be an integer of 32 or 64 bits, float32 or float64"
-        raise messages.bad_argument("peek_image_shape", "dtype", f"{problem}, got {dtype}")
-    _check_colors("peek_image_shape", "image_type", image_type)
     return Result(dtype, 1)
-
-
-def _image(name: str, dtype: DType, output_type: int, **kernel: object) -> Result:
-    name = f"decoders.{name}"
-    _check_colors(name, "output_type", output_type)
-    if dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned, DType.Kind.float):
-        problem = f"must be a type of numbers, got {dtype}"
-        raise messages.bad_argument(name, "dtype", problem)
-    return Result(dtype, 3, "HWC", **kernel)
-
-
-def _check_colors(owner: str, name: str, colors: int) -> None:
-    if not types.RGB <= colors <= types.ANY_DATA:
-        known = "RGB, BGR, GRAY, YCbCr or ANY_DATA of `types`"
-        raise messages.bad_argument(owner, name, f"must be {known}, got {colors}")

@@ -38,7 +38,7 @@ def _row(name: Any) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return np.frombuffer(os.fsencode(name), np.uint8)
 
 
-@operator(namespace="io.file", kernel="read_file", devices="cpu", takes=in_rows)
+@operator(namespace="io.file", kernel="read_file", devices="cpu", convert_input=in_rows)
 def read(filepaths: Data, *, dont_use_mmap: bool = False, use_o_direct: bool = False) -> Result:
     """Read whole files.
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from penstock._errors import messages
 from penstock._operators.arguments import Floats, Ints
+from penstock._operators.constraints import NUMBERS, OneOf
 from penstock._operators.definition import Data, Like, PerSample, operator
 from penstock._values.dtype import DType
 
-_BORDERS = ("reflect_101", "reflect_1001", "reflect", "wrap", "clamp", "constant")
+_BORDERS = OneOf("reflect_101", "reflect_1001", "reflect", "wrap", "clamp", "constant")
 
 
 @operator()
 def gaussian_blur(
-    input: Data,
+    input: Annotated[Data, NUMBERS],
     *,
-    dtype: DType | None = None,
+    dtype: Annotated[DType, NUMBERS] | None = None,
     sigma: PerSample[Floats] = (0.0,),  # type: ignore[assignment]
     window_size: PerSample[Ints] = (0,),  # type: ignore[assignment]
 ) -> Like:
@@ -41,9 +44,9 @@ def gaussian_blur(
 
 @operator()
 def laplacian(
-    input: Data,
+    input: Annotated[Data, NUMBERS],
     *,
-    dtype: DType | None = None,
+    dtype: Annotated[DType, NUMBERS] | None = None,
     normalized_kernel: bool = False,
     scale: PerSample[Floats] | None = None,
     smoothing_size: PerSample[Ints] | None = None,
@@ -82,14 +85,14 @@ def laplacian(
 
 @operator(makes_frames=True)
 def filter(
-    data: Data,
+    data: Annotated[Data, NUMBERS],
     filter: Data,
     fill_value: Data = None,
     *,
     anchor: PerSample[Ints] = (-1,),  # type: ignore[assignment]
-    border: str = "reflect_101",
-    dtype: DType | None = None,
-    mode: str = "same",
+    border: Annotated[str, _BORDERS] = "reflect_101",
+    dtype: Annotated[DType, NUMBERS] | None = None,
+    mode: Annotated[str, OneOf("same", "valid")] = "same",
 ) -> Like:
     """Correlate data with a filter: each number becomes the sum of its neighbours times the filter.
 
@@ -112,10 +115,4 @@ def filter(
         >>> ndd.filter([[1.0, 2.0, 4.0]], [[1.0, 0.0, -1.0]], mode="valid").torch().tolist()
         [[-3.0]]
     """
-    if mode not in ("same", "valid"):
-        raise messages.bad_argument("filter", "mode", f'must be "same" or "valid", got {mode!r}')
-    if border not in _BORDERS:
-        raise messages.bad_argument(
-            "filter", "border", f"must be one of {', '.join(_BORDERS)}; got {border!r}"
-        )
     return Like(data, dtype=dtype or data.dtype, valid=int(mode == "valid"))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 from penstock._errors import messages
 from penstock._operators import call_sites
 from penstock._operators.arguments import REQUIRED, Floats, Ints
+from penstock._operators.constraints import Between, Elements, OneOf
 from penstock._operators.definition import Data, Like, PerSample, Result, operator
 from penstock._operators.submit import settle
 from penstock._values.array import Array
@@ -15,7 +17,9 @@ from penstock._values.dtype import DType, float32, uint8
 
 _NONE = Ints(())
 _NO_NUMBERS = Floats(())
-_LARGEST_KEY = 65535
+_KEYS = Elements(
+    "integers", DType.Kind.signed, DType.Kind.unsigned, DType.Kind.bool, DType.Kind.enum
+)
 
 
 @operator()
@@ -36,7 +40,7 @@ def cast(input: Data, *, dtype: DType = REQUIRED) -> Like:
     return Like(input, dtype=dtype)
 
 
-@operator(crosses=True)
+@operator(can_change_device=True)
 def copy(input: Data) -> Like:
     """Copy data into memory of its own, possibly on another device.
 
@@ -67,7 +71,9 @@ def cast_like(input_0: Data, input_1: Data) -> Like:
 
 
 @operator()
-def get_property(input: Data, *, key: str = REQUIRED) -> Result:
+def get_property(
+    input: Data, *, key: Annotated[str, OneOf("layout", "source_info")] = REQUIRED
+) -> Result:
     """Read what is known of data beside its elements, as the bytes of a text.
 
     Args:
@@ -80,20 +86,16 @@ def get_property(input: Data, *, key: str = REQUIRED) -> Result:
         >>> bytes(letters.torch().tolist())
         b'HW'
     """
-    if key not in ("layout", "source_info"):
-        raise messages.bad_argument(
-            "get_property", "key", f'must be "layout" or "source_info", got {key!r}'
-        )
     return Result(uint8, 1)
 
 
 @operator()
 def lookup_table(
-    input: Data,
+    input: Annotated[Data, _KEYS],
     *,
     default_value: float = 0.0,
     dtype: DType | None = None,
-    keys: Ints = _NONE,
+    keys: Annotated[Ints, Between(0, 65535)] = _NONE,
     output_dtype: DType | None = None,
     values: Floats = _NO_NUMBERS,
 ) -> Like:
@@ -123,15 +125,6 @@ def lookup_table(
     if len(keys) != len(values):
         raise messages.bad_argument(
             "lookup_table", "keys", f"has {len(keys)} entries, but `values` has {len(values)}"
-        )
-    if keys and not 0 <= min(keys) <= max(keys) <= _LARGEST_KEY:
-        found = min(keys) if min(keys) < 0 else max(keys)
-        raise messages.bad_argument(
-            "lookup_table", "keys", f"must be from 0 to {_LARGEST_KEY}, got {found}"
-        )
-    if input.dtype.kind is DType.Kind.float:
-        raise messages.bad_input(
-            "lookup_table", f"the input must be of integers, got {input.dtype}"
         )
     return Like(input, dtype=dtype or float32)
 

@@ -18,6 +18,8 @@ from penstock.ops.decoders import image
 from penstock.ops.files import in_rows, is_text, read
 from penstock.readers._base.io_pool import io_pool
 
+__all__ = ["imread"]
+
 _DECODING = {
     name: item
     for name, item in inspect.signature(image).parameters.items()

@@ -5,11 +5,18 @@ Each operator draws from `rng`, or from the calling thread's default RNG, for ea
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
+from penstock._operators.constraints import NUMBERS, Between
 from penstock._operators.definition import Data, Like, PerSample, operator
+
+Probability: TypeAlias = Annotated[PerSample[float], Between(0, 1)]
 
 
 @operator(namespace="noise", random=True)
-def gaussian(input: Data, *, mean: PerSample[float] = 0.0, stddev: PerSample[float] = 1.0) -> Like:
+def gaussian(
+    input: Annotated[Data, NUMBERS], *, mean: PerSample[float] = 0.0, stddev: PerSample[float] = 1.0
+) -> Like:
     """Add numbers of a normal distribution. Integers are rounded and saturated.
 
     Args:
@@ -26,13 +33,13 @@ def gaussian(input: Data, *, mean: PerSample[float] = 0.0, stddev: PerSample[flo
 
 @operator(namespace="noise", random=True)
 def salt_and_pepper(
-    input: Data,
+    input: Annotated[Data, NUMBERS],
     *,
     pepper_val: PerSample[float] | None = None,
     per_channel: bool = False,
-    prob: PerSample[float] = 0.05,
+    prob: Probability = 0.05,
     salt_val: PerSample[float] | None = None,
-    salt_vs_pepper: PerSample[float] = 0.5,
+    salt_vs_pepper: Probability = 0.5,
 ) -> Like:
     """Put grains of salt and of pepper on pixels.
 
@@ -54,7 +61,7 @@ def salt_and_pepper(
 
 
 @operator(namespace="noise", random=True)
-def shot(input: Data, *, factor: PerSample[float] = 12.0) -> Like:
+def shot(input: Annotated[Data, NUMBERS], *, factor: PerSample[float] = 12.0) -> Like:
     """Make brightness grainy, as if light had come in few portions.
 
     Each number becomes `factor` times a number of the Poisson distribution, with itself as the

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
 from penstock._errors import messages
 from penstock._operators.arguments import Floats, Ints
+from penstock._operators.constraints import Between
 from penstock._operators.definition import REQUIRED, Data, Like, PerSample, operator
+
+Place: TypeAlias = Annotated[PerSample[float], Between(0, 1)]
 
 
 @operator()
@@ -62,9 +67,9 @@ def paste(
     fill_value: Ints = REQUIRED,
     min_canvas_size: PerSample[float] = 0.0,
     n_channels: int | None = None,
-    paste_x: PerSample[float] = 0.5,
-    paste_y: PerSample[float] = 0.5,
-    ratio: PerSample[float] = REQUIRED,
+    paste_x: Place = 0.5,
+    paste_y: Place = 0.5,
+    ratio: Annotated[PerSample[float], Between(1, None)] = REQUIRED,
 ) -> Like:
     """Put images on canvases that are larger.
 
@@ -93,7 +98,7 @@ def grid_mask(
     ratio: PerSample[float] = 0.5,
     shift_x: PerSample[float] = 0.0,
     shift_y: PerSample[float] = 0.0,
-    tile: PerSample[int] = 100,
+    tile: Annotated[PerSample[int], Between(1, None)] = 100,
 ) -> Like:
     """Set squares on a regular grid to zero.
 

@@ -6,20 +6,30 @@ makes a batch of so many samples, each drawn for itself; without, one tensor.
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
 from penstock._operators.arguments import Floats, Ints
+from penstock._operators.constraints import FLOATS, Between, Elements, Rank
 from penstock._operators.definition import Data, PerSample, Result, operator
 from penstock._values.array import Array
 from penstock._values.dtype import DType, float32, int32
+
+_DRAWN = Elements(
+    "numbers", DType.Kind.signed, DType.Kind.unsigned, DType.Kind.float, DType.Kind.bool
+)
+DrawnType: TypeAlias = Annotated[DType, _DRAWN]
+List: TypeAlias = Annotated[PerSample[Floats], Rank(0, 1)]
+Extents: TypeAlias = Annotated[PerSample[Ints], Rank(0, 1)]
 
 
 @operator(namespace="random", random=True)
 def uniform(
     shape_like: Data = None,
     *,
-    dtype: DType = float32,
-    range: PerSample[Floats] = (-1.0, 1.0),  # type: ignore[assignment]
-    shape: PerSample[Ints] | None = None,
-    values: PerSample[Floats] | None = None,
+    dtype: DrawnType = float32,
+    range: List = (-1.0, 1.0),  # type: ignore[assignment]
+    shape: Extents | None = None,
+    values: List | None = None,
 ) -> Result:
     """Draw numbers, all equally likely, from a range or out of a list.
 
@@ -43,17 +53,16 @@ def uniform(
         >>> ndd.random.uniform(values=[5], shape=3).torch().tolist()
         [5.0, 5.0, 5.0]
     """
-    _check_list("uniform", range=range, values=values)
-    return Result(_number("uniform", dtype), _rank("uniform", shape_like, shape))
+    return Result(dtype, _rank("uniform", shape_like, shape))
 
 
 @operator(namespace="random", random=True)
 def normal(
     shape_like: Data = None,
     *,
-    dtype: DType = float32,
+    dtype: DrawnType = float32,
     mean: PerSample[float] = 0.0,
-    shape: PerSample[Ints] | None = None,
+    shape: Extents | None = None,
     stddev: PerSample[float] = 1.0,
 ) -> Result:
     """Draw numbers of the normal distribution. Whole numbers are rounded.
@@ -72,16 +81,16 @@ def normal(
         >>> ndd.random.normal(shape=[2, 3]).shape
         (2, 3)
     """
-    return Result(_number("normal", dtype), _rank("normal", shape_like, shape))
+    return Result(dtype, _rank("normal", shape_like, shape))
 
 
 @operator(namespace="random", random=True)
 def coin_flip(
     shape_like: Data = None,
     *,
-    dtype: DType = int32,
+    dtype: DrawnType = int32,
     probability: PerSample[float] = 0.5,
-    shape: PerSample[Ints] | None = None,
+    shape: Extents | None = None,
 ) -> Result:
     """Draw ones and zeros.
 
@@ -98,7 +107,7 @@ def coin_flip(
         >>> ndd.random.coin_flip(probability=1, shape=4).torch().tolist()
         [1, 1, 1, 1]
     """
-    return Result(_number("coin_flip", dtype), _rank("coin_flip", shape_like, shape))
+    return Result(dtype, _rank("coin_flip", shape_like, shape))
 
 
 @operator(namespace="random", random=True)
@@ -106,8 +115,8 @@ def choice(
     a: Data,
     shape_like: Data = None,
     *,
-    p: PerSample[Floats] | None = None,
-    shape: PerSample[Ints] | None = None,
+    p: Annotated[List, Between(0, 1)] | None = None,
+    shape: Extents | None = None,
 ) -> Result:
     """Choose out of what there is, with repetitions.
 
@@ -125,7 +134,6 @@ def choice(
         >>> ndd.random.choice([3, 5, 7], p=[0, 1, 0], shape=4).torch().tolist()
         [5, 5, 5, 5]
     """
-    _check_list("choice", p=p)
     rank = _rank("choice", shape_like, shape)
     rows = a._value.ndim - 1
     if rank is None or rows < 0:
@@ -141,8 +149,8 @@ def beta(
     *,
     alpha: PerSample[float] = 1.0,
     beta: PerSample[float] = 1.0,
-    dtype: DType = float32,
-    shape: PerSample[Ints] | None = None,
+    dtype: Annotated[DType, FLOATS] = float32,
+    shape: Extents | None = None,
 ) -> Result:
     """Draw numbers of the beta distribution, which are between 0 and 1.
 
@@ -161,8 +169,6 @@ def beta(
         >>> lots.dtype
         DType(kind=Kind.float, bits=32, exponent_bits=8, significand_bits=23)
     """
-    if dtype.kind is not DType.Kind.float:
-        raise ValueError(f"random.beta: `dtype` must be a float type, got {dtype}.")
     return Result(dtype, _rank("beta", shape_like, shape))
 
 
@@ -189,7 +195,6 @@ def _rank(name: str, like: Array | None, shape: Ints | Array | None) -> int | No
         return 0 if like is None else like._value.ndim
     if not isinstance(shape, Array):
         return len(shape)
-    _check_list(name, shape=shape)
     value = shape._value
     if value.ndim == 0:
         return 1
@@ -201,19 +206,3 @@ def _rank(name: str, like: Array | None, shape: Ints | Array | None) -> int | No
             f"random.{name}: `shape` must have as many extents for each sample, got {ranks}."
         )
     return ranks.pop()
-
-
-def _check_list(name: str, **arguments: Array | Floats | Ints | None) -> None:
-    """An argument that has several numbers has them in a row."""
-    for argument, given in arguments.items():
-        if isinstance(given, Array) and given._value.ndim > 1:
-            raise ValueError(
-                f"random.{name}: `{argument}` must be a list of numbers, got an array of "
-                f"{given._value.ndim} dimensions."
-            )
-
-
-def _number(name: str, dtype: DType) -> DType:
-    if dtype.kind is DType.Kind.enum:
-        raise ValueError(f"random.{name}: `dtype` must be a type of numbers, got {dtype}.")
-    return dtype

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
 from penstock import _core
 from penstock._operators.arguments import Floats, Ints
+from penstock._operators.constraints import OneOf
 from penstock._operators.definition import Data, Like, PerSample, operator
 from penstock._operators.deprecated import chosen_dtype
 from penstock._operators.submit import invoke
 from penstock._values.array import Array, wrap
 from penstock._values.dtype import DType, int64
+
+_POLICIES = OneOf(
+    *("error", "trim_to_shape", "pad", "constant", "edge", "clamp"),
+    *("reflect", "reflect_1001", "reflect_101", "wrap"),
+    ignore_case=True,
+)
+OutOfBoundsPolicy: TypeAlias = Annotated[str, _POLICIES]
 
 _LARGEST = _core.register("pad", "largest")
 
@@ -27,7 +37,7 @@ def slice(
     image_type: int | None = None,
     normalized_anchor: bool = True,
     normalized_shape: bool = True,
-    out_of_bounds_policy: str = "error",
+    out_of_bounds_policy: OutOfBoundsPolicy = "error",
     output_dtype: DType | None = None,
     rel_end: PerSample[Floats] | None = None,
     rel_shape: PerSample[Floats] | None = None,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
-from penstock._errors import messages
 from penstock._operators.arguments import REQUIRED, Floats, Interp, Ints
+from penstock._operators.constraints import OneOf, Rank
 from penstock._operators.definition import Data, Like, PerSample, Result, operator
 from penstock._values.axes import chosen_axes
 from penstock._values.dtype import DType, int32
@@ -13,6 +13,8 @@ from penstock._values.dtype import DType, int32
 _HALF: Floats = (0.5,)  # type: ignore[assignment]
 _AREA: Floats = (0.08, 1.0)  # type: ignore[assignment]
 _RATIO: Floats = (0.75, 4 / 3)  # type: ignore[assignment]
+
+Mode: TypeAlias = Annotated[str, OneOf("default", "stretch", "not_larger", "not_smaller")]
 
 _LAYOUTS = "HWC FHWC CHW FCHW CFHW DHWC FDHWC CDHW FCDHW CFDHW"
 
@@ -33,7 +35,7 @@ def resize(
     max_size: Floats | None = None,
     min_filter: PerSample[Interp] | None = None,
     minibatch_size: int = 32,
-    mode: str = "default",
+    mode: Mode = "default",
     resize_longer: PerSample[float] | None = None,
     resize_shorter: PerSample[float] | None = None,
     resize_x: PerSample[float] | None = None,
@@ -120,7 +122,7 @@ def resize_crop_mirror(
     min_filter: PerSample[Interp] | None = None,
     minibatch_size: int = 32,
     mirror: PerSample[int] = 0,
-    mode: str = "default",
+    mode: Mode = "default",
     resize_longer: PerSample[float] | None = None,
     resize_shorter: PerSample[float] | None = None,
     resize_x: PerSample[float] | None = None,
@@ -129,7 +131,7 @@ def resize_crop_mirror(
     roi_end: PerSample[Floats] | None = None,
     roi_relative: bool = False,
     roi_start: PerSample[Floats] | None = None,
-    rounding: str = "round",
+    rounding: Annotated[str, OneOf("round", "truncate")] = "round",
     size: PerSample[Floats] | None = None,
     subpixel_scale: bool = True,
     temp_buffer_hint: int = 0,
@@ -223,7 +225,7 @@ def random_resized_crop(
 
 @operator()
 def tensor_resize(
-    input: Data,
+    input: Annotated[Data, Rank(1, None)],
     *,
     alignment: PerSample[Floats] = _HALF,
     antialias: bool = True,
@@ -235,12 +237,12 @@ def tensor_resize(
     max_size: Floats | None = None,
     min_filter: PerSample[Interp] | None = None,
     minibatch_size: int = 32,
-    mode: str = "default",
+    mode: Mode = "default",
     roi_end: PerSample[Floats] | None = None,
     roi_relative: bool = False,
     roi_start: PerSample[Floats] | None = None,
     scales: PerSample[Floats] | None = None,
-    size_rounding: str = "round",
+    size_rounding: Annotated[str, OneOf("round", "truncate", "ceil")] = "round",
     sizes: PerSample[Floats] | None = None,
     subpixel_scale: bool = True,
     temp_buffer_hint: int = 0,
@@ -277,7 +279,5 @@ def tensor_resize(
         (2, 4)
     """
     value = input._value
-    if value.ndim == 0:
-        raise messages.bad_argument("tensor_resize", "input", "must have at least one dimension")
     along = chosen_axes("tensor_resize", value.ndim, value.layout, axes, axis_names)
     return _resized(input, dtype, along=tuple(range(value.ndim)) if along is None else along)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from penstock._errors import messages
 from penstock._operators.arguments import REQUIRED, Ints
+from penstock._operators.constraints import Frames, Rank
 from penstock._operators.definition import Data, Like, PerSample, operator
-from penstock._values.array import Array
 
 
 @operator()
-def element_extract(input: Data, *, element_map: Ints = REQUIRED) -> tuple[Like, ...]:
+def element_extract(
+    input: Annotated[Data, Frames()], *, element_map: Ints = REQUIRED
+) -> tuple[Like, ...]:
     """Take single frames out of sequences; nothing is copied.
 
     Args:
@@ -21,15 +25,14 @@ def element_extract(input: Data, *, element_map: Ints = REQUIRED) -> tuple[Like,
         >>> last.torch().tolist()
         [5, 6]
     """
-    ndim, layout = _sequence("element_extract", input)
     if not element_map:
         raise messages.bad_argument("element_extract", "element_map", "must name a frame")
-    frame = layout[1:] if layout else None
-    return tuple(Like(input, ndim=ndim - 1, layout=frame) for _ in element_map)
+    frame = input.layout[1:] if input.layout else None
+    return tuple(Like(input, ndim=input.ndim - 1, layout=frame) for _ in element_map)
 
 
 @operator(kernel="same")
-def per_frame(input: Data, *, replace: bool = False) -> Like:
+def per_frame(input: Annotated[Data, Rank(1, None)], *, replace: bool = False) -> Like:
     """Mark the first dimension as one of frames: its letter becomes "F".
 
     An argument marked so has a value for each frame of the sequences it is used with.
@@ -43,8 +46,6 @@ def per_frame(input: Data, *, replace: bool = False) -> Like:
         'F*'
     """
     ndim, layout = input.ndim, input.layout
-    if ndim == 0:
-        raise messages.bad_input("per_frame", "a single number has no dimension of frames")
     if layout is None:
         layout = "F" + "*" * (ndim - 1)
     elif replace:
@@ -58,7 +59,9 @@ def per_frame(input: Data, *, replace: bool = False) -> Like:
 
 
 @operator()
-def sequence_rearrange(input: Data, *, new_order: PerSample[Ints] = REQUIRED) -> Like:
+def sequence_rearrange(
+    input: Annotated[Data, Frames()], *, new_order: PerSample[Ints] = REQUIRED
+) -> Like:
     """Put the frames of sequences into another order.
 
     Args:
@@ -70,19 +73,4 @@ def sequence_rearrange(input: Data, *, new_order: PerSample[Ints] = REQUIRED) ->
         >>> ndd.sequence_rearrange([[1, 2], [3, 4], [5, 6]], new_order=[2, 0, 0]).torch().tolist()
         [[5, 6], [1, 2], [1, 2]]
     """
-    _sequence("sequence_rearrange", input)
     return Like(input)
-
-
-def _sequence(operator: str, input: Array) -> tuple[int, str | None]:
-    """Rank and layout of an input that must be a sequence."""
-    ndim, layout = input.ndim, input.layout
-    if ndim < 2:
-        raise messages.bad_input(
-            operator, f"a sequence has at least two dimensions, frames first; got {ndim}"
-        )
-    if layout is not None and layout[0] != "F":
-        raise messages.bad_input(
-            operator, f'the layout of a sequence must begin with "F", got "{layout}"'
-        )
-    return ndim, layout

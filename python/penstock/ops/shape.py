@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from penstock._errors import messages
 from penstock._operators.arguments import KEEP, REQUIRED, Floats, Ints, entries, same_for_all
+from penstock._operators.constraints import INTEGERS
 from penstock._operators.definition import Data, Like, PerSample, operator
 from penstock._values.array import Array
 from penstock._values.axes import (
@@ -21,7 +22,7 @@ from penstock._values.dtype import DType
 @operator()
 def reshape(
     data: Data,
-    shape_input: Data = None,
+    shape_input: Annotated[Data, INTEGERS] = None,
     *,
     layout: str | None = None,
     rel_shape: PerSample[Floats] | None = None,
@@ -53,7 +54,7 @@ def reshape(
 @operator()
 def reinterpret(
     data: Data,
-    shape_input: Data = None,
+    shape_input: Annotated[Data, INTEGERS] = None,
     *,
     dtype: DType | None = None,
     layout: str | None = None,
@@ -101,10 +102,6 @@ def _reshaped(
         )
     kernel: dict[str, Any] = {}
     if shape_input is not None:
-        if shape_input.dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned):
-            raise messages.bad_input(
-                operator, f"the shape must be of integers, got {shape_input.dtype}"
-            )
         shape = shape_input
         kernel["shape"] = [1]  # the kernel reads the argument from the second input
     extents = next((x for x in (shape, rel_shape, src_dims) if x is not None), None)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
 from penstock._operators.arguments import Floats, Interp
+from penstock._operators.constraints import OneOf
 from penstock._operators.definition import REQUIRED, Data, Like, PerSample, operator
 from penstock._operators.deprecated import chosen_dtype
 from penstock._values.dtype import DType
-from penstock.types import INTERP_LINEAR
+from penstock.types import INTERP_LINEAR, INTERP_NN
 
 _LAYOUTS = "HWC FHWC DHWC FDHWC"
 
 _LINEAR = Interp(INTERP_LINEAR)
+
+Interpolation: TypeAlias = Annotated[Interp, OneOf(INTERP_NN, INTERP_LINEAR)]
 
 
 @operator(layouts=_LAYOUTS)
@@ -21,7 +26,7 @@ def rotate(
     axis: PerSample[Floats] | None = None,
     dtype: DType | None = None,
     fill_value: float | None = None,
-    interp_type: Interp = _LINEAR,
+    interp_type: Interpolation = _LINEAR,
     keep_size: bool = False,
     output_dtype: DType | None = None,
     size: PerSample[Floats] | None = None,
@@ -56,7 +61,7 @@ def warp_affine(
     *,
     dtype: DType | None = None,
     fill_value: float | None = None,
-    interp_type: Interp = _LINEAR,
+    interp_type: Interpolation = _LINEAR,
     inverse_map: bool = True,
     matrix: PerSample[Floats] | None = None,
     output_dtype: DType | None = None,

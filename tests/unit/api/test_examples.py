@@ -12,8 +12,8 @@ from penstock._runtime import device as _device
 
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
 
-# Former names, which the reference has under the present ones; where the definitions are; imports.
-NOT_LISTED = {"experimental", "ops", "annotations", "importlib", "TYPE_CHECKING", "Any", "IntEnum"}
+# Old names, which the reference has under the present ones.
+NOT_LISTED = {"experimental"}
 
 
 def public(owner, prefix=""):

@@ -33,6 +33,16 @@ EXPECTED = {
     "ndd.random_crop_generator(b)": f"tuple[{BATCH}, {BATCH}]",
     "ndd.random_crop_generator(t)": f"tuple[{TENSOR}, {TENSOR}]",
     "ndd.decoders.image(b)": BATCH,
+    "ndd.decoders.image_crop(t, crop=[2, 2])": TENSOR,
+    "ndd.experimental.decoders.image(b)": BATCH,
+    "ndd.experimental.peek_image_shape(t)": TENSOR,
+    "ndd.io.file.read(t)": TENSOR,
+    "ndd.noise.gaussian(b)": BATCH,
+    "ndd.random.RNG(1)": "penstock._state.rng.RNG",
+    "ndd.float32": "penstock._values.dtype.DType",
+    "ndd.types.RGB": "penstock.types.DALIImageType",
+    "ndd.tensor([1])": TENSOR,
+    "ndd.__version__": "str",
     "ndd.imread('a.jpg')": TENSOR,
     "t + 1": TENSOR,
     "1 + t": TENSOR,
@@ -64,6 +74,9 @@ EXPECTED = {
 WRONG = {
     "ndd.resise": "attr-defined",
     "ndd.math.sqr": "attr-defined",
+    "ndd.noise.gaus": "attr-defined",
+    "ndd.io.fil": "attr-defined",
+    "ndd.ops": "attr-defined",
     "ndd.flip(t, horizontl=1)": "call-overload",
 }
 

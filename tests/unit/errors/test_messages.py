@@ -179,9 +179,44 @@ AT_CALL = {
         r"transpose: `perm` must name each of 1 dimensions once, got \[1\]",
     ),
     "bad_input": (
+        lambda: ndd.cat(IMAGE, 1),
+        errors.ArgumentError,
+        "cat: all inputs must have the same type and number of dimensions",
+    ),
+    "out_of_range": (
+        lambda: ndd.paste(IMAGE, ratio=0.5, fill_value=0),
+        errors.ArgumentError,
+        "paste: `ratio` must be at least 1, got 0.5",
+    ),
+    "not_one_of": (
+        lambda: ndd.resize(IMAGE, size=2, mode="x"),
+        errors.ArgumentError,
+        'resize: `mode` must be "default", "stretch", "not_larger" or "not_smaller", got "x"',
+    ),
+    "wrong_elements": (
+        lambda: ndd.noise.shot(ndd.tensor([True])),
+        errors.ArgumentError,
+        "noise.shot: `input` must be of numbers, got bool",
+    ),
+    "wrong_type": (
+        lambda: ndd.random.beta(dtype=ndd.int32),
+        errors.ArgumentError,
+        "random.beta: `dtype` must be a type of floats, got i32",
+    ),
+    "wrong_ndim": (
         lambda: ndd.per_frame(1),
         errors.ArgumentError,
-        "per_frame: a single number has no dimension",
+        "per_frame: `input` must have at least 1 dimension, got 0",
+    ),
+    "wrong_shape": (
+        lambda: ndd.jpeg_compression_distortion(np.zeros((2, 2, 1), np.uint8)),
+        errors.ArgumentError,
+        r"`input` must have the shape \(..., 3\), got \(2, 2, 1\)",
+    ),
+    "no_frames": (
+        lambda: ndd.sequence_rearrange(IMAGE, new_order=[0]),
+        errors.ArgumentError,
+        '`input` must be a sequence: its layout must begin with "F", got "HWC"',
     ),
     "batch_sizes_differ": (lambda: BATCH + ndd.batch([1]), ValueError, "1 != 2"),
     "bad_batch_size": (lambda: ndd.copy(1, batch_size=0), ValueError, "copy: `batch_size`.*0"),

@@ -3,17 +3,17 @@
 import functools
 import importlib
 import inspect
-import pkgutil
 import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from tests.calls import CALLS
+from tests.calls import IMAGE as PICTURE
 from tests.ids import steady_repr
 
 import penstock as ndd
-import penstock.ops
 from penstock import _core
 from penstock._operators import definition as _define
 from penstock._operators.definition import (
@@ -28,35 +28,12 @@ from penstock._operators.definition import (
 from penstock._values import arithmetic as _arithmetic
 from penstock._values.arithmetic import Operation
 
-# All families, whatever other tests have loaded: definitions are known once imported.
-for family in pkgutil.iter_modules(penstock.ops.__path__):
-    importlib.import_module(f"penstock.ops.{family.name}")
-
-NOT_FOR_IMAGES = {
-    "color_space_conversion": "takes bytes only",
-    "element_extract": "takes elements of sequences",
-    "equalize": "takes bytes only",
-    "gaussian_blur": "takes all axes for spatial ones without a layout",
-    "get_property": "makes something else than data",
-    "jpeg_compression_distortion": "takes bytes only",
-    "laplacian": "takes all axes for spatial ones without a layout",
-    "pad": "looks at the whole batch",
-    "per_frame": "takes sequences",
-    "permute_batch": "knows batches only",
-    "random_resized_crop": "draws for each sample",
-    "random_crop_generator": "takes shapes of images",
-    "sequence_rearrange": "takes sequences",
-    "peek_image_shape": "takes encoded images",
-    **{name: "takes encoded images" for name in OPERATORS if name.startswith("decoders.")},
-    **{name: "draws anew at each call" for name in OPERATORS if name.startswith("noise.")},
-    **{name: "takes a matrix" for name in OPERATORS if name.startswith("transforms.")},
-}
 SIMPLE = sorted(
     name
-    for name, made in OPERATORS.items()
-    if made.inputs == ("input",) and made.common and name not in NOT_FOR_IMAGES
+    for name, call in CALLS.items()
+    if call.operator.inputs == ("input",) and call.inputs == (PICTURE,) and call.is_repeatable
 )
-"""Operators that take an image, and nothing else that must be given but what is named below."""
+"""Operators that take images of any type and layout, each for itself."""
 
 IMAGE = ndd.tensor(np.arange(12, dtype=np.uint8).reshape(2, 2, 3), layout="HWC")
 
@@ -107,7 +84,7 @@ KERNELS_OF_OUR_OWN = {
 def test_every_kernel_has_a_definition():
     importlib.import_module("penstock.math")
     operations = (item for item in vars(_arithmetic).values() if isinstance(item, Operation))
-    defined = {made.said.kernel for made in OPERATORS.values()} | {o.kernel for o in operations}
+    defined = {made.options.kernel for made in OPERATORS.values()} | {o.kernel for o in operations}
     assert defined | KERNELS_OF_OUR_OWN == set(_core.kernels())
 
 
@@ -152,20 +129,8 @@ def test_signatures_tell_what_can_be_given_and_nothing_else(name):
 # What holds for every operator, asked of the registry
 
 
-REQUIRED_ARGUMENTS = {
-    "cast": {"dtype": ndd.float32},
-    "resize": {"size": 2},
-    "resize_crop_mirror": {"size": 2},
-    "random_resized_crop": {"size": 2},
-    "tensor_resize": {"sizes": 2},
-    "erase": {"axes": [0, 1]},
-    "paste": {"fill_value": 0, "ratio": 2},
-    "rotate": {"angle": 30, "fill_value": 0},
-}
-
-
 def call(name, data, **more):
-    return public(name)(data, **REQUIRED_ARGUMENTS.get(name, {}), **more)
+    return CALLS[name](data, **more)
 
 
 @pytest.mark.parametrize("name", SIMPLE)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.property.drawn_calls import OPERATORS
+from tests.calls import CALLS
 
 import penstock as ndd
 from penstock.errors import InternalError
@@ -26,28 +26,6 @@ INPUTS = {
     "frames without rows": lambda: ndd.tensor(np.zeros((2, 0, 5, 3), np.uint8), layout="FHWC"),
 }
 
-ARGUMENTS: dict[str, dict[str, Any]] = {
-    "resize": {"size": [3, 2]},
-    "resize_crop_mirror": {"size": [3, 2], "crop": [2, 2]},
-    "random_resized_crop": {"size": [3, 2]},
-    "tensor_resize": {"scales": [0.5]},
-    "rotate": {"angle": 30.0},
-    "warp_affine": {"matrix": IDENTITY},
-    "gaussian_blur": {"sigma": 1.0},
-    "crop": {"crop": [2, 2]},
-    "crop_mirror_normalize": {"crop": [2, 2], "out_of_bounds_policy": "pad"},
-    "paste": {"ratio": 2.0, "fill_value": 0},
-    "erase": {"anchor": [0.0, 0.0], "shape": [1.0, 1.0]},
-    "slice": {"start": [0], "end": [1], "axes": [0], "out_of_bounds_policy": "pad"},
-    "one_hot": {"num_classes": 3},
-    "lookup_table": {"keys": [1], "values": [2.0]},
-    "sequence_rearrange": {"new_order": [0]},
-    "element_extract": {"element_map": [0]},
-    "reshape": {"shape": [-1]},
-    "cast": {"dtype": ndd.float32},
-    "coord_transform": {"M": IDENTITY[:, :2]},
-}
-
 
 def _read(made: Any) -> None:
     for value in made if isinstance(made, tuple) else (made,):
@@ -58,19 +36,9 @@ def _read(made: Any) -> None:
 @pytest.mark.parametrize("kind", INPUTS)
 def test_operators_take_or_refuse_what_is_empty(kind: str) -> None:
     taken = 0
-    for name, operator in OPERATORS.items():
-        required = len(operator.inputs) - operator.optional
-        # Readers of files are given nothing that could be one.
-        if required > 2:
-            continue
-        function: Any = ndd
+    for call in CALLS.values():
         try:
-            for part in name.split("."):
-                function = getattr(function, part)
-        except AttributeError:
-            continue
-        try:
-            _read(function(*[INPUTS[kind]()] * max(required, 1), **ARGUMENTS.get(name, {})))
+            _read(call(*[INPUTS[kind]()] * len(call.inputs)))
             taken += 1
         except (ValueError, TypeError, RuntimeError) as error:
             if isinstance(error, InternalError):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.calls import CALLS
 
 import penstock as ndd
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.heavy
 AROUND_CACHES_BYTES = 32 << 20
 
 OPERATORS: dict[str, Callable[[Any], Any]] = {
-    "copy": ndd.copy,
+    **{name: CALLS[name] for name in ("copy", "cast", "zeros_like", "transpose", "lookup_table")},
     "flip": lambda x: ndd.flip(x, horizontal=1, vertical=0),
     "flip, both ways": lambda x: ndd.flip(x, horizontal=1, vertical=1),
     "flip, vertical": lambda x: ndd.flip(x, horizontal=0, vertical=1),
@@ -25,7 +26,6 @@ OPERATORS: dict[str, Callable[[Any], Any]] = {
     "add, per channel": lambda x: x + np.array([1, 2, 3], np.uint8),
     "less": lambda x: x < 100,
     "half": lambda x: ndd.cast(x, dtype=ndd.float32) / 3,
-    "cast": lambda x: ndd.cast(x, dtype=ndd.int32),
     "cast_like": lambda x: ndd.cast_like(x, np.float16(0)),
     "slice": lambda x: ndd.slice(x, rel_start=[0.01, 0.013], rel_end=[0.99, 0.991]),
     "slice, beyond": lambda x: ndd.slice(
@@ -36,16 +36,13 @@ OPERATORS: dict[str, Callable[[Any], Any]] = {
     "cat": lambda x: ndd.cat(x, x, axis=1),
     "cat, narrow": lambda x: ndd.cat(x, x, axis=2),
     "stack": lambda x: ndd.stack(x, x, axis=1),
-    "transpose": lambda x: ndd.transpose(x, perm=[2, 0, 1]),
-    "zeros_like": ndd.zeros_like,
     "full_like": lambda x: ndd.full_like(x, np.array([4, 5, 6], np.uint8)),
-    "lookup_table": lambda x: ndd.lookup_table(x, keys=[1, 2], values=[3.5, 4.5]),
     "normalize": lambda x: ndd.normalize(x, axes=[0, 1]),
     "erase": lambda x: ndd.erase(x, anchor=[30, 50], shape=[400, 33], axis_names="HW"),
     "grid_mask": lambda x: ndd.grid_mask(x, tile=37),
     "sequence_rearrange": lambda x: ndd.sequence_rearrange(x, new_order=range(1399, -1, -1)),
 }
-"""All kernels that write so, each on rows that begin anywhere in a cache line."""
+"""All kernels that write this way, each on rows that start anywhere in a cache line."""
 
 
 @pytest.fixture(scope="module")

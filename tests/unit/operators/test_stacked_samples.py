@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.calls import CALLS
 
 import penstock as ndd
 
 NUMBERS = [np.arange(1, 13, dtype=np.uint8).reshape(2, 2, 3) * scale for scale in (1, 2, 3, 4, 5)]
 
-OPERATORS = {
-    "flip": lambda x: ndd.flip(x, vertical=1),
-    "cast": lambda x: ndd.cast(x, dtype=ndd.float32),
-    "copy": lambda x: ndd.copy(x),
-    "reshape": lambda x: ndd.reshape(x, shape=[4, 3]),
-    "transpose": lambda x: ndd.transpose(x, perm=[2, 0, 1]),
-    "compare": lambda x: x < 7,
-    "slice": lambda x: ndd.slice(x, start=[1], shape=[1], axes=[0]),
-    "stack": lambda x: ndd.stack(x, x),
-    "sum": lambda x: ndd.reductions.sum(x, axes=[0]),
-    "normalize": lambda x: ndd.normalize(x),
-    "lookup": lambda x: ndd.lookup_table(x, keys=[1, 2], values=[5.0, 6.0]),
-}
-
+TYPICAL = {name: call for name, call in CALLS.items() if call.is_repeatable}
 
 # Calls that are done on the stack of the samples, where that lets axes have other numbers.
 STACKED = {
@@ -127,14 +115,20 @@ def rows(batch):
     return [np.asarray(sample) for sample in batch.tensors]
 
 
-@pytest.mark.parametrize("make", [packed, apart])
-@pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPERATORS)
-def test_a_batch_gives_what_its_samples_give_one_by_one(operator, make):
-    made = operator(make(NUMBERS))
-    alone = [operator(ndd.tensor(array, layout="HWC")) for array in NUMBERS]
-    for one, other in zip(rows(made), alone, strict=True):
-        np.testing.assert_array_equal(one, np.asarray(other))
-    assert made.layout == alone[0].layout
+@pytest.mark.parametrize("in_one_block", [True, False])
+@pytest.mark.parametrize("call", TYPICAL.values(), ids=TYPICAL)
+def test_a_batch_gives_what_its_samples_give_one_by_one(call, in_one_block):
+    batches = [kind.batch(5) for kind in call.inputs]
+    if not in_one_block:
+        batches = [ndd.as_batch([ndd.copy(sample) for sample in batch]) for batch in batches]
+    more = {} if call.inputs else {"batch_size": 5}
+    made = call(*batches, **more)
+    made = made if isinstance(made, tuple) else (made,)
+    for number in range(5):
+        for batch, alone in zip(made, call.on_tensors(number), strict=True):
+            sample = batch.tensors[number]
+            np.testing.assert_array_equal(np.asarray(sample), np.asarray(alone), strict=True)
+            assert sample.layout == alone.layout
 
 
 @pytest.mark.parametrize("a", ["packed", "apart", "shared"])

@@ -7,6 +7,7 @@ import threading
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tests.calls import CALLS
 
 import penstock as ndd
 from penstock._runtime import device as _device
@@ -184,16 +185,28 @@ def test_operators_run_where_their_inputs_are():
         assert where(value.evaluate()) == "gpu:2"
 
 
-def test_results_are_those_of_the_host():
-    there = BATCH.gpu()
-    for use in (
-        lambda x: ndd.flip(x, vertical=1),
-        lambda x: x + 1.5,
-        lambda x: x.slice[::-1, 1:],
-        lambda x: ndd.cast(x, dtype=ndd.int16),
+ON_GPU = {
+    name: call
+    for name, call in CALLS.items()
+    if call.is_repeatable and call.inputs and "gpu" in call.operator.options.devices
+}
+
+
+@pytest.mark.parametrize("call", ON_GPU.values(), ids=ON_GPU)
+def test_results_are_those_of_the_host(call):
+    there = call(*(kind.batch().gpu(2) for kind in call.inputs))
+    for made, expected in zip(
+        there if isinstance(there, tuple) else (there,), call.on_batches(), strict=True
     ):
-        for a, b in zip(use(there).cpu(), use(BATCH), strict=True):
+        assert where(made) == "gpu:2"
+        for a, b in zip(made.cpu(), expected, strict=True):
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b), strict=True)
+
+
+@pytest.mark.parametrize("use", [lambda x: x + 1.5, lambda x: x.slice[::-1, 1:]])
+def test_arithmetic_and_indexing_are_those_of_the_host(use):
+    for a, b in zip(use(BATCH.gpu()).cpu(), use(BATCH), strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b), strict=True)
 
 
 def test_device_argument_moves_the_call():

@@ -1,0 +1,43 @@
+"""Public names, which load on first use.
+
+Which module has them is generated from the operators' definitions and from `__all__` of the private
+modules (`_public_names.py`, by `make generate`), so that no list is kept by hand and
+`import penstock` loads next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+from penstock._errors.tracebacks import public
+from penstock._public_names import NAMES
+
+
+def attach(module: str) -> None:
+    """Give a module of the API its names: its own, and those that the table has for it.
+
+    The module's `__all__` and `dir()` are these names and nothing else.
+    """
+    scope = vars(sys.modules[module])
+    own = [name for name in scope if not name.startswith("_")]
+
+    def names() -> list[str]:
+        return sorted({*own, *NAMES.get(module, ())})
+
+    @public
+    def load(name: str) -> Any:
+        source = NAMES.get(module, {}).get(name)
+        if source is None:
+            from penstock._errors.messages import unknown_name
+
+            raise unknown_name(module, name, names())
+        found: Any = importlib.import_module(source)
+        if source != f"{module}.{name}":
+            found = getattr(found, name)
+        scope[name] = found
+        return found
+
+    # Set here, not defined by the module: type checkers would take any name to exist.
+    scope.update(__all__=names(), __dir__=names, __getattr__=load)

@@ -1,0 +1,199 @@
+"""One typical call of every operator, for the tests that hold for all of them.
+
+A new operator needs a row in `ROWS` only if it can't be called with one image and nothing else.
+Arguments should suit images of any size, also empty ones.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import penstock as ndd
+import penstock.ops
+from penstock._operators.definition import OPERATORS, Operator
+from penstock._operators.elementwise import Function
+from tests.images import encoded, photograph
+
+# All families, whatever other tests have loaded: importing a module defines its operators.
+for _family in pkgutil.iter_modules(penstock.ops.__path__):
+    importlib.import_module(f"penstock.ops.{_family.name}")
+
+
+@dataclass(frozen=True, eq=False)
+class Input:
+    """A kind of input."""
+
+    sample: Callable[[int], Any]
+    """Makes the array of one sample from its number."""
+    layout: str | None = None
+
+    def tensor(self, number: int = 0) -> Any:
+        return ndd.tensor(self.sample(number), layout=self.layout)
+
+    def batch(self, size: int = 3) -> Any:
+        return ndd.batch([self.sample(number) for number in range(size)], layout=self.layout)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A typical call: the kinds of its inputs, and its arguments."""
+
+    inputs: tuple[Input, ...]
+    arguments: dict[str, Any]
+    whole_batch: bool = False
+    """Whether a sample's result depends on the rest of the batch."""
+    operator: Operator = None  # type: ignore[assignment]
+
+    def __call__(self, *inputs: Any, **more: Any) -> Any:
+        """Call it with inputs of one's own."""
+        return self.operator.function(*inputs, **{**self.arguments, **more})
+
+    def on_tensors(self, number: int = 0, **more: Any) -> tuple[Any, ...]:
+        """The results for one sample."""
+        return _as_tuple(self(*(kind.tensor(number) for kind in self.inputs), **more))
+
+    def on_batches(self, size: int = 3, **more: Any) -> tuple[Any, ...]:
+        """The results for a batch."""
+        if not self.inputs:
+            more["batch_size"] = size
+        return _as_tuple(self(*(kind.batch(size) for kind in self.inputs), **more))
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether each sample of a batch has the result that it has alone."""
+        return not (self.whole_batch or self.operator.options.random)
+
+
+def call(*inputs: Input, **arguments: Any) -> Call:
+    """A row of the table."""
+    return Call(inputs, arguments)
+
+
+def whole_batch(row: Call) -> Call:
+    """A row of an operator that looks at all samples of a batch."""
+    return replace(row, whole_batch=True)
+
+
+def _as_tuple(made: Any) -> tuple[Any, ...]:
+    return made if isinstance(made, tuple) else (made,)
+
+
+def _image(number: int) -> np.ndarray:
+    return (np.arange(60, dtype=np.uint8) * (2 * number + 3)).reshape(4, 5, 3)
+
+
+@functools.cache
+def _jpeg(number: int) -> np.ndarray:
+    return encoded(photograph(8 + number, 12, seed=number))
+
+
+IMAGE = Input(_image, "HWC")
+NAMED_IMAGE = Input(_image, "HWC")
+"""An image whose layout matters."""
+BYTE_IMAGE = Input(_image, "HWC")
+"""An image that must be of uint8."""
+SEQUENCE = Input(lambda number: np.stack([_image(number), _image(number + 1)]), "FHWC")
+JPEG = Input(_jpeg)
+NUMBERS = Input(lambda number: np.float32([0.25, 0.5, 0.75]) + np.float32(number) / 8)
+ONE_NUMBER = Input(lambda number: np.float32(number + 1))
+ROW = Input(lambda number: np.full((1, 5), number, np.int32), "HW")
+SMOOTHING = Input(lambda number: np.full((3, 3), 1 / (9 + number), np.float32))
+MATRIX = Input(lambda number: np.float32([[1, 0, number], [0, 2, 1]]))
+EXTENTS = Input(lambda number: np.int64([480 + number, 640, 3]))
+FILE_NAME = Input(lambda number: np.frombuffer(os.fsencode(__file__), np.uint8))
+
+ROWS: dict[str, Call] = {
+    "batch_permutation": whole_batch(call()),
+    "brightness": call(IMAGE, brightness=1.5),
+    "brightness_contrast": call(IMAGE, brightness=1.5, contrast=0.5),
+    "cast": call(IMAGE, dtype=ndd.float32),
+    "cast_like": call(IMAGE, NUMBERS),
+    "cat": call(IMAGE, IMAGE, axis=1),
+    "color_space_conversion": call(
+        BYTE_IMAGE, image_type=ndd.types.RGB, output_type=ndd.types.YCbCr
+    ),
+    "color_twist": call(IMAGE, brightness=1.5, hue=30, saturation=0.5),
+    "contrast": call(IMAGE, contrast=0.5),
+    "coord_transform": call(IMAGE, M=[[1, 2, 3], [4, 5, 6]], T=[0.5, 1]),
+    "crop": call(IMAGE, crop=[2, 2], out_of_bounds_policy="pad"),
+    "crop_mirror_normalize": call(
+        IMAGE, crop=[2, 2], mirror=1, mean=[1, 2, 3], out_of_bounds_policy="pad"
+    ),
+    "decoders.image": call(JPEG),
+    "decoders.image_crop": call(JPEG, crop=[4, 5]),
+    "decoders.image_random_crop": call(JPEG),
+    "decoders.image_slice": call(JPEG, start=[1, 2], shape=[3, 4]),
+    "element_extract": call(SEQUENCE, element_map=[0, 1]),
+    "equalize": call(BYTE_IMAGE),
+    "erase": call(IMAGE, anchor=[0, 1], shape=[1, 2], axes=[0, 1]),
+    "expand_dims": call(IMAGE, axes=[0]),
+    "filter": call(NAMED_IMAGE, SMOOTHING),
+    "full": call(NUMBERS, shape=[2, 3]),
+    "full_like": call(IMAGE, ONE_NUMBER),
+    "gaussian_blur": call(NAMED_IMAGE, sigma=1.0),
+    "get_property": call(NAMED_IMAGE, key="layout"),
+    "grid_mask": call(IMAGE, tile=2, angle=0.5),
+    "hsv": call(IMAGE, hue=30, saturation=0.5, value=1.5),
+    "hue": call(IMAGE, hue=30),
+    "io.file.read": call(FILE_NAME),
+    "jpeg_compression_distortion": call(BYTE_IMAGE, quality=30),
+    "laplacian": call(NAMED_IMAGE, window_size=3),
+    "lookup_table": call(IMAGE, keys=[1, 6], values=[5.0, 7.0]),
+    "one_hot": call(IMAGE, num_classes=4),
+    "ones": call(shape=[2, 3]),
+    "pad": whole_batch(call(IMAGE, align=[8, 8, 1])),
+    "paste": call(IMAGE, ratio=2, fill_value=0),
+    "peek_image_shape": call(JPEG),
+    "per_frame": call(SEQUENCE),
+    "permute_batch": whole_batch(call(IMAGE, indices=0)),
+    "random.beta": call(shape=[2, 3]),
+    "random.choice": call(NUMBERS, shape=[4]),
+    "random.coin_flip": call(shape=[2, 3]),
+    "random.normal": call(shape=[2, 3]),
+    "random.uniform": call(shape=[2, 3], range=[0, 9]),
+    "random_crop_generator": call(EXTENTS),
+    "random_resized_crop": call(IMAGE, size=[2, 3]),
+    "reductions.std_dev": call(IMAGE, ONE_NUMBER),
+    "reductions.variance": call(IMAGE, ONE_NUMBER),
+    "reinterpret": call(IMAGE, dtype=ndd.int8),
+    "reshape": call(IMAGE, shape=[-1]),
+    "resize": call(IMAGE, size=2),
+    "resize_crop_mirror": call(IMAGE, size=2, mirror=1),
+    "rotate": call(IMAGE, angle=30, fill_value=0),
+    "saturation": call(IMAGE, saturation=0.5),
+    "sequence_rearrange": call(SEQUENCE, new_order=[1, 0, 1]),
+    "slice": call(IMAGE, start=[0], shape=[2], axes=[1], out_of_bounds_policy="pad"),
+    "squeeze": call(ROW, axes=[0]),
+    "stack": call(IMAGE, IMAGE, axis=1),
+    "tensor_resize": call(IMAGE, sizes=2),
+    "transforms.combine": call(MATRIX, MATRIX),
+    "transforms.crop": call(from_end=[10, 20]),
+    "transforms.rotation": call(MATRIX, angle=30),
+    "transforms.scale": call(MATRIX, scale=[2, 3]),
+    "transforms.shear": call(MATRIX, shear=[1, 2]),
+    "transforms.translation": call(MATRIX, offset=[5, 6]),
+    "transpose": call(IMAGE, perm=[2, 0, 1]),
+    "warp_affine": call(IMAGE, matrix=[1, 0.1, 0, 0, 1, 1]),
+    "zeros": call(shape=[2, 3]),
+}
+"""Rows by operator. Of functions of numbers, all operands are numbers; others take one image."""
+
+
+def typical(operator: Operator) -> Call:
+    """The row of an operator."""
+    row = ROWS.get(operator.name)
+    if row is None:
+        row = call(*[NUMBERS] * len(operator.inputs) if isinstance(operator, Function) else [IMAGE])
+    return replace(row, operator=operator)
+
+
+CALLS = {name: typical(operator) for name, operator in OPERATORS.items()}
+"""A typical call of every operator, by its name."""
