@@ -272,7 +272,7 @@ class Operator:
             not sifts,
         )
         if sifts:
-            return bad_samples.sift(wrap(made[0]), inputs[0], on_error, along)
+            return bad_samples.drop_or_replace(wrap(made[0]), inputs[0], on_error, along)
         if self.said.random and samples is None and not data_inputs:
             return shared_draw.mark(wrap(made[0]), self.name)
         return wrap(made[0]) if len(made) == 1 else tuple(map(wrap, made))
@@ -307,7 +307,7 @@ class Operator:
             data = data if self.said.takes is None else self.said.takes(data)
             made: Array = data if isinstance(data, Array) else wrap(single(data))
         except (TypeError, ValueError) as error:
-            raise messages.told_by(self.name, error, name) from None
+            raise messages.in_operator(self.name, error, name) from None
         return made
 
     def _check_layout(self, value: Value) -> str | None:
@@ -339,7 +339,7 @@ class Operator:
             try:
                 asked = to_device(device)
             except (TypeError, ValueError) as error:
-                raise messages.told_by(self.name, error, "device") from None
+                raise messages.in_operator(self.name, error, "device") from None
             assert asked is not None
             if asked._code < 0 <= place and not self.said.crosses:
                 raise messages.gpu_input_on_cpu(self.name)

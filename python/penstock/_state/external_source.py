@@ -81,7 +81,7 @@ class ExternalSource:
         try:
             found = to_device(device)
         except (TypeError, ValueError) as error:
-            raise messages.told_by("ExternalSource", error, "device") from None
+            raise messages.in_operator("ExternalSource", error, "device") from None
         layouts = self._spread("layout", layout)
         for text in layouts:
             if text is not None and not isinstance(text, str):
@@ -92,7 +92,7 @@ class ExternalSource:
         try:
             types = [None if one is None else to_dtype(one) for one in dtypes]
         except (TypeError, ValueError) as error:
-            raise messages.told_by("ExternalSource", error, "dtype") from None
+            raise messages.in_operator("ExternalSource", error, "dtype") from None
         placed = Device("cpu") if found is None else found
         # Not of this object: a thread that holds it would keep it.
         self._conversion = _Conversion(layouts, types, placed, bool(batch))
@@ -312,7 +312,7 @@ class _Conversion:
                 f"ExternalSource: {which}the source gave None. A function raises StopIteration at "
                 "the end of its data."
             )
-        return messages.told_by(f"ExternalSource: {which}".rstrip(": "), error)
+        return messages.in_operator(f"ExternalSource: {which}".rstrip(": "), error)
 
 
 def _made_again(arguments: tuple[Any, ...], state: str | None) -> ExternalSource:

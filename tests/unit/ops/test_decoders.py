@@ -53,7 +53,7 @@ def test_truncated_files_tell_the_row_where_they_end():
     assert "at " + __file__ in text
     assert "truncated" in text
     assert "hint: the file is truncated" in text
-    assert '`on_error="skip"` leaves samples like this one out' in text
+    assert '`on_error="skip"` drops samples like this one' in text
 
 
 @pytest.mark.parametrize("options", [{"progressive": True}, {"mode": "CMYK"}], ids=str)

@@ -158,7 +158,7 @@ def test_a_state_of_more_data_is_refused():
     [
         (lambda: ExternalSource(lambda: None)(), "the source gave None"),
         (lambda: ExternalSource(lambda: (1, None), 2)(), "output 1: the source gave None"),
-        (lambda: ExternalSource(lambda: "text")(), "Can't make a tensor of 'text'"),
+        (lambda: ExternalSource(lambda: "text")(), "Can't make a tensor from 'text'"),
         (
             lambda: ExternalSource(lambda: [[1, 2], [3]])(),
             "the source gave nested lists",

@@ -143,7 +143,7 @@ class Reader:
         try:
             placed = to_device(device) if device is not None else None
         except (TypeError, ValueError) as error:
-            raise messages.told_by(self._what, error, "device") from None
+            raise messages.in_operator(self._what, error, "device") from None
         if placed is not None and placed._code >= 0 and not self._gives_on_gpu:
             raise ValueError(
                 f"{self._what}: Invalid device: readers read to the cpu. Move what they give with "
