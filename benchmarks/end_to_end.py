@@ -113,9 +113,8 @@ def require_capture(*outputs: Any) -> None:
     """Fail if DALI ran the loop without capturing it, for which it gives plain batches."""
     for number, output in enumerate(outputs):
         if type(output).__name__ != "CapturedBatch":
-            raise AssertionError(
-                f"DALI has not captured the loop: batch {number} is {output!r:.99}"
-            )
+            kind = type(output).__name__
+            raise AssertionError(f"DALI has not captured the loop: batch {number} is a {kind}")
 
 
 def loop(augment: Augment, *, large: bool = False, prefetch: bool = False) -> Prepare:

@@ -112,7 +112,9 @@ def _forked(fault: _core.Fault) -> Exception:
 
 
 def _stopped(fault: _core.Fault) -> Exception:
-    return RuntimeError(_located(fault, "the interpreter is shutting down, so the work was not started"))
+    return RuntimeError(
+        _located(fault, "the interpreter is shutting down, so the work was not started")
+    )
 
 
 def _threads(fault: _core.Fault) -> Exception:
@@ -152,9 +154,7 @@ def _python(fault: _core.Fault, error: BaseException) -> BaseException:
 
 
 def _internal(fault: _core.Fault, text: str) -> Exception:
-    return InternalError(
-        _located(fault, text, hint="this is a bug in penstock; please report it.")
-    )
+    return InternalError(_located(fault, text, hint="this is a bug in penstock; please report it."))
 
 
 _KINDS: dict[str, Any] = {

@@ -149,9 +149,7 @@ def batch_sizes_differ(first: int, other: int, where: str) -> ValueError:
 
 def needs_batch_size(operator: str) -> ValueError:
     """No `batch_size=` for an operator that has no inputs to take it from."""
-    return ValueError(
-        f"{operator}: `batch_size` must be given: there is no input to take it from."
-    )
+    return ValueError(f"{operator}: `batch_size` must be given: there is no input to take it from.")
 
 
 def not_an_rng(operator: str, value: object) -> ValueError:
@@ -197,9 +195,7 @@ def layout_length(layout: str, ndim: int) -> ValueError:
 
 def axes_given_twice(operator: str) -> RuntimeError:
     """Both `axes` and `axis_names`."""
-    return RuntimeError(
-        f"{operator}: `axes` and `axis_names` can't be combined; give one of them."
-    )
+    return RuntimeError(f"{operator}: `axes` and `axis_names` can't be combined; give one of them.")
 
 
 def axis_out_of_range(operator: str, axis: int, ndim: int) -> OutOfRangeError:

@@ -1,8 +1,8 @@
 """Tracebacks that end at the user's line, without the frames of this package.
 
-Every public function ends in `except BaseException as error: hide_frames(error)` and a bare `raise`,
-which adds no entry for the function itself. A `try` costs nothing unless something is raised:
-operators and arithmetic have their own, `public` adds one to everything else.
+Every public function ends in `except BaseException as error: hide_frames(error)` and a bare
+`raise`, which adds no entry for the function itself. A `try` costs nothing unless something is
+raised: operators and arithmetic have their own, `public` adds one to everything else.
 """
 
 from __future__ import annotations
