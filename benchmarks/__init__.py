@@ -1,1 +1,1 @@
-"""Measurements against the original: `make bench`."""
+"""Benchmarks against DALI: `make bench`."""

@@ -1,4 +1,4 @@
-"""Measure penstock against the original: `make bench ARGS="--help"`."""
+"""Benchmark penstock against DALI: `make bench ARGS="--help"`."""
 
 from __future__ import annotations
 
@@ -11,19 +11,30 @@ import sys
 from pathlib import Path
 
 import penstock
-from benchmarks import calls, color, large, operators, reading, report, resize, road, start_up, warp
+from benchmarks import (
+    calls,
+    color,
+    end_to_end,
+    large,
+    operators,
+    reading,
+    report,
+    resize,
+    start_up,
+    warp,
+)
 from benchmarks.harness import Contender, Pair, run
 
 FAMILIES = (
-    calls.FAMILY,
-    color.FAMILY,
-    large.FAMILY,
-    operators.FAMILY,
+    end_to_end.FAMILY,
     reading.FAMILY,
     resize.FAMILY,
-    road.FAMILY,
-    start_up.FAMILY,
     warp.FAMILY,
+    color.FAMILY,
+    operators.FAMILY,
+    large.FAMILY,
+    calls.FAMILY,
+    start_up.FAMILY,
 )
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
@@ -37,12 +48,12 @@ def main() -> None:
     if options.list:
         print(*(case.name for _, cases in chosen for case in cases), sep="\n")
         return
-    pair = _contenders()
+    pair = _contenders(options.threads)
     for side in pair:
         side.library.set_num_threads(options.threads)
     command = _command(sys.argv[1:])
-    surroundings = [*report.surroundings(pair, options.threads), f"command: `{command}`"]
-    print(*surroundings, sep="\n", end="\n\n")
+    setup = [*report.setup(pair), f"command: `{command}`"]
+    print(*setup, sep="\n", end="\n\n")
     sections = []
     for family, cases in chosen:
         if not cases:
@@ -55,37 +66,39 @@ def main() -> None:
         print(*facts, sep="\n")
         sections.append(report.Section(family, outcomes, facts))
     if options.write:
-        PAGE.write_text(report.page(sections, surroundings, command), encoding="utf-8")
+        PAGE.write_text(report.page(sections, setup, command), encoding="utf-8")
 
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", help="only cases whose name has one of these in it")
-    parser.add_argument("--list", action="store_true", help="print the cases' names and stop")
-    parser.add_argument("--quick", action="store_true", help="few rounds, for a first look")
+    parser.add_argument("names", nargs="*", help="run only cases whose names contain one of these")
+    parser.add_argument("--list", action="store_true", help="print the names of the cases and exit")
+    parser.add_argument(
+        "--quick", action="store_true", help="few rounds, to check that everything runs"
+    )
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
     parser.add_argument(
         "--threads",
         type=int,
         default=len(os.sched_getaffinity(0)),
-        help="worker threads of each side; all usable CPUs by default",
+        help="worker threads of each library; all usable CPUs by default",
     )
     options = parser.parse_args()
     if options.write and (options.names or options.quick):
-        parser.error("--write is for a full run: leave out names and --quick")
+        parser.error("--write needs a full run: omit names and --quick")
     return options
 
 
-def _contenders() -> Pair:
-    original = importlib.import_module("nvidia.dali.experimental.dynamic")
+def _contenders(threads: int) -> Pair:
+    dali = importlib.import_module("nvidia.dali.experimental.dynamic")
     version = next(
         distribution.version
         for distribution in importlib.metadata.distributions()
         if distribution.name.startswith("nvidia-dali-")
     )
     return Pair(
-        ours=Contender("penstock", penstock, penstock.__version__),
-        original=Contender("the original (DALI)", original, version),
+        ours=Contender("penstock", penstock, penstock.__version__, threads),
+        dali=Contender("DALI", dali, version, threads),
     )
 
 

@@ -1,4 +1,4 @@
-"""Colors and filters: what augmenting a batch of usual images costs."""
+"""Colors and filters on batches of typical images."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from benchmarks.harness import ORDER_OF_SUMS, Case, Family
 from benchmarks.large import images
 
 ABOUT = """\
-Batches of 64 images of 375x500x3 that the library owns, in mode eager: two calls, then a wait for
-both results, divided by two.
+Batches of 64 images of 375x500x3 in memory of the library, in eager mode: two calls, then a wait
+for both results, divided by two.
 """
 
 BOTH: dict[str, Operator] = {
@@ -40,4 +40,4 @@ def cases() -> Iterator[Case]:
             yield Case(f"color/{dtype}/{name}", prepare, 7, tolerance=ORDER_OF_SUMS, rounding=1)
 
 
-FAMILY = Family("color", ABOUT, cases)
+FAMILY = Family("color", "Colors and filters", ABOUT, cases)

@@ -1,7 +1,7 @@
-"""Cases, turns and statistics.
+"""Cases, rounds and statistics.
 
-The contenders of a case take turns in one process, and a case's answer is the ratio between
-neighbours: a machine that slows down does so for both.
+The two contenders of a case alternate in one process, and the result is the ratio of neighbouring
+measurements: a machine that slows down does so for both.
 """
 
 from __future__ import annotations
@@ -20,29 +20,34 @@ from benchmarks.neighbours import DISTURBING, Neighbours, wait_for_quiet
 
 RETRIES = 2
 ORDER_OF_SUMS = 1e-4
-"""The tolerance for floats that are sums of many."""
+"""The relative tolerance for floats that are sums of many terms."""
 
 Library = Any
-"""A module with the API that both contenders have."""
+"""penstock, or DALI's dynamic mode: the same API."""
 
 Measure = Callable[[], float]
-"""One turn of one contender; returns the seconds that one call took."""
+"""Measures once and returns the seconds per call."""
 
 
 class Ready(NamedTuple):
-    """A contender that is set up: its turn, and its results as arrays."""
+    """A contender that is set up: its measurement, and its results as arrays."""
 
-    turn: Measure
+    measure: Measure
     results: Sequence[np.ndarray] = ()
 
 
 @dataclass(frozen=True)
 class Contender:
-    """One of the two that are compared."""
+    """One of the two libraries that are compared, and its number of worker threads."""
 
     name: str
     library: Library
     version: str
+    threads: int
+
+    @property
+    def is_dali(self) -> bool:
+        return self.name == "DALI"
 
 
 Prepare = Callable[[Contender], Ready]
@@ -51,21 +56,13 @@ Prepare = Callable[[Contender], Ready]
 
 @dataclass(frozen=True)
 class Pair:
-    """The contenders: ours and the one it is measured against."""
+    """The two contenders."""
 
     ours: Contender
-    original: Contender
+    dali: Contender
 
     def __iter__(self) -> Iterator[Contender]:
-        return iter((self.ours, self.original))
-
-
-@dataclass(frozen=True)
-class Target:
-    """What we want to reach. A missed one is printed, it fails nothing."""
-
-    seconds: float | None = None
-    ratio: float | None = None
+        return iter((self.ours, self.dali))
 
 
 @dataclass(frozen=True)
@@ -74,18 +71,15 @@ class Case:
 
     Args:
         name: `family/group/what`; filters match any part of it.
-        prepare: Sets a contender up. The results of both must be equal before anything is timed.
-        rounds: Turns per contender.
-        target: What we want to reach.
-        rounding: How far apart integers may be, where they are rounded from sums.
-        tolerance: How far floats may be apart, relative to the largest of them. Where more than
-            the last bits may differ, the case says so.
+        prepare: Sets a contender up. Both results must be equal before anything is timed.
+        rounds: Measurements per contender.
+        rounding: The largest difference allowed between integers.
+        tolerance: The largest difference allowed between floats, relative to the largest value.
     """
 
     name: str
     prepare: Prepare
     rounds: int = 21
-    target: Target = Target()
     rounding: int = 0
     tolerance: float = 1e-5
 
@@ -96,16 +90,18 @@ def _nothing(_: Pair) -> Iterable[str]:
 
 @dataclass(frozen=True)
 class Family:
-    """Cases with a subject in common: a module, and a section of the page.
+    """Related cases: a module here, a section of the page.
 
     Args:
         name: The first part of its cases' names.
+        title: The section's title.
         about: What is measured, for readers of the page.
         cases: Its cases.
-        facts: Sentences on what needs no rounds.
+        facts: Further results, as sentences.
     """
 
     name: str
+    title: str
     about: str
     cases: Callable[[], Iterable[Case]]
     facts: Callable[[Pair], Iterable[str]] = _nothing
@@ -113,19 +109,18 @@ class Family:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a case gave: seconds per call, by round."""
+    """The result of a case: seconds per call, by round."""
 
     name: str
     ours: Sequence[float]
-    original: Sequence[float]
-    target: Target
+    dali: Sequence[float]
     disturbance: float
-    """The share of the machine's CPUs that other processes had meanwhile."""
+    """The share of the machine's CPU time that other processes used meanwhile."""
 
     @property
     def ratios(self) -> list[float]:
-        """How many times longer the original took, by round."""
-        return [b / a for a, b in zip(self.ours, self.original, strict=True)]
+        """How many times longer DALI took, by round."""
+        return [b / a for a, b in zip(self.ours, self.dali, strict=True)]
 
     @property
     def ratio(self) -> float:
@@ -133,7 +128,7 @@ class Outcome:
 
     @property
     def spread(self) -> tuple[float, float]:
-        """The middle half of the rounds' ratios."""
+        """The first and third quartile of the ratios."""
         if len(self.ratios) < 2:
             return self.ratio, self.ratio
         low, _, high = statistics.quantiles(self.ratios, n=4, method="inclusive")
@@ -143,52 +138,46 @@ class Outcome:
     def is_disturbed(self) -> bool:
         return self.disturbance >= DISTURBING
 
-    @property
-    def is_met(self) -> bool:
-        wanted = self.target
-        fast = wanted.seconds is None or statistics.median(self.ours) <= wanted.seconds
-        return fast and (wanted.ratio is None or self.ratio >= wanted.ratio)
-
 
 def run(case: Case, pair: Pair, *, quick: bool) -> Outcome:
-    """Compare the results, then let the contenders take turns.
+    """Compare the results, warm up, then measure in turns.
 
-    A case that other processes disturb is run again, unless it is to be quick. The least disturbed
-    run counts, whatever it gave.
+    A case that was disturbed by other processes is run again, unless `quick`; the least disturbed
+    run counts, whatever its result.
     """
-    ours, original = (case.prepare(side) for side in pair)
-    _assert_equal(case, ours.results, original.results)
-    for ready in (ours, original) * 2:  # threads start, memory is touched, caches fill
-        ready.turn()
-    outcome = _take_turns(case, ours, original, min(case.rounds, 5) if quick else case.rounds)
+    ours, dali = (case.prepare(side) for side in pair)
+    _assert_equal(case, ours.results, dali.results)
+    for ready in (ours, dali) * (1 if quick else 2):  # starts threads, fills caches and pools
+        ready.measure()
+    outcome = _alternate(case, ours, dali, min(case.rounds, 3) if quick else case.rounds)
     for _ in range(0 if quick else RETRIES):
         if not outcome.is_disturbed:
             break
         wait_for_quiet(at_most=20)
-        again = _take_turns(case, ours, original, case.rounds)
+        again = _alternate(case, ours, dali, case.rounds)
         outcome = min(outcome, again, key=lambda outcome: outcome.disturbance)
     return outcome
 
 
-def _take_turns(case: Case, ours: Ready, original: Ready, rounds: int) -> Outcome:
+def _alternate(case: Case, ours: Ready, dali: Ready, rounds: int) -> Outcome:
     neighbours = Neighbours()
     our_times: list[float] = []
-    original_times: list[float] = []
-    turns = [(ours.turn, our_times), (original.turn, original_times)]
+    dali_times: list[float] = []
+    order = [(ours.measure, our_times), (dali.measure, dali_times)]
     for _ in range(rounds):
-        for turn, times in turns:
-            times.append(turn())
-        turns.reverse()  # nobody always follows the slower one
-    return Outcome(case.name, our_times, original_times, case.target, neighbours.share())
+        for measure, times in order:
+            times.append(measure())
+        order.reverse()  # so that neither always runs after the slower one
+    return Outcome(case.name, our_times, dali_times, neighbours.share())
 
 
 def throughput(call: Callable[[], Any], calls: int) -> Measure:
-    """Seconds per call in a row of calls, until the last result is there and all are freed.
+    """Seconds per call of a series of calls, until all results are computed and freed.
 
-    That is a call's cost with its share of the work in the background.
+    That is the cost of a call including its share of the background work.
     """
 
-    def turn() -> float:
+    def measure() -> float:
         with _no_collection():
             start = time.perf_counter()
             results = [call() for _ in range(calls)]
@@ -197,37 +186,37 @@ def throughput(call: Callable[[], Any], calls: int) -> Measure:
             del results, result
             return (time.perf_counter() - start) / calls
 
-    return turn
+    return measure
 
 
 def latency(call: Callable[[], Any], calls: int) -> Measure:
-    """Seconds per call when each result is waited for before the next call."""
+    """Seconds per call when each result is awaited before the next call."""
 
-    def turn() -> float:
+    def measure() -> float:
         with _no_collection():
             start = time.perf_counter()
             for _ in range(calls):
                 call().evaluate()
             return (time.perf_counter() - start) / calls
 
-    return turn
+    return measure
 
 
-def alone(call: Callable[[], Any], calls: int) -> Measure:
-    """Seconds per call of something that leaves nothing to wait for."""
+def synchronous(call: Callable[[], Any], calls: int) -> Measure:
+    """Seconds per call of a synchronous function."""
 
-    def turn() -> float:
+    def measure() -> float:
         with _no_collection():
             start = time.perf_counter()
             for _ in range(calls):
                 call()
             return (time.perf_counter() - start) / calls
 
-    return turn
+    return measure
 
 
 def arrays(result: Any) -> list[np.ndarray]:
-    """The samples of a Tensor or a Batch of either contender, or of a list of arrays."""
+    """The samples of a Tensor or a Batch of either library, or a list of arrays as it is."""
     if isinstance(result, list):
         return result
     samples = result.tensors if hasattr(result, "tensors") else [result]
@@ -236,7 +225,7 @@ def arrays(result: Any) -> list[np.ndarray]:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Collect garbage before, not during: a collection walks the objects of both contenders."""
+    """Collect garbage before the measurement: a collection visits the objects of both libraries."""
     gc.collect()
     gc.disable()
     try:
@@ -245,17 +234,22 @@ def _no_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _assert_equal(case: Case, ours: Sequence[np.ndarray], original: Sequence[np.ndarray]) -> None:
+def described(results: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Zeros of the same shapes and types: all that can be compared where values are random."""
+    return [np.zeros_like(result) for result in results]
+
+
+def _assert_equal(case: Case, ours: Sequence[np.ndarray], dali: Sequence[np.ndarray]) -> None:
     name = case.name
-    if len(ours) != len(original):
-        raise AssertionError(f"{name}: {len(ours)} samples, the original has {len(original)}")
-    for index, (a, b) in enumerate(zip(ours, original, strict=True)):
+    if len(ours) != len(dali):
+        raise AssertionError(f"{name}: {len(ours)} samples, DALI has {len(dali)}")
+    for index, (a, b) in enumerate(zip(ours, dali, strict=True)):
         if a.dtype != b.dtype or a.shape != b.shape:
             raise AssertionError(
-                f"{name}: sample {index} is {a.dtype}{a.shape}, the original's {b.dtype}{b.shape}"
+                f"{name}: sample {index} is {a.dtype}{a.shape}, DALI's {b.dtype}{b.shape}"
             )
         allowed: float = case.rounding
         if a.dtype.kind == "f":
             allowed = case.tolerance * max(1.0, float(np.max(np.abs(b), initial=0)))
         if not np.allclose(a, b, rtol=0, atol=allowed):
-            raise AssertionError(f"{name}: sample {index} differs from the original's")
+            raise AssertionError(f"{name}: sample {index} differs from DALI's")

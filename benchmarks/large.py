@@ -1,4 +1,4 @@
-"""What the kernels cost: the operators of `calls` on images of a usual size."""
+"""The operators of `calls` on images of a typical size."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from benchmarks.calls import OPERATORS, Operator, chain, row
 from benchmarks.harness import Case, Family, Library
 
 ABOUT = """\
-Batches of 64 images of 375x500x3 that the library owns, in mode eager: two calls, then a wait for
-both results, divided by two. *cast* is to float32, of float32 images to uint8. *slice* takes two
-rows of each image, *crop* is `batch.slice[90:285, 120:380]`, *chain* is flip, cast to float32, + 1.
-*held* keeps eight results (1.1 GB) before it frees them: what memory costs beyond what is pooled.
+Batches of 64 images of 375x500x3 in memory of the library, in eager mode: two calls, then a wait
+for both results, divided by two. *cast* is to float32, of float32 images to uint8. *slice* takes
+two rows of each image, *crop* is `batch.slice[90:285, 120:380]`, *chain* is flip, cast to float32,
++ 1. *held* keeps eight results (1.1 GB) before it frees them, so that memory can't be reused.
 """
 
 LARGE_OPERATORS: dict[str, Operator] = {
@@ -46,4 +46,4 @@ def images(dtype: str) -> Callable[[Library], Any]:
     return make
 
 
-FAMILY = Family("large", ABOUT, cases)
+FAMILY = Family("large", "Basic operators on images", ABOUT, cases)

@@ -1,4 +1,4 @@
-"""How much of the machine others use while we measure."""
+"""How much CPU time other processes use during a measurement."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _IDLE = (3, 4)  # idle, iowait
-_COUNTED = 8  # user to steal; what follows is part of these
+_COUNTED = 8  # user to steal; the fields after these are included in them
 
 
 DISTURBING = 0.05
-"""A share of the CPUs that is more than the system's own background."""
+"""A share of the CPUs that is more than the system's background work."""
 
 
 class Neighbours:
-    """Watches the CPUs from its making on."""
+    """Watches the CPUs from its creation on."""
 
     def __init__(self) -> None:
         self._start = time.perf_counter()
         self._others = _busy_seconds() - _own_seconds()
 
     def share(self) -> float:
-        """The share of all CPUs' time that went to others since then, from 0 to 1."""
+        """The share of all CPU time used by other processes since then, from 0 to 1."""
         passed = (time.perf_counter() - self._start) * (os.cpu_count() or 1)
         others = _busy_seconds() - _own_seconds() - self._others
         return min(max(others / passed, 0.0), 1.0)
 
 
 def wait_for_quiet(at_most: float) -> None:
-    """Wait until others are idle for a second, at most so many seconds."""
+    """Wait until other processes have been idle for a second, at most this many seconds."""
     deadline = time.perf_counter() + at_most
     while time.perf_counter() < deadline:
         neighbours = Neighbours()
@@ -40,7 +40,7 @@ def wait_for_quiet(at_most: float) -> None:
 
 
 def _busy_seconds() -> float:
-    """Seconds that the machine's CPUs have worked, or been taken away by a hypervisor."""
+    """Seconds that the CPUs were busy, or taken away by a hypervisor."""
     fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1 : 1 + _COUNTED]
     return sum(int(n) for i, n in enumerate(fields) if i not in _IDLE) / _TICKS
 

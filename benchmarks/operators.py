@@ -1,4 +1,4 @@
-"""Operator by operator: what a batch of usual images costs, and a batch of tiny ones."""
+"""Operator by operator, on batches of typical images and of tiny ones."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.calls import Operator, batch_of, row
-from benchmarks.harness import Case, Contender, Family, Library, Prepare, Ready
+from benchmarks.harness import Case, Contender, Family, Library, Prepare, Ready, described
 from benchmarks.large import images
 
 ABOUT = """\
-Batches of 64 images that the library owns, of 375x500x3 (*uint8*, *float32*) and of 4x4x3 uint8
-(*tiny*), in mode eager: a few calls, then a wait for all results, divided by the number of calls.
+Batches of 64 images in memory of the library, of 375x500x3 (*uint8*, *float32*) and of 4x4x3 uint8
+(*tiny*), in eager mode: a few calls, then a wait for all results, divided by the number of calls.
+*random* generates a batch of 64 images of 375x500x3, or of 64 scalars.
 """
 
 TABLE = np.linspace(0, 1, 256).tolist()
@@ -43,7 +44,7 @@ BOTH: dict[str, Operator] = {
     "coord_transform": lambda ndd, x: ndd.coord_transform(x, M=[1, 2, 3, 4, 5, 6, 7, 8, 9]),
 }
 TINY: dict[str, Operator] = {
-    # To twice the size, as it is about for the others.
+    # Four times the pixels; the large images grow by less.
     "pad": lambda ndd, x: ndd.pad(x, axis_names="HW", align=[8, 8]),
 }
 UINT8: dict[str, Operator] = {
@@ -80,13 +81,13 @@ def cases() -> Iterator[Case]:
 
 
 def drawn(draw: Callable[[Library], Any]) -> Prepare:
-    """Random numbers, which the contenders can't agree on."""
+    """Random values: only their shapes and types can be compared."""
 
     def prepare(side: Contender) -> Ready:
-        measured = row(lambda library, _: draw(library), lambda _: None, calls=2)(side)
-        return Ready(measured.turn)
+        ready = row(lambda library, _: draw(library), lambda _: None, calls=2)(side)
+        return Ready(ready.measure, described(ready.results))
 
     return prepare
 
 
-FAMILY = Family("operators", ABOUT, cases)
+FAMILY = Family("operators", "Operator by operator", ABOUT, cases)

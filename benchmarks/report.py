@@ -1,4 +1,4 @@
-"""What the cases gave, for people: a line while they run, a page when they are done."""
+"""Results for people: a line per case while they run, a page at the end."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ INTRODUCTION = """\
 
 Written by `{command}`; don't edit.
 
-Both contenders run in one process and take turns. First their results are compared, then they are
-timed. A time is the median over the rounds, with the best one in brackets. A ratio says how many
-times longer the original takes, as the median of the ratios of neighbouring turns, followed by the
-middle half of them; below 1 penstock is the slower one.
+Both libraries run in one process and alternate. Their results are compared first, then they are
+timed, after a warm-up. A time is the median over all rounds, with the best round in parentheses.
+The ratio is DALI's time divided by penstock's: the median over pairs of neighbouring rounds,
+followed by the middle half of them. Above 1 penstock is faster, below 1 DALI is. DALI runs on the
+CPU, as penstock does; none of this says anything about DALI on a GPU.
 """
 
 HEAD = """\
-| | penstock | the original | ratio | middle half | target |
-|---|--:|--:|--:|--:|---|
+| | penstock | DALI | ratio | middle half |
+|---|--:|--:|--:|--:|
 """
 
 
 class Section(NamedTuple):
-    """What a family gave."""
+    """The results of a family."""
 
     family: Family
     outcomes: Sequence[Outcome]
@@ -42,63 +43,53 @@ def line(outcome: Outcome) -> str:
     """An outcome for the terminal."""
     low, high = outcome.spread
     return (
-        f"{outcome.name:<36} {_times(outcome.ours):>20} {_times(outcome.original):>20} "
-        f"{outcome.ratio:>8.2f}x ({low:.2f} to {high:.2f})  {_target(outcome)}{_noise(outcome)}"
-    ).rstrip()
+        f"{outcome.name:<36} {_times(outcome.ours):>20} {_times(outcome.dali):>20} "
+        f"{outcome.ratio:>8.2f}x ({low:.2f} to {high:.2f}){_noise(outcome)}"
+    )
 
 
-def page(sections: Iterable[Section], surroundings: Sequence[str], command: str) -> str:
+def page(sections: Iterable[Section], setup: Sequence[str], command: str) -> str:
     """The page of documentation that `command` writes."""
-    parts = [INTRODUCTION.format(command=command), "".join(f"- {text}\n" for text in surroundings)]
+    parts = [INTRODUCTION.format(command=command), "".join(f"- {text}\n" for text in setup)]
     for family, outcomes, facts in sections:
         rows = "".join(_row(outcome) for outcome in outcomes)
-        parts += [f"## {family.name}\n\n{family.about.strip()}\n", HEAD + rows]
+        parts += [f"## {family.title}\n\n{family.about.strip()}\n", HEAD + rows]
         parts += [f"{fact}\n" for fact in (*facts, _quiet(outcomes))]
     return "\n".join(parts)
 
 
-def surroundings(pair: Pair, threads: int) -> list[str]:
+def setup(pair: Pair) -> list[str]:
     """The machine, the versions and the number of threads."""
     return [
         f"machine: {_processor()}, {len(os.sched_getaffinity(0))} CPUs, "
         f"{platform.system()} {platform.release()}",
         f"versions: Python {platform.python_version()}, NumPy {np.__version__}, "
         + ", ".join(f"{side.name} {side.version}" for side in pair),
-        f"threads: {threads} on both sides",
+        f"worker threads: {pair.ours.threads} for each library",
     ]
 
 
 def _row(outcome: Outcome) -> str:
     low, high = outcome.spread
-    name = outcome.name.split("/", 1)[1].replace("/", ": ") + " \\*" * outcome.is_disturbed
+    _, *parts = outcome.name.split("/", 2)  # an operator may be called "/"
+    name = ": ".join(parts) + " \\*" * outcome.is_disturbed
     return (
-        f"| {name} | {_times(outcome.ours)} | {_times(outcome.original)} "
-        f"| **{outcome.ratio:.2f}** | {low:.2f} to {high:.2f} | {_target(outcome)} |\n"
+        f"| {name} | {_times(outcome.ours)} | {_times(outcome.dali)} "
+        f"| **{outcome.ratio:.2f}** | {low:.2f} to {high:.2f} |\n"
     )
 
 
 def _noise(outcome: Outcome) -> str:
     if not outcome.is_disturbed:
         return ""
-    return f"  others had {outcome.disturbance:.0%} of the CPUs"
+    return f"  other processes used {outcome.disturbance:.0%} of the CPUs"
 
 
 def _quiet(outcomes: Sequence[Outcome]) -> str:
     most = max(outcome.disturbance for outcome in outcomes)
-    text = f"Other processes had at most {most:.0%} of the CPUs meanwhile."
+    text = f"Other processes used at most {most:.0%} of the CPUs meanwhile."
     disturbed = any(outcome.is_disturbed for outcome in outcomes)
-    return text + " \\* marks the cases that they disturbed." * disturbed
-
-
-def _target(outcome: Outcome) -> str:
-    wanted = []
-    if outcome.target.seconds is not None:
-        wanted.append(f"at most {_duration(outcome.target.seconds)}")
-    if outcome.target.ratio is not None:
-        wanted.append(f"ratio {outcome.target.ratio:g}")
-    if not wanted:
-        return ""
-    return f"{', '.join(wanted)}: {'met' if outcome.is_met else 'MISSED'}"
+    return text + " \\* marks cases that were disturbed by them." * disturbed
 
 
 def _times(seconds: Sequence[float]) -> str:
@@ -113,7 +104,7 @@ def _duration(seconds: float) -> str:
 
 
 def _processor() -> str:
-    """The processor's name, where the system tells it."""
+    """The processor's name, where the system provides it."""
     try:
         for text in Path("/proc/cpuinfo").read_text().splitlines():
             if text.startswith("model name"):

@@ -1,4 +1,4 @@
-"""Resizing: filters, types and scales."""
+"""Resize: filters, types and scales."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from benchmarks.harness import ORDER_OF_SUMS, Case, Family, Library
 from benchmarks.large import images
 
 ABOUT = """\
-Batches that the library owns, in mode eager: two calls, then a wait for both results, divided by
-two. *uint8* and *float32*: 64 images of 375x500x3 to 224x224. *down*: 4 images of 3000x4000x3 to
-224x224. *up*: 64 images of 224x224x3 to 500x500. Bytes may differ from the original's by 1.
+Batches in memory of the library, in eager mode: two calls, then a wait for both results, divided
+by two. *uint8* and *float32*: 64 images of 375x500x3 to 224x224. *down*: 4 images of 3000x4000x3 to
+224x224. *up*: 64 images of 224x224x3 to 500x500. uint8 results may differ from DALI's by 1.
 """
 
 FILTERS = {"NN": 0, "LINEAR": 1, "CUBIC": 2, "LANCZOS3": 3, "TRIANGULAR": 4}
@@ -28,9 +28,9 @@ def cases() -> Iterator[Case]:
             for name, code in FILTERS.items()
         ),
         ("uint8/crop and mirror", crop, images("uint8")),
-        ("down/LINEAR", resize(224, 1), squares(4, 3000, 4000)),
-        ("up/LINEAR", resize(500, 1), squares(64, 224, 224)),
-        ("up/CUBIC", resize(500, 2), squares(64, 224, 224)),
+        ("down/LINEAR", resize(224, 1), noise(4, 3000, 4000)),
+        ("up/LINEAR", resize(500, 1), noise(64, 224, 224)),
+        ("up/CUBIC", resize(500, 2), noise(64, 224, 224)),
     ):
         prepare = row(operator, data, calls=2)
         yield Case(f"resize/{name}", prepare, 7, rounding=1, tolerance=ORDER_OF_SUMS)
@@ -44,7 +44,7 @@ def crop(ndd: Library, x: Any) -> Any:
     return ndd.resize_crop_mirror(x, resize_shorter=256, crop=[224, 224], mirror=1)
 
 
-def squares(count: int, height: int, width: int) -> Callable[[Library], Any]:
+def noise(count: int, height: int, width: int) -> Callable[[Library], Any]:
     def make(library: Library) -> Any:
         values = np.random.default_rng(0).integers(0, 256, (count, height, width, 3), np.uint8)
         return library.batch(list(values), layout="HWC")
@@ -52,4 +52,4 @@ def squares(count: int, height: int, width: int) -> Callable[[Library], Any]:
     return make
 
 
-FAMILY = Family("resize", ABOUT, cases)
+FAMILY = Family("resize", "Resize", ABOUT, cases)

@@ -1,22 +1,22 @@
-"""What penstock raises beside Python's own errors.
+"""Exceptions of penstock, in addition to Python's own.
 
-Each is a RuntimeError, as in the original, and the error that Python has for its case. A message
-names the operator, the sample and its file, and the line of the program that made the call.
+Each is a RuntimeError, as in DALI, and also Python's own exception for the case. Messages name the
+operator, the sample and its file, and the line of your program that made the call.
 """
 
 __all__ = ["ArgumentError", "DecodeError", "FileError", "InternalError", "OutOfRangeError"]
 
 
 class OutOfRangeError(IndexError, RuntimeError):
-    """An index lies outside of its axis. The reference raises RuntimeError, Python IndexError."""
+    """An index is out of range. An IndexError as in Python, a RuntimeError as in DALI."""
 
 
 class ArgumentError(ValueError, RuntimeError):
-    """An argument or an input is of no use: RuntimeError in the reference, ValueError in Python."""
+    """An argument or an input is invalid. A ValueError as in Python, a RuntimeError as in DALI."""
 
 
 class DecodeError(RuntimeError):
-    """Bytes that can't be decoded. The other samples of the batch can be read all the same.
+    """A sample can't be decoded. The other samples of the batch are still available.
 
     Example:
         >>> import numpy as np
@@ -29,11 +29,11 @@ class DecodeError(RuntimeError):
 
 
 class FileError(OSError, RuntimeError):
-    """A file can't be read: OSError in Python, RuntimeError in the reference."""
+    """A file can't be read. An OSError as in Python, a RuntimeError as in DALI."""
 
 
 class InternalError(RuntimeError):
-    """A defect of penstock itself. Please report it, with the message."""
+    """A bug in penstock. Please report it, with the message."""
 
-    # Laid out as its base, so that the native code's class of panics can be derived from it later.
+    # The same memory layout as the base, so that the native PanicException can derive from it.
     __slots__ = ()

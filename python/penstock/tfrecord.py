@@ -1,4 +1,4 @@
-"""What `readers.TFRecord` is to find in each record.
+"""Features of TFRecord files, for `readers.TFRecord`.
 
     tfrecord = ndd.tfrecord
     features = {
@@ -8,7 +8,7 @@
     }
     reader = ndd.readers.TFRecord(path="train.tfrecord", features=features)
 
-The reader gives a dict with these names.
+The reader returns dicts with these keys.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from penstock.errors import ArgumentError
 
 
 class FeatureType(IntEnum):
-    """What the values of a feature are, as numbered by the API."""
+    """The types of features, with the numbers that DALI uses."""
 
     int64 = 0
     string = 1
@@ -35,16 +35,16 @@ int64 = FeatureType.int64
 string = FeatureType.string
 float32 = FeatureType.float32
 
-_WORDS = {int64: "a whole number", float32: "a float", string: "a str"}
+_WORDS = {int64: "an integer", float32: "a float", string: "a str"}
 
 
 class Feature:
-    """A feature; see `FixedLenFeature` and `VarLenFeature`, which make them.
+    """The base class of `FixedLenFeature` and `VarLenFeature`.
 
     Args:
-        shape: The shape; of a feature that varies, all but its first extent.
+        shape: The shape; for a feature of variable length, without its first dimension.
         dtype: `int64`, `float32` or `string`.
-        default_value: What stands in where a record has no values.
+        default_value: The value for records without the feature.
     """
 
     __slots__ = ("default_value", "dtype", "shape")
@@ -56,15 +56,13 @@ class Feature:
     ) -> None:
         what = type(self).__name__
         if isinstance(shape, str) or not isinstance(shape, Iterable):
-            raise messages.wrong_argument(what, "shape", shape, "a sequence of whole numbers")
+            raise messages.wrong_argument(what, "shape", shape, "a sequence of integers")
         try:
             self.shape = tuple(operator.index(extent) for extent in shape)
         except TypeError:
-            raise messages.wrong_argument(
-                what, "shape", shape, "a sequence of whole numbers"
-            ) from None
+            raise messages.wrong_argument(what, "shape", shape, "a sequence of integers") from None
         if any(extent < 0 for extent in self.shape):
-            raise messages.bad_argument(what, "shape", f"has a negative extent: {self.shape}")
+            raise messages.bad_argument(what, "shape", f"must not be negative, got {self.shape}")
         try:
             self.dtype = FeatureType(operator.index(dtype))
         except (TypeError, ValueError):
@@ -75,14 +73,14 @@ class Feature:
             raise messages.bad_argument(
                 what,
                 "dtype",
-                "can be `string` for a single one only, a `FixedLenFeature` of shape (): there are "
-                "no tensors of strings",
+                "can be `string` only for a single value, a `FixedLenFeature` of shape (): there "
+                "are no tensors of strings",
             )
         self.default_value = default_value
         self._fallback()
 
     def _fallback(self) -> bytes | list[Any] | None:
-        """The default as the native core takes it."""
+        """The default value as the native reader expects it."""
         default = self.default_value
         if default is None:
             return None
@@ -96,7 +94,7 @@ class Feature:
         values = _flat(default)
         count = math.prod(self.shape)
         if isinstance(default, list | tuple) and (self.varies or len(values) != count):
-            raise _wrong_default(what, default, f"{wanted}, or as many as its shape has")
+            raise _wrong_default(what, default, f"{wanted}, or as many as its shape requires")
         kinds = (int,) if self.dtype == int64 else (int, float)
         for value in values:
             if not isinstance(value, kinds):
@@ -111,13 +109,13 @@ class Feature:
 
 
 class FixedLenFeature(Feature):
-    """A feature with as many values in each record.
+    """A feature with the same number of values in each record.
 
     Args:
         shape: The shape of the values; () for a scalar, or for a string.
         dtype: `int64`, `float32` or `string`.
-        default_value: What stands in where a record has no values: one for all of them, or a
-            sequence. Without it, such a record is an error.
+        default_value: The value for records without the feature: one number for all elements, or
+            a sequence. Without a default, such a record is an error.
 
     Example:
         >>> ndd.tfrecord.FixedLenFeature([1], ndd.tfrecord.int64, -1)
@@ -137,11 +135,11 @@ class FixedLenFeature(Feature):
 
 
 class VarLenFeature(Feature):
-    """A feature with any number of values, none where a record has it not.
+    """A feature with any number of values; empty for records without it.
 
-    `VarLenFeature(dtype, default_value)` gives a row of them,
-    `VarLenFeature(partial_shape, dtype, default_value)` rows of that shape. The default is not
-    used, as there is a result without it.
+    `VarLenFeature(dtype, default_value)` gives a one-dimensional tensor,
+    `VarLenFeature(partial_shape, dtype, default_value)` a stack of values of that shape. The
+    default value is not used.
 
     Example:
         >>> ndd.tfrecord.VarLenFeature([4], ndd.tfrecord.float32, 0.0)
@@ -159,8 +157,8 @@ class VarLenFeature(Feature):
             shape, rest = (), list(arguments)
         if not 1 <= len(rest) <= 2:
             raise TypeError(
-                "VarLenFeature() takes a dtype and a default, and before them the partial shape, "
-                f"if any; got {len(arguments)} arguments."
+                "VarLenFeature() takes (dtype, default_value) or (partial_shape, dtype, "
+                f"default_value), got {len(arguments)} arguments."
             )
         dtype, default = rest if len(rest) == 2 else (rest[0], None)
         super().__init__(shape, dtype, default)

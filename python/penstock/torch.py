@@ -1,12 +1,12 @@
-"""What helps beside PyTorch.
+"""Helpers for use with PyTorch.
 
-In a data set for `torch.utils.data.DataLoader`, return `tensor.torch()` or `batch.torch()`: the
-loader's `default_collate` knows nothing but PyTorch's and NumPy's types, and PyTorch hands its
-own tensors from worker to trainer in shared memory. A `Tensor` or a `Batch` can be returned too, if
-`collate_fn` takes them; then its data is pickled.
+In a dataset for `torch.utils.data.DataLoader`, return `tensor.torch()` or `batch.torch()`: the
+loader's `default_collate` supports only types of PyTorch and NumPy, and PyTorch passes its tensors
+from workers to the main process in shared memory. A `Tensor` or a `Batch` can be returned with a
+suitable `collate_fn`; its data is then pickled.
 
-Workers draw other numbers than their siblings, and in each epoch others than in the one before, by
-themselves (see `random.set_seed`). For numbers that can be repeated, however workers are started:
+Each worker draws different numbers, in each epoch, without further setup (see `random.set_seed`).
+For reproducible numbers, however workers are started:
 
     import penstock as ndd
     import torch
@@ -40,12 +40,12 @@ class WorkerInit:
         if get_worker_info() is None:
             raise RuntimeError(
                 "penstock.torch.worker_init_fn: this process is not a worker of a DataLoader. "
-                "Give it to the DataLoader as `worker_init_fn`."
+                "Pass it to the DataLoader as `worker_init_fn`."
             )
         _rng.enter_worker(self._position)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A worker that is not forked knows of this process's seed by this only.
+        # The only way for a spawned worker to get this process's seed.
         return WorkerInit, (_rng.default_position() or self._position,)
 
     def __repr__(self) -> str:
@@ -55,8 +55,8 @@ class WorkerInit:
 worker_init_fn = WorkerInit()
 """The `worker_init_fn` of a `torch.utils.data.DataLoader`: seeds a worker's default RNG.
 
-The seed is made of the one that `random.set_seed` was given before the loader's iterator was made,
-and of the worker's own, which PyTorch chooses anew in each epoch. Workers that are forked do the
-same by themselves; with this it works under `spawn` too, with the same numbers. The numbers can be
-repeated if PyTorch is seeded as well, by `torch.manual_seed` or the loader's `generator`.
+The seed combines the one set with `random.set_seed` before the loader's iterator was created with
+the worker's own, which PyTorch changes each epoch. Forked workers do this automatically; with this
+function it also works with `spawn`, and gives the same numbers. They are reproducible if PyTorch is
+seeded as well, with `torch.manual_seed` or the loader's `generator`.
 """

@@ -1,4 +1,4 @@
-"""The API's constants: element types, colour spaces and interpolations, by number."""
+"""Constants of the API: element types, color spaces and interpolation types."""
 
 from enum import IntEnum as _IntEnum
 
@@ -6,9 +6,9 @@ from penstock._public import attach as _attach
 
 
 class _Constant(_IntEnum):
-    """An integer that knows its name and equals only its own kind (and plain integers).
+    """A named integer, equal only to constants of its own kind and to plain integers.
 
-    `RGB` and `INTERP_NN` are both 0; comparing them is a mistake that must not look right.
+    `RGB` and `INTERP_NN` are both 0, but comparing them is a mistake.
     """
 
     def __eq__(self, other: object) -> bool:
@@ -21,7 +21,7 @@ class _Constant(_IntEnum):
 
     __hash__ = int.__hash__
 
-    # From Python 3.11 on, an IntEnum prints as a bare number; these print by name everywhere.
+    # Since Python 3.11 an IntEnum prints as a number; these print as names in all versions.
     def __str__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
 
@@ -30,7 +30,7 @@ class _Constant(_IntEnum):
 
 
 class DALIDataType(_Constant):
-    """Element types, as numbered by the API."""
+    """Element types."""
 
     NO_TYPE = -1
     UINT8 = 0
@@ -55,7 +55,7 @@ class DALIDataType(_Constant):
 
 
 class DALIInterpType(_Constant):
-    """Ways to interpolate between pixels.
+    """Interpolation types.
 
     Example:
         >>> ndd.types.INTERP_CUBIC
@@ -71,7 +71,7 @@ class DALIInterpType(_Constant):
 
 
 class DALIImageType(_Constant):
-    """Colour spaces of decoded images."""
+    """Color spaces of decoded images."""
 
     RGB = 0
     BGR = 1
@@ -114,7 +114,7 @@ GRAY = DALIImageType.GRAY
 YCbCr = DALIImageType.YCbCr
 ANY_DATA = DALIImageType.ANY_DATA
 
-# Layouts of one sample; the names count the batch axis, the values don't.
+# Layouts of one sample: the names include the batch axis, the values don't.
 NHWC = "HWC"
 NCHW = "CHW"
 NFHWC = "FHWC"

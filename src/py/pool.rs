@@ -24,7 +24,7 @@ pub fn wait_for(py: Python<'_>, wait: impl Fn(Duration) -> bool + Send + Sync) -
             done
         });
         if engine::refused_threads() {
-            py.import("penstock._errors.messages")?.call_method0("warn_of_refused_threads")?;
+            py.import("penstock._errors.faults")?.call_method0("warn_of_refused_threads")?;
         }
         if done {
             break;

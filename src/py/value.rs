@@ -82,7 +82,7 @@ impl PyValue {
     /// The sample, once it is there; what went wrong with the value otherwise.
     pub fn sample(&self, py: Python<'_>, index: usize) -> PyResult<Sample> {
         if let Some(fault) = self.wait(py)? {
-            let errors = py.import("penstock._errors.messages")?;
+            let errors = py.import("penstock._errors.faults")?;
             errors.call_method1("raise_fault", (fault,))?;
         }
         match self.handle.peek(index) {

@@ -88,7 +88,7 @@ def test_files_damaged_anywhere_are_errors_never_worse(tmp_path):
         assert len(given) + len(reader.errors) == reader.epoch_size <= 41
     assert told
     assert all("holds no records" in text for text in nothing)
-    assert all("readers.Caffe" in text and "defect" not in text for text in told)
+    assert all("readers.Caffe" in text and "bug in penstock" not in text for text in told)
 
 
 def test_sparse_labels_become_rows(tmp_path):

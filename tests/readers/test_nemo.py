@@ -114,7 +114,7 @@ def test_files_damaged_anywhere_are_errors_never_worse(tmp_path, kind):
         except RuntimeError as error:
             told.append(str(error))
     assert told
-    assert all(str(name) in text and "defect" not in text for text in told)
+    assert all(str(name) in text and "bug in penstock" not in text for text in told)
 
 
 def with_checksums(ogg):

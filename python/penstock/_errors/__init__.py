@@ -1,1 +1,1 @@
-"""What users read when something goes wrong: messages, tracebacks, bad samples."""
+"""Errors: messages at calls, faults from the engine, tracebacks, bad samples."""

@@ -1,7 +1,7 @@
-"""Samples of a batch that could not be made: left out, or others in their place.
+"""`on_error` of operators: bad samples of a batch are dropped, or replaced by good ones.
 
-Which they are is known when the batch has been made, so sifting waits for it. What belongs to the
-samples (labels, boxes) is sifted alike; otherwise labels would be those of other images.
+Which samples are bad is known once the batch is computed, so this waits for it. What belongs to the
+samples (labels, boxes) is passed as `along` and treated the same way, so that it stays aligned.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from penstock._errors import messages
+from penstock._errors import faults, messages
 from penstock._runtime.context import EvalContext
 from penstock._values.array import Array, wrap
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 ON_ERROR = ("raise", "skip", "substitute")
 
 TOLERATED = ("undecodable", "file")
-"""Faults of a sample's own data. Others (a wrong argument, no memory, no descriptors left) are
-errors in any case."""
+"""Faults of a sample's own data. Anything else (invalid arguments, no memory, no file descriptors)
+is always an error."""
 
 
 class Origin(NamedTuple):
-    """The reader that has given a batch, and the numbers of its samples."""
+    """The reader that a batch came from, and the numbers of its samples."""
 
     reader: weakref.ref[Reader]
     numbers: Numbers
 
 
 def check(operator: str, on_error: str | None, along: Any, data: Any) -> bool:
-    """Whether there is something to do; raises where it can't be done."""
+    """Whether bad samples are to be handled; raises for invalid arguments."""
     if on_error is None or on_error == "raise":
         if along is not None:
-            problem = "goes with `on_error='skip'` or `'substitute'`"
+            problem = "requires `on_error='skip'` or `'substitute'`"
             raise messages.bad_argument(operator, "along", problem)
         return False
     if on_error not in ON_ERROR:
@@ -47,11 +47,11 @@ def check(operator: str, on_error: str | None, along: Any, data: Any) -> bool:
         raise messages.bad_argument(operator, "on_error", problem)
     if not isinstance(data, Array) or not data._value.batch:
         problem = (
-            "is for batches: a single sample can't be left out, and has no other to stand in. "
+            "requires a batch: a single sample can't be skipped or replaced by another. "
             "Catch the error, or read batches"
         )
         raise messages.bad_argument(operator, "on_error", problem)
-    for other in _listed(along):
+    for other in _as_list(along):
         if not isinstance(other, Array) or not other._value.batch:
             raise messages.wrong_argument(operator, "along", other, "a Batch, or a list of them")
         if len(other._value) != len(data._value):
@@ -59,23 +59,23 @@ def check(operator: str, on_error: str | None, along: Any, data: Any) -> bool:
     return True
 
 
-def sift(made: Array, data: Array, on_error: str, along: Any) -> Any:
-    """The batch without what could not be made of `data`; with `along`, a tuple of all.
+def drop_or_replace(result: Array, data: Array, on_error: str, along: Any) -> Any:
+    """The result without its bad samples; with `along`, a tuple of the result and the others.
 
-    `check` has been asked before.
+    The arguments have passed `check`.
     """
-    bad = dict(made._value.faults())
+    bad = dict(result._value.faults())
     for fault in bad.values():
         if fault.cause[0] not in TOLERATED:
-            messages.raise_fault(fault)
-    values = [made._value, *(other._value for other in _listed(along))]
+            faults.raise_fault(fault)
+    values = [result._value, *(other._value for other in _as_list(along))]
     if bad:
         _report(data, bad)
-        kept = _kept(len(made._value), bad, on_error)
+        kept = _kept(len(result._value), bad, on_error)
         pool = EvalContext.current()._native_pool()
         values = [value.pick(pool, kept) for value in values]
-    sifted = tuple(map(wrap, values))
-    return sifted[0] if along is None else sifted
+    arrays = tuple(map(wrap, values))
+    return arrays[0] if along is None else arrays
 
 
 def _kept(count: int, bad: dict[int, Fault], on_error: str) -> list[int]:
@@ -83,12 +83,12 @@ def _kept(count: int, bad: dict[int, Fault], on_error: str) -> list[int]:
     if on_error == "skip":
         return good
     if not good:
-        error = messages.exception(next(iter(bad.values())))
+        error = faults.exception(next(iter(bad.values())))
         raise type(error)(
-            f"None of the {count} samples of the batch can be used, so that none can stand in for "
-            f"another. The first one: {error}"
+            f"All {count} samples of the batch are bad, so there is none to substitute. "
+            f"The first error: {error}"
         ) from error
-    # The next good one, and after the last of them the first.
+    # The next good sample takes its place, wrapping around at the end.
     chosen, following = [], good[0]
     for index in reversed(range(count)):
         if index not in bad:
@@ -106,22 +106,22 @@ def _report(data: Array, bad: dict[int, Fault]) -> None:
 
 
 def mark(values: Sequence[Value], reader: Reader, numbers: Numbers) -> tuple[Array, ...]:
-    """What a reader gives, with a note of which samples it is."""
+    """A reader's outputs, tagged with their origin."""
     origin = Origin(weakref.ref(reader), numbers)
-    made = tuple(map(wrap, values))
-    for array in made:
+    arrays = tuple(map(wrap, values))
+    for array in arrays:
         array.__dict__["_origin"] = origin
-    return made
+    return arrays
 
 
-def moved(array: Array, device: Device) -> Array:
-    """What a reader gives, on another device, with the same note."""
-    there = array.to_device(device)
-    there.__dict__["_origin"] = array.__dict__.get("_origin")
-    return there
+def to_device(array: Array, device: Device) -> Array:
+    """A reader's output copied to a device; keeps the origin."""
+    copied = array.to_device(device)
+    copied.__dict__["_origin"] = array.__dict__.get("_origin")
+    return copied
 
 
-def _listed(along: Any) -> list[Any]:
+def _as_list(along: Any) -> list[Any]:
     if along is None:
         return []
     return [along] if isinstance(along, Array) else list(along)

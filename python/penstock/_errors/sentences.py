@@ -1,8 +1,8 @@
-"""The sentence for each kind of problem that native code reports.
+"""The wording of each kind of problem that native code reports.
 
-Native code says what is wrong as data: a kind such as "Frames.Count" and its figures by name
-(`src/value/problem.rs`). A sentence completes the name of what it is about: "`angle` must be
-finite, got nan". A test checks that each kind has one that uses only the kind's own figures.
+Native code reports problems as data: a kind such as "Frames.Count" and its named figures
+(`src/value/problem.rs`). The sentence follows the name of its subject: "`angle` must be finite, got
+nan". A test checks that every kind has a sentence, and that it uses the figures of its kind.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 Problem: TypeAlias = tuple[str, dict[str, Any]]
-"""A kind and its figures."""
+"""A kind and its figures by name."""
 
 SENTENCES: dict[str, str | Callable[..., str]] = {
     "Text": "{text}",
 }
-"""By kind: a format string, or a function of the figures where one sentence doesn't fit all."""
+"""By kind: a format string, or a function of the figures where the wording depends on them."""
 
 
 def sentence(problem: Problem) -> str:
-    """What is wrong, in words."""
+    """The sentence for a problem."""
     kind, figures = problem
     shown = {
-        # A problem inside of a problem, such as that of one page of a file.
+        # A nested problem, such as that of one page of a file.
         name: sentence(figure) if isinstance(figure, tuple) else figure
         for name, figure in figures.items()
     }

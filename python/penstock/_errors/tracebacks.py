@@ -1,9 +1,8 @@
-"""Tracebacks as users want them: their own lines, without those of this package.
+"""Tracebacks that end at the user's line, without the frames of this package.
 
-Whatever users call ends in `except BaseException as error: hide_frames(error)` and a bare `raise`,
-which adds no entry for the function that it stands in. So the traceback ends at the user's line.
-A `try` costs nothing while nothing is raised: operators and arithmetic have their own, and `public`
-gives one to everything else.
+Every public function ends in `except BaseException as error: hide_frames(error)` and a bare
+`raise`, which adds no entry for the function itself. A `try` costs nothing unless something is
+raised: operators and arithmetic have their own, `public` adds one to everything else.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ _UNCHANGED = ("__init_subclass__", "__class_getitem__", "__del__")
 
 
 def hide_frames(error: BaseException) -> None:
-    """Leave this package out of an error's traceback, and of those of the errors behind it.
+    """Remove this package's frames from the traceback of an error and of its causes.
 
-    With PENSTOCK_DEBUG=1 in the environment, everything stays.
+    With PENSTOCK_DEBUG=1 in the environment, all frames are kept.
     """
     if os.environ.get("PENSTOCK_DEBUG", "0") not in ("", "0"):
         return
@@ -55,15 +54,15 @@ def public(target: T) -> T:
 def hides_frames(function: T) -> T:
     """Mark a method that hides frames by itself.
 
-    What hands something over must do so with its last step: after the call of a function within
-    another, an interrupt may come, and nobody would get what was handed over.
+    A method that hands out an item must do so in its last step: an interrupt may arrive after any
+    inner call returns, and the item would be lost.
     """
     vars(function)["_hides_frames"] = True
     return function
 
 
 def _guarded(function: Callable[..., Any]) -> Any:
-    # Packing arguments would slow down what is called most: properties, methods, `x[key]`.
+    # `*args` would slow down the most frequent calls: properties, methods, `x[key]`.
     parameters = _positional(function)
     is_method = function.__code__.co_varnames[:1] == ("self",)
     if parameters == 1 and is_method:
@@ -108,11 +107,11 @@ def _with_any(function: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-_VARIADIC = 0x04 | 0x08  # CPython's flags of code with `*args` and `**kwargs`
+_VARIADIC = 0x04 | 0x08  # CPython's flags for `*args` and `**kwargs`
 
 
 def _positional(function: Callable[..., Any]) -> int | None:
-    """How many arguments a function takes, if all are required and may be given by position."""
+    """The number of parameters, if all are required and positional."""
     code = function.__code__
     if code.co_kwonlyargcount or code.co_flags & _VARIADIC or function.__defaults__:
         return None
@@ -121,7 +120,7 @@ def _positional(function: Callable[..., Any]) -> int | None:
 
 
 def _outside(entry: TracebackType | None) -> TracebackType | None:
-    """The entries of a traceback that are not of this package."""
+    """The entries of a traceback outside of this package."""
     entries = list(_entries(entry))
     kept = [each for each in entries if not is_inside(each.tb_frame.f_code.co_filename)]
     following: TracebackType | None = None
@@ -129,7 +128,7 @@ def _outside(entry: TracebackType | None) -> TracebackType | None:
         each.tb_next = following
         following = each
     if sys.version_info < (3, 11) and entries and entries[0] not in kept:
-        # There, `raise` goes back to the first entry whatever the error says.
+        # Before 3.11, `raise` restores the first entry whatever `__traceback__` is.
         entries[0].tb_next = following
     return following
 
@@ -141,7 +140,7 @@ def _entries(entry: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:
-    """An error and those that would be printed before it."""
+    """An error and the causes printed with it."""
     found: list[BaseException] = []
     while error is not None and not any(error is each for each in found):
         found.append(error)

@@ -65,7 +65,7 @@ class Argument(NamedTuple):
                 return self._array(owner, item)
             raise messages.wrong_argument(owner, self.name, item, self.wanted) from None
         except ValueError as error:
-            raise messages.told_by(owner, error, self.name) from None
+            raise messages.in_operator(owner, error, self.name) from None
 
     def _array(self, owner: str, item: Any) -> Any:
         """An array of another library: one value for all samples."""
@@ -74,7 +74,7 @@ class Argument(NamedTuple):
         except TypeError:
             raise messages.wrong_argument(owner, self.name, item, self.wanted) from None
         except ValueError as error:
-            raise messages.told_by(owner, error, self.name) from None
+            raise messages.in_operator(owner, error, self.name) from None
 
 
 _PLAIN = (bool, int, float, str)

@@ -155,7 +155,7 @@ class Operator:
             not skips,
         )
         if skips:
-            return bad_samples.sift(wrap(made[0]), inputs[0], on_error, along)
+            return bad_samples.drop_or_replace(wrap(made[0]), inputs[0], on_error, along)
         if self.options.random and samples is None and not data_inputs:
             return shared_draw.mark(wrap(made[0]), self.name)
         return wrap(made[0]) if len(made) == 1 else tuple(map(wrap, made))
@@ -190,7 +190,7 @@ class Operator:
             data = data if self.options.convert_input is None else self.options.convert_input(data)
             made: Array = data if isinstance(data, Array) else wrap(single(data))
         except (TypeError, ValueError) as error:
-            raise messages.told_by(self.name, error, name) from None
+            raise messages.in_operator(self.name, error, name) from None
         return made
 
     def _check_layout(self, value: Value) -> str | None:
@@ -229,7 +229,7 @@ class Operator:
             try:
                 asked = to_device(device)
             except (TypeError, ValueError) as error:
-                raise messages.told_by(self.name, error, "device") from None
+                raise messages.in_operator(self.name, error, "device") from None
             assert asked is not None
             if asked._code < 0 <= place and not self.options.can_change_device:
                 raise messages.gpu_input_on_cpu(self.name)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core
-from penstock._errors.messages import raise_fault
+from penstock._errors.faults import raise_fault
 from penstock._operators.call_sites import here
 from penstock._runtime import process as _process  # noqa: F401  (the process must be watched before any work)
 from penstock._runtime.context import EvalContext

@@ -1,4 +1,4 @@
-"""Where operators run: device, worker threads and stream, and the work not yet asked for."""
+"""EvalContext: the device, worker threads and stream of operator calls, and deferred work."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _FIRST_PURGE = 64
 
 
 class Deferred(Protocol):
-    """A value whose work starts when it is waited for."""
+    """A value that is computed when it is awaited."""
 
     def wait(self) -> object: ...
 
 
 class EvalContext:
-    """The surroundings of operator calls: a device, a pool of worker threads and a stream.
+    """The context of operator calls: a device, a pool of worker threads and a stream.
 
     As a context manager, it becomes the calling thread's current context. It can be entered
-    again in the same thread, but not be active in two threads at once.
+    again in the same thread, but can't be active in two threads at once.
 
     Args:
-        num_threads: Gives the context a pool of its own with so many threads.
-        device_id: The device; the calling thread's current one when not given.
-        cuda_stream: The stream; the calling thread's stream on that device when not given.
-        thread_pool: A pool to use, in place of `num_threads`. With neither, the context
-            uses the process-wide default pool.
+        num_threads: Gives the context its own pool with this many threads.
+        device_id: The device; by default the calling thread's current one.
+        cuda_stream: The stream; by default the calling thread's stream on that device.
+        thread_pool: A pool to use instead of `num_threads`. With neither, the context uses the
+            process-wide default pool.
 
     Example:
         >>> with ndd.EvalContext(num_threads=2) as context:
@@ -72,8 +72,8 @@ class EvalContext:
     ) -> None:
         if num_threads is not None and thread_pool is not None:
             raise ValueError(
-                "EvalContext: `thread_pool` and `num_threads` can't be given together; the pool "
-                "has its number of threads already."
+                "EvalContext: `thread_pool` and `num_threads` can't be combined; the pool already "
+                "has a number of threads."
             )
         if thread_pool is not None and not isinstance(thread_pool, ThreadPool):
             raise TypeError(
@@ -88,7 +88,7 @@ class EvalContext:
         if wrapped is None and self._device is not None:
             wrapped = thread_stream(self._device._code)
         self._cuda_stream = wrapped
-        # Tells whether another thread is inside; its owner may take it any number of times.
+        # Held by the thread that has entered the context; reentrant.
         self._lock = threading.RLock()
         self._depth = 0
         self._pending: list[weakref.ref[Deferred]] = []
@@ -96,7 +96,7 @@ class EvalContext:
 
     @staticmethod
     def current() -> EvalContext:
-        """The context of the calling thread's innermost `with` block, else its default one."""
+        """The context of the calling thread's innermost `with` block, or its default one."""
         context = thread.context
         if context is None:
             context = thread.context = thread.chosen.context or EvalContext.default()
@@ -109,49 +109,49 @@ class EvalContext:
         found = _local.defaults.get(code)
         if found is None:
             found = _local.defaults[code] = EvalContext()
-            found._cuda_stream = None  # looked up each time, as it can be set later
+            found._cuda_stream = None  # looked up each time, since it can be set later
         return found
 
     @property
     def num_threads(self) -> int:
-        """How many worker threads the context's pool has."""
+        """The number of worker threads of the context's pool."""
         return self.thread_pool.num_threads
 
     @property
     def device_id(self) -> int | None:
-        """The id of the context's device, None for the host."""
+        """The id of the context's device; None for the host."""
         return None if self._device is None else self._device.device_id
 
     @property
     def cuda_stream(self) -> Stream | None:
-        """The context's stream, None for the host."""
+        """The context's stream; None for the host."""
         if self._cuda_stream is None and self._device is not None:
             return thread_stream(self._device._code)
         return self._cuda_stream
 
     @property
     def thread_pool(self) -> ThreadPool:
-        """The context's own pool, else the process-wide default one."""
+        """The context's own pool, or the process-wide default one."""
         pool = self._thread_pool
         return pool if pool is not None else default_pool()
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """A checkpoint that belongs to the context. It is empty until objects are registered."""
-        made = self._checkpoint
-        if made is None:
+        """The context's checkpoint; empty until objects are registered."""
+        checkpoint = self._checkpoint
+        if checkpoint is None:
             from penstock._state.checkpoint import Checkpoint
 
-            with _making:
-                made = self._checkpoint = (
+            with _checkpoint_lock:
+                checkpoint = self._checkpoint = (
                     Checkpoint() if self._checkpoint is None else self._checkpoint
                 )
-        return made
+        return checkpoint
 
     def evaluate_all(self) -> None:
-        """Do the work of all values that were made in deferred mode and are still held.
+        """Compute all values of deferred mode that are still in use.
 
-        Errors stay with their values and raise where those are read.
+        Errors are raised when the values are read.
         """
         pending, self._pending = self._pending, []
         self._purge_at = _FIRST_PURGE
@@ -164,21 +164,21 @@ class EvalContext:
                     continue
 
     def cache_results(self, invocation: object, results: object) -> None:
-        """Reserved: does nothing."""
+        """For compatibility with DALI: does nothing."""
 
     def cached_results(self, invocation: object) -> None:
-        """Reserved: there never are any."""
+        """For compatibility with DALI: always None."""
 
     def __enter__(self) -> EvalContext:
         if not self._lock.acquire(blocking=False):
             raise RuntimeError(
-                "An EvalContext cannot be active in two threads at once. Make one for each thread."
+                "An EvalContext can't be active in two threads at once. Create one for each thread."
             )
         before, depth = thread.chosen, self._depth
         try:
             self._depth += 1
             thread.chosen = thread.choice(self, self._device, self)
-        except BaseException:  # Ctrl-C: without an entry there is no exit
+        except BaseException:  # Ctrl-C: `__exit__` is not called if `__enter__` fails
             thread.context, thread.chosen, self._depth = None, before, depth
             self._lock.release()
             raise
@@ -191,7 +191,7 @@ class EvalContext:
         traceback: TracebackType | None,
     ) -> None:
         try:
-            # An error, Ctrl-C above all, should not have to wait for work nobody may want.
+            # After an error, Ctrl-C above all, don't wait for work that may not be needed.
             if self._depth == 1 and exc_type is None:
                 self.evaluate_all()
         finally:
@@ -210,10 +210,10 @@ class EvalContext:
         return f"EvalContext(num_threads={self.num_threads}, device_id={self.device_id})"
 
     def _defer(self, value: Deferred) -> None:
-        """Remember a value of deferred mode, for as long as somebody else holds it."""
+        """Remember a value of deferred mode while it is in use."""
         pending = self._pending
         pending.append(weakref.ref(value))
-        # A context that is never left, as the default one, must not collect dead entries.
+        # A context that is never exited, like the default one, must not accumulate dead entries.
         if len(pending) >= self._purge_at:
             self._pending = [reference for reference in pending if reference() is not None]
             self._purge_at = max(_FIRST_PURGE, 2 * len(self._pending))
@@ -226,7 +226,7 @@ class EvalContext:
 def _choose_device(
     device_id: SupportsIndex | None, stream: Stream | None, pool: ThreadPool | None
 ) -> Device | None:
-    """The device asked for, by its id, by a stream or by a pool on it; else the current one."""
+    """The device of the id, of the stream or of the pool; otherwise the current one."""
     if device_id is not None:
         device = Device("gpu", check_device_id(device_id))
     elif stream is not None:
@@ -249,4 +249,4 @@ class _Local(threading.local):
 
 
 _local = _Local()
-_making = threading.Lock()  # of a context's checkpoint, which any thread may ask for
+_checkpoint_lock = threading.Lock()  # any thread may ask for a context's checkpoint

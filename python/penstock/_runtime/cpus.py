@@ -1,4 +1,4 @@
-"""How many CPUs this process may really use: affinity, limited by the container's quota."""
+"""The number of CPUs this process may use: its affinity, limited by the container's quota."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path, PurePosixPath
 
 
 def usable_cpus() -> int:
-    """CPUs in the process's affinity mask, but no more than its CPU quota (rounded up)."""
+    """CPUs in the process's affinity mask, at most its CPU quota (rounded up)."""
     count = _affinity()
     quota = cpu_quota()
     return count if quota is None else min(count, quota)
 
 
 def cpu_quota(proc: Path = Path("/proc/self")) -> int | None:
-    """The tightest CPU quota of the process's control groups in whole CPUs, None without one.
+    """The tightest CPU quota of the process's control groups, in whole CPUs; None without one.
 
-    A quota set on any ancestor binds, so each group is followed up to where it is mounted.
+    A quota of any ancestor applies, so each group is followed up to its mount point.
     """
     quotas = [quota for group in _groups(proc) if (quota := _group_quota(group)) is not None]
     # Rounded up: 1.5 CPUs' worth of time is best used by two threads.
@@ -56,8 +56,8 @@ def _groups(proc: Path) -> Iterator[Path]:
 
 
 def _up_to_mount(path: PurePosixPath, root: PurePosixPath, mount_point: Path) -> Iterator[Path]:
-    # Inside a container the mount shows only the tree below `root`, while the path may count
-    # from the host's root (no cgroup namespace): what is not below `root` is the mount itself.
+    # In a container the mount shows only the tree below `root`, while the path may start at the
+    # host's root (without a cgroup namespace): a path not below `root` is the mount itself.
     inside = path.relative_to(root) if path.is_relative_to(root) else PurePosixPath()
     yield mount_point / inside
     for parent in inside.parents:
@@ -65,7 +65,7 @@ def _up_to_mount(path: PurePosixPath, root: PurePosixPath, mount_point: Path) ->
 
 
 def _group_quota(group: Path) -> tuple[int, int] | None:
-    """(quota, period) in microseconds, None when the group has no limit."""
+    """(quota, period) in microseconds; None if the group has no limit."""
     try:
         if (group / "cpu.max").exists():
             quota, period = (group / "cpu.max").read_text().split()

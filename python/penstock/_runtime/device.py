@@ -1,4 +1,7 @@
-"""Devices: the host, and the accelerators, which are emulated where there are none."""
+"""Devices: the host, and emulated gpus.
+
+Operators always run on the host. `gpu` is a tag on values with the placement rules of a real one.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +31,17 @@ if TYPE_CHECKING:
 __all__ = ["Device", "DeviceLike", "EmulatedDeviceWarning", "device"]
 
 DEVICE_COUNT = 8
-"""Emulated devices, enough to try out programs made for the common multi-device machine."""
+"""Emulated gpus: enough to try out multi-gpu programs."""
 
 _CPU = -1  # the code of the host; a gpu's code is its id
 
 
 class EmulatedDeviceWarning(UserWarning):
-    """`gpu` was asked for and is emulated on the host."""
+    """A gpu was requested, and is emulated on the host."""
 
 
 class TorchDevice(Protocol):
-    """What is read of a `torch.device`."""
+    """The attributes of a `torch.device` that are used."""
 
     @property
     def type(self) -> str: ...
@@ -47,7 +50,11 @@ class TorchDevice(Protocol):
 
 
 class Device:
-    """The host (`cpu`) or one accelerator (`gpu:<id>`).
+    """The host (`cpu`) or a gpu (`gpu:<id>`).
+
+    Gpus are emulated: operators always run on the host's CPU, and all data is in host memory. A
+    value on `gpu:1` is tagged as such, and the rules of a real gpu apply to it: it must be copied
+    with `.cpu()` before NumPy can read it, and arithmetic between devices is an error.
 
     There is one object per device. As a context manager, it becomes the calling thread's
     current device:
@@ -57,7 +64,7 @@ class Device:
 
     Args:
         name: "cpu", "gpu", "cuda" (the same), "gpu:<id>" or "cuda:<id>".
-        device_id: The id, when it isn't in the name. A gpu without id is the current one.
+        device_id: The id, if it isn't in the name. A gpu without an id is the current one.
 
     Example:
         >>> with ndd.Device("gpu", 1):
@@ -74,7 +81,7 @@ class Device:
     device_type: Literal["cpu", "gpu"]
     """The kind of device."""
     device_id: int | None
-    """Which of that kind; None for the host."""
+    """The id of the gpu; None for the host."""
     _code: int
 
     @public
@@ -83,15 +90,12 @@ class Device:
 
     @staticmethod
     def current() -> Device:
-        """The calling thread's device: that of its innermost `with` block, else the default.
-
-        The default is the host as long as no real accelerator is present.
-        """
+        """The calling thread's device: that of its innermost `with` block, or the host."""
         return thread.chosen.device
 
     @staticmethod
     def default_device_id(device_type: str) -> int | None:
-        """The id a device has when none is given: None for "cpu", the current one for "gpu"."""
+        """The id used when none is given: None for "cpu", the current gpu's for "gpu"."""
         if device_type == "cpu":
             return None
         if device_type not in ("gpu", "cuda"):
@@ -113,17 +117,17 @@ class Device:
 
     @staticmethod
     def type_from_dlpack(dev_type: SupportsIndex) -> str:
-        """The kind of device, "cpu" or "gpu", that has memory of a DLPack device type."""
+        """The kind of device, "cpu" or "gpu", for a DLPack device type."""
         kind = {1: "cpu", 2: "gpu"}.get(int(dev_type))
         if kind is None:
             raise ValueError(
                 f"Unsupported DLPack device type {dev_type!r}: only host memory (1) and CUDA "
-                "memory (2) are known. Copy the data to the host first."
+                "memory (2) are supported. Copy the data to the host first."
             )
         return kind
 
     def __enter__(self) -> Device:
-        # One assignment, before or after which Ctrl-C may come, but not within.
+        # A single assignment, which Ctrl-C can't interrupt halfway.
         thread.chosen = thread.choice(self, self, thread.chosen.context)
         return self
 
@@ -133,10 +137,10 @@ class Device:
             """Go back to the device of the block around this one."""
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError("A Device can't be changed; make another one.")
+        raise AttributeError("A Device can't be modified; create another one.")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError("A Device can't be changed; make another one.")
+        raise AttributeError("A Device can't be modified; create another one.")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Device, (str(self),)
@@ -157,7 +161,7 @@ class Device:
 
 
 DeviceLike = Union["Device", str, TorchDevice]
-"""What is accepted where a device is asked for: a `Device`, its name or a `torch.device`."""
+"""What is accepted as a device: a `Device`, its name or a `torch.device`."""
 
 
 @public
@@ -165,8 +169,8 @@ def device(obj: DeviceLike | None, id: SupportsIndex | None = None) -> Device | 
     """Convert a device's name or a `torch.device` to a `Device`; None stays None.
 
     Args:
-        obj: A Device, a name as `Device` takes it, a `torch.device`, or None.
-        id: The id, when it isn't in the name.
+        obj: A Device, its name, a `torch.device`, or None.
+        id: The id, if it isn't in the name.
 
     Example:
         >>> ndd.device("gpu:1")
@@ -174,13 +178,13 @@ def device(obj: DeviceLike | None, id: SupportsIndex | None = None) -> Device | 
     """
     if isinstance(obj, Device):
         if id is not None:
-            raise ValueError(f"device: {obj!r} has its id already; don't give `id` ({id!r}) too.")
+            raise ValueError(f"device: {obj!r} already has an id; omit `id` ({id!r}).")
         return obj
     if isinstance(obj, str):
         return _find(obj, id)
     if obj is None:
         return None
-    # By name, so that torch is neither needed nor imported.
+    # By name, so that torch isn't imported.
     if type(obj).__module__ == "torch" and type(obj).__name__ == "device":
         if obj.type == "cpu":
             return _find("cpu", id)
@@ -192,7 +196,7 @@ def device(obj: DeviceLike | None, id: SupportsIndex | None = None) -> Device | 
 
 
 def check_device_id(value: SupportsIndex) -> int:
-    """The id as an int, if such a device exists."""
+    """The id as an int; raises if there is no such device."""
     try:
         ordinal = operator.index(value)
     except TypeError:
@@ -205,12 +209,12 @@ def check_device_id(value: SupportsIndex) -> int:
 
 
 def current_ordinal() -> int:
-    """The id that "gpu" without id has in this thread, without asking for that device."""
+    """The id of "gpu" without an id in this thread; doesn't warn about emulation."""
     return thread.chosen.ordinal
 
 
 def _find(name: str, device_id: SupportsIndex | None) -> Device:
-    """The device of a name; one found before was allowed before."""
+    """The device with this name. Cached ones have passed all checks."""
     if not isinstance(name, str):
         raise TypeError(
             f"Device: the name must be a string such as 'cpu' or 'gpu:0', got {name!r}. "
@@ -225,13 +229,13 @@ def _find(name: str, device_id: SupportsIndex | None) -> Device:
         if device_id is not None:
             raise ValueError(
                 f"Device: the id is given twice, in the name {name!r} and as "
-                f"device_id={device_id!r}. Give it once."
+                f"device_id={device_id!r}."
             )
         if not (ordinal.isascii() and ordinal.isdecimal()):
             _refuse_name(name)
         device_id = int(ordinal)
     if kind == "cpu":
-        raise ValueError(f"Device: 'cpu' has no id, got {device_id!r}. There is one host.")
+        raise ValueError(f"Device: 'cpu' has no id, got {device_id!r}.")
     code = thread.chosen.ordinal if device_id is None else check_device_id(device_id)
     found = _devices.get(code)
     if found is None:
@@ -254,8 +258,8 @@ def _make(code: int) -> Device:
 def _refuse_name(name: str) -> NoReturn:
     if name == "mixed":
         raise ValueError(
-            'Invalid device "mixed": that is a name of pipelines. Use device="gpu", also for '
-            "decoders that take their input from the host."
+            'Invalid device "mixed": it exists only in DALI pipelines. Use device="gpu", also for '
+            "decoders with inputs on the host."
         )
     raise ValueError(
         f"Invalid device {name!r}: expected 'cpu', 'gpu', 'cuda', 'gpu:<id>' or 'cuda:<id>'."
@@ -274,44 +278,43 @@ def _policy() -> str:
 
 
 def is_refused() -> bool:
-    """Whether a gpu is an error on this machine."""
+    """Whether using a gpu is an error."""
     return _policy() == "error"
 
 
 def _require_gpu() -> None:
-    """Say, once, that the gpu is an emulated one; refuse it where that was asked for."""
+    """Warn once that gpus are emulated, or raise, depending on PENSTOCK_GPU."""
     policy = _policy()
     if policy == "error":
         raise RuntimeError(
-            "A gpu was asked for, but this machine has none that can be used, and "
-            "PENSTOCK_GPU=error forbids emulating one. Use device='cpu', or set "
-            "PENSTOCK_GPU=emulate to run on the host."
+            "A gpu was requested, but gpus can only be emulated, and PENSTOCK_GPU=error forbids "
+            "that. Use device='cpu', or set PENSTOCK_GPU=emulate to run on the host."
         )
     if policy == "auto" and _first_use.acquire(blocking=False):
         call_sites.warn(
-            "There is no gpu that can be used: `gpu` is emulated on the host, with the same "
-            "results at the host's speed. Set PENSTOCK_GPU=emulate to accept this silently, "
-            "or PENSTOCK_GPU=error to make it an error.",
+            "`gpu` is emulated: operators run on the CPU and data stays in host memory. Results "
+            "are the same. Set PENSTOCK_GPU=emulate to silence this warning, or PENSTOCK_GPU=error "
+            "to make it an error.",
             EmulatedDeviceWarning,
         )
 
 
-# Acquired by the first use and never released: a flag that is set once, atomically.
+# Acquired on first use and never released: an atomic flag.
 _first_use = threading.Lock()
 _devices: dict[int, Device] = {_CPU: _make(_CPU)}
 Device.CPU = _devices[_CPU]
-_named: dict[str, Device] = {"cpu": Device.CPU}  # those that need no further thought
+_named: dict[str, Device] = {"cpu": Device.CPU}  # a cache
 
 
 class Chosen(NamedTuple):
-    """What a `with` block has chosen, and what the block around it has."""
+    """The device and context of a `with` block, linked to those of the enclosing block."""
 
     device: Device
     ordinal: int
-    """The gpu that "gpu" without an id means."""
+    """The id of "gpu" without an id."""
     context: EvalContext | None
     by: object
-    """The block itself: the device or context that was entered."""
+    """The device or context that was entered."""
     outer: Chosen | None
 
 
@@ -319,29 +322,29 @@ _NOTHING_CHOSEN = Chosen(Device.CPU, 0, None, None, None)
 
 
 class ThreadState(threading.local):
-    """What a thread has chosen: one attribute, so that Ctrl-C can't leave half of it."""
+    """The device and context of a thread: one attribute, so that Ctrl-C can't tear them apart."""
 
     chosen = _NOTHING_CHOSEN
-    # The thread's current EvalContext, found again after the device has changed: a thread has
-    # a default context per device. It sits here because a second look-up would cost as much.
+    # A cache of the current EvalContext, cleared when the device changes. It is here because
+    # another thread-local look-up would take as long.
     context: EvalContext | None = None
 
     def choice(self, by: object, device: Device | None, context: EvalContext | None) -> Chosen:
-        """What holds inside of a block that begins. The note of the current context goes."""
+        """The choice inside of a block that is entered. Clears the cached context."""
         self.context = None
         now = self.chosen
         device = now.device if device is None else device
-        # Within a `cpu` block, "gpu" without id still means the gpu of the block around it.
+        # Within a `cpu` block, "gpu" without an id still means the gpu of the enclosing block.
         ordinal = now.ordinal if device._code == _CPU else device._code
         return Chosen(device, ordinal, context, by, now)
 
     def choice_around(self, by: object) -> Chosen:
-        """What holds after a block, and after those inside of it whose end was interrupted."""
+        """The choice after a block, and after inner blocks whose exit was interrupted."""
         self.context = None
         chosen = self.chosen
         while chosen.by is not by:
             if chosen.outer is None:
-                raise RuntimeError(f"{by} is left, but was not entered in this thread.")
+                raise RuntimeError(f"{by} is exited, but was not entered in this thread.")
             chosen = chosen.outer
         return chosen.outer or _NOTHING_CHOSEN
 

@@ -1,7 +1,7 @@
-"""The lock of a reader or a source, which a forked child has anew.
+"""A lock that is replaced in a forked child.
 
-A thread of the parent may have held it in the moment of the fork, and the child has no such thread
-that would let go of it.
+A thread of the parent may hold it at the time of the fork; that thread doesn't exist in the child,
+so nothing would release it there.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import threading
 from collections.abc import Callable
 
 
-class Guard:
-    """A lock for each process that comes by.
+class ForkSafeLock:
+    """A reentrant lock per process.
 
     Args:
-        in_child: What else is to be done in a forked child.
+        in_child: Called once in a forked child.
     """
 
     def __init__(self, in_child: Callable[[], None] = lambda: None) -> None:
@@ -23,10 +23,10 @@ class Guard:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self.is_forked = False
-        """Whether it was made in another process than this one."""
+        """Whether it was created in a parent process."""
 
     def lock(self) -> threading.RLock:
-        """The lock of this process; its thread may take it more than once."""
+        """The lock of this process."""
         if self._process != os.getpid():
             with _renewing:
                 if self._process != os.getpid():
@@ -38,7 +38,7 @@ class Guard:
 
 
 def after_fork() -> None:
-    """In a forked child: this lock, too, may have been held."""
+    """In a forked child: this lock may have been held, too."""
     global _renewing
     _renewing = threading.Lock()
 

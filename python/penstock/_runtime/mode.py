@@ -1,4 +1,4 @@
-"""When operators run: the evaluation mode of the calling thread."""
+"""EvalMode: when operators run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["EvalMode"]
 
 
 class EvalMode(Enum):
-    """When an operator call does its work; a greater mode is a more synchronous one.
+    """When operators run; a greater mode is more synchronous.
 
-    Use a mode as a context manager to make it the calling thread's:
+    As a context manager, a mode becomes the calling thread's current mode:
 
         with ndd.EvalMode.sync_cpu:
             images = ndd.decoders.image(jpegs)  # done, or has raised, when the call returns
@@ -27,24 +27,24 @@ class EvalMode(Enum):
     """
 
     deferred = 1
-    """Nothing runs until somebody reads a result."""
+    """Nothing runs until a result is read."""
     eager = 2
-    """The work is submitted at once and runs in the background."""
+    """Work is submitted immediately and runs in the background."""
     sync_cpu = 3
-    """The call returns when the work is done; errors raise at the call."""
+    """Calls return when the work is done; errors are raised by the call."""
     sync_full = 4
-    """As `sync_cpu`, and waits for the device as well."""
+    """Like `sync_cpu`, and waits for the device as well."""
 
     default = eager
-    """The mode of threads that have chosen none."""
+    """The mode of threads that have not set one."""
 
     @staticmethod
     def current() -> EvalMode:
-        """The calling thread's mode: that of its innermost `with` block, else `default`."""
+        """The calling thread's mode: that of its innermost `with` block, or `default`."""
         return _local.chosen.mode
 
     def __enter__(self) -> EvalMode:
-        # One assignment, before or after which Ctrl-C may come, but not within.
+        # A single assignment, which Ctrl-C can't interrupt halfway.
         _local.chosen = _Chosen(self, _local.chosen)
         return self
 
@@ -67,7 +67,7 @@ class EvalMode(Enum):
 
 
 class _Chosen(NamedTuple):
-    """The mode of a `with` block, and that of the block around it."""
+    """The mode of a `with` block, linked to that of the enclosing block."""
 
     mode: EvalMode
     outer: _Chosen | None
@@ -83,5 +83,5 @@ class _Local(threading.local):
 _local = _Local()
 EvalMode.__exit__ = _core.BlockExit(_local, "mode")  # type: ignore[method-assign, assignment]
 
-# For the path of every call: before Python 3.12, looking anything up in an Enum class is slow.
+# On the path of every call: before Python 3.12, attributes of an Enum class are slow.
 current_mode = EvalMode.current

@@ -1,4 +1,4 @@
-"""The engine and the process it is in: forks, and the end."""
+"""The engine at forks and at the interpreter's shutdown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock._operators import call_sites
 from penstock._runtime import threads as _threads
 from penstock.errors import InternalError
 
-# Whatever panics in native code, outside of kernels too, is an error that can be caught as such.
+# Panics in native code, even outside of kernels, can be caught as InternalError.
 _core.PanicException.__bases__ = (InternalError,)
 
 if hasattr(os, "register_at_fork"):
@@ -18,5 +18,5 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=call_sites.after_fork)
     os.register_at_fork(after_in_child=_threads.after_fork)
 
-# Runs while the interpreter still works, so that functions of users on worker threads can end.
+# Runs while the interpreter still works, so that user functions on worker threads can finish.
 atexit.register(_core.shut_down)

@@ -1,7 +1,7 @@
-"""Streams: in which order a device does its work.
+"""Streams.
 
-On the emulated device all work runs on the host's pools, in an order that gives the same
-results on any stream; a stream is a tag that can be waited for.
+Gpus are emulated, so all work runs in the host's thread pools, in an order that gives the same
+results on any stream. A stream is a tag that can be synchronized.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = [
     *("get_default_stream", "set_default_stream"),
 ]
 
-# CUDA gives the handles 0, 1 and 2 a meaning of their own.
+# The handles 0, 1 and 2 have a special meaning in CUDA.
 _handles = itertools.count(0x1000)
 
 
@@ -31,12 +31,12 @@ class _CreateNew:
 
 @public
 class Stream:
-    """A stream of a device; `stream()` makes or wraps one.
+    """A stream of a device; `stream()` creates or wraps one.
 
     Args:
         stream: A stream to wrap: a Stream, a `torch.cuda.Stream`, an object with
-            `__cuda_stream__` or a raw handle. Left out, a new stream is made.
-        device_id: The stream's device; the current one when not given.
+            `__cuda_stream__` or a raw handle. By default a new stream is created.
+        device_id: The stream's device; by default the current one.
 
     Example:
         >>> stream = ndd.Stream(device_id=1)
@@ -51,7 +51,7 @@ class Stream:
 
     def __init__(self, *, stream: Any = create_new, device_id: SupportsIndex | None = None) -> None:
         if stream is None:
-            raise ValueError("Stream: `stream` is None. Leave it out to make a new stream.")
+            raise ValueError("Stream: `stream` is None. Omit it to create a new stream.")
         found_on = None
         if isinstance(stream, _CreateNew):
             handle = next(_handles)
@@ -63,14 +63,14 @@ class Stream:
             raise ValueError(
                 f"Stream: the stream is on gpu:{found_on}, but device_id={device_id} was given."
             )
-        # Asks for the device, which may warn or refuse.
+        # Checks the device, which may warn or raise.
         self._device_id = Device("gpu", device_id)._code
         self._handle = handle
-        self._owner = stream  # a wrapped stream lives as long as its wrapper
+        self._owner = stream  # keeps a wrapped stream alive
 
     @property
     def handle(self) -> int:
-        """The raw handle; that of an emulated device's own stream is only a number."""
+        """The raw handle; of a stream created here, it is just a number."""
         return self._handle
 
     @property
@@ -79,7 +79,7 @@ class Stream:
         return self._device_id
 
     def synchronize(self) -> None:
-        """Wait until all work submitted so far is done."""
+        """Wait for all work submitted so far."""
         drain_all()
 
     def __cuda_stream__(self) -> tuple[int, int]:
@@ -104,12 +104,12 @@ class Stream:
 def stream(
     stream: Any = Stream.create_new, *, device_id: SupportsIndex | None = None
 ) -> Stream | None:
-    """Make a stream, or wrap one of another library.
+    """Create a stream, or wrap one of another library.
 
     Args:
         stream: A Stream, a `torch.cuda.Stream`, an object with `__cuda_stream__` or a raw
-            handle. Left out, a new stream is made. None gives None.
-        device_id: The stream's device; the current one when not given.
+            handle. By default a new stream is created. None gives None.
+        device_id: The stream's device; by default the current one.
 
     Example:
         >>> ndd.stream(0x5000, device_id=0)
@@ -123,9 +123,9 @@ def stream(
 
 
 def get_current_stream() -> Stream | None:
-    """The stream that the calling thread's work on the current gpu goes to.
+    """The calling thread's stream on the current gpu.
 
-    None where `gpu` is refused (`PENSTOCK_GPU=error`), unless a stream was set.
+    None with `PENSTOCK_GPU=error`, unless a stream was set.
 
     Example:
         >>> ndd.get_current_stream().synchronize()
@@ -137,9 +137,9 @@ def get_current_stream() -> Stream | None:
 
 @public
 def set_current_stream(cuda_stream: Any, /) -> None:
-    """Send the calling thread's work on the current device to a stream; None undoes it.
+    """Set the calling thread's stream on the current gpu; None resets it.
 
-    Work already submitted is not waited for.
+    This does not wait for work submitted before.
 
     Example:
         >>> stream = ndd.stream(device_id=0)
@@ -163,13 +163,13 @@ def set_current_stream(cuda_stream: Any, /) -> None:
 
 @public
 def get_default_stream(device_id: SupportsIndex | None = None) -> Stream | None:
-    """The stream that `set_default_stream` gave a device (the current one by default)."""
+    """The stream set with `set_default_stream` for a device (by default the current one)."""
     return _defaults.get(current_ordinal() if device_id is None else check_device_id(device_id))
 
 
 @public
 def set_default_stream(cuda_stream: Any, /, device_id: SupportsIndex | None = None) -> None:
-    """Set the stream of a device for all threads that don't choose their own; None clears it."""
+    """Set a device's stream for all threads that have not set their own; None resets it."""
     if cuda_stream is None:
         ordinal = current_ordinal() if device_id is None else check_device_id(device_id)
         _defaults.pop(ordinal, None)
@@ -179,7 +179,7 @@ def set_default_stream(cuda_stream: Any, /, device_id: SupportsIndex | None = No
 
 
 def thread_stream(device_id: int) -> Stream:
-    """The calling thread's stream on a device: the one set, the device's default, or its own."""
+    """The calling thread's stream on a device: as set, the device's default, or its own."""
     found = _chosen(device_id) or _local.own.get(device_id)
     if found is None:
         found = _local.own[device_id] = Stream(device_id=device_id)
@@ -204,7 +204,7 @@ def _inspect(obj: Any) -> tuple[int, int | None]:
         handle = operator.index(obj)
     elif hasattr(obj, "__cuda_stream__"):
         handle = int(obj.__cuda_stream__()[1])
-    elif isinstance(getattr(obj, "cuda_stream", None), int):  # torch, before it had that method
+    elif isinstance(getattr(obj, "cuda_stream", None), int):  # older versions of torch
         handle = obj.cuda_stream
     else:
         raise TypeError(
@@ -213,7 +213,7 @@ def _inspect(obj: Any) -> tuple[int, int | None]:
         )
     if handle < 0:
         raise ValueError(f"A stream's handle can't be negative, got {handle}.")
-    # torch calls it device_index, CuPy device_id (negative: not known).
+    # device_index in torch, device_id in CuPy (negative: unknown).
     index = getattr(obj, "device_index", getattr(obj, "device_id", None))
     return handle, index if isinstance(index, int) and index >= 0 else None
 

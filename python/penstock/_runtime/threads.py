@@ -1,4 +1,4 @@
-"""Worker threads: pools, the process-wide default pool and its size."""
+"""Thread pools, and the number of threads of the default one."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _MAX_PER_CPU = 100
 
 
 class ThreadPool:
-    """A pool of worker threads. The threads start when the pool gets its first work.
+    """A pool of worker threads. The threads start with the first work.
 
     Args:
-        num_threads: How many threads; `get_num_threads()` when not given.
-        device_id: The device whose work the pool serves; None for the host alone, -1 for
-            the calling thread's current device.
+        num_threads: The number of threads; by default `get_num_threads()`.
+        device_id: The device that the pool belongs to; None for the host, -1 for the calling
+            thread's current device.
 
     Example:
         >>> pool = ndd.ThreadPool(2)
@@ -55,12 +55,12 @@ class ThreadPool:
 
     @property
     def num_threads(self) -> int:
-        """How many worker threads the pool has."""
+        """The number of worker threads."""
         return self._num_threads
 
     @property
     def device_id(self) -> int | None:
-        """The device whose work the pool serves, None for the host."""
+        """The device that the pool belongs to; None for the host."""
         return self._device_id
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -87,10 +87,10 @@ class ThreadPool:
 
 @public
 def set_num_threads(n: SupportsIndex | None) -> None:
-    """Set how many threads the default pool has; None returns to the automatic choice.
+    """Set the number of threads of the default pool; None restores the automatic choice.
 
-    Call it once, early: a default pool of another size is replaced by a new one, while the
-    old one finishes the work it has.
+    Call it once, early: it replaces a default pool of another size by a new one, while the old one
+    finishes its work.
 
     Example:
         >>> ndd.set_num_threads(2)
@@ -109,35 +109,35 @@ def set_num_threads(n: SupportsIndex | None) -> None:
 
 
 def get_num_threads() -> int:
-    """How many threads the default pool has.
+    """The number of threads of the default pool.
 
-    That is the number given to `set_num_threads`, else the environment's
-    `PENSTOCK_NUM_THREADS` or `DALI_NUM_THREADS`, else the number of CPUs this process may
-    use (its affinity, limited by the container's CPU quota).
+    It is the number passed to `set_num_threads`, or the environment variable
+    `PENSTOCK_NUM_THREADS` or `DALI_NUM_THREADS`, or the number of CPUs that this process may use
+    (its affinity, limited by the container's CPU quota).
     """
     global _automatic_count
     if (count := _explicit_count) is not None:
         return count
     if (count := _automatic_count) is None:
-        # Found out once: later changes of the environment must not make this number differ
-        # from the size of the pool that was built with it.
+        # Determined once, so that later changes of the environment don't make it differ from the
+        # size of the pool.
         _automatic_count = count = _count_from_environment() or usable_cpus()
     return count
 
 
 def default_pool() -> ThreadPool:
-    """The process-wide pool, used by every context that has none of its own."""
+    """The process-wide pool, for contexts without their own."""
     global _default_pool
     if (pool := _default_pool) is not None:
         return pool
-    with _lock:  # also holds off `set_num_threads`, so that the size is the one it sees
+    with _lock:  # also excludes `set_num_threads`, which compares the size
         if _default_pool is None:
             _default_pool = ThreadPool(device_id=None)
         return _default_pool
 
 
 def drain_all() -> None:
-    """Wait until no pool of this process has work queued or running."""
+    """Wait until no pool of this process has queued or running work."""
     with _lock:
         natives = [pool._native for pool in _started]
     for native in natives:

@@ -1,1 +1,1 @@
-"""What moves on: random generators, checkpoints, prefetching loops, external sources."""
+"""Objects with state: random generators, checkpoints, prefetching loops, external sources."""

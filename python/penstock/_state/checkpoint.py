@@ -1,4 +1,4 @@
-"""Checkpoint: the states of readers and RNGs, together, in memory and in files."""
+"""Checkpoint: the states of readers and RNGs, in memory and in files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock._state.numbered_files import Pattern
 VERSION = 2
 """The version of the format: `{"version": 2, "states": {name: {"state": ..., "type": ...}}}`.
 
-Files have a "checksum" of the states beside that, which older ones don't have."""
+Files also have a "checksum" of the states, except for those of early versions."""
 
 _ANONYMOUS = "__op_"
 
@@ -27,14 +27,14 @@ _ANONYMOUS = "__op_"
 class _Entry:
     state: Any
     type: str | None
-    """The class of the object that the state is of; None when nobody has told."""
+    """The class of the state's object; None if unknown."""
     pending: bool = False
-    """The state is still to be given to its object."""
+    """Whether the state has not been applied to its object yet."""
 
 
 @public
 class Checkpoint:
-    """The states of readers, RNGs and other objects that have any.
+    """The states of readers, RNGs and other stateful objects.
 
     To save:
 
@@ -46,17 +46,17 @@ class Checkpoint:
             checkpoint.collect()
             checkpoint.save("ckpt_{seq:04d}.json")
 
-    To go on in another process, make reader and RNG anew; registering them gives them their
-    states:
+    To resume in another process, create the reader and the RNG again; registering them restores
+    their states:
 
         checkpoint = ndd.checkpoint.Checkpoint()
         checkpoint.load("ckpt_{seq:04d}.json")
         checkpoint.register(reader, "reader")
         checkpoint.register(rng, "rng")
 
-    Any object can be registered that has `get_state()` and `set_state(state)`. In a loop over
-    `prefetch`, the states of readers and RNGs are those that belong to the item in hand; so are
-    those of other objects that were registered before the loop began.
+    Any object with `get_state()` and `set_state(state)` can be registered. In a loop over
+    `prefetch`, the states of readers and RNGs are those of the current item; so are those of other
+    objects that were registered before the loop began.
 
     Example:
         >>> rng, checkpoint = ndd.random.RNG(1234), ndd.checkpoint.Checkpoint()
@@ -85,12 +85,12 @@ class Checkpoint:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the states are those that `collect` found."""
+        """Whether the states have been collected."""
         return self._complete
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the states come from a file or a text."""
+        """Whether the states were loaded from a file or a string."""
         return self._loaded
 
     def __contains__(self, name: object) -> bool:
@@ -107,33 +107,34 @@ class Checkpoint:
         return f"Checkpoint({', '.join(map(repr, self._objects)) or 'nothing registered'}; {state})"
 
     def register(self, op: Any, name: str | None = None) -> str:
-        """Add an object; a state that waits for it is applied now.
+        """Register an object; if a state was loaded for it, apply it.
 
-        A reader takes a state before its first iteration only, so register it before that.
+        A reader accepts a state only before its first iteration, so register it before that.
 
         Args:
             op: A reader, an RNG, or another object with `get_state()` and `set_state(state)`.
-            name: What the checkpoint calls it. Another object of that name is replaced.
-                Without a name, objects are told apart by the order in which they are registered.
+            name: The object's name in the checkpoint. Another object of that name is replaced.
+                Objects without a name are identified by the order in which they are registered.
 
         Returns:
             The name.
         """
         key = self._key(op, name)
         _require_state(op)
-        there = self._objects.get(key)
-        if there is None:
+        existing = self._objects.get(key)
+        if existing is None:
             if self._complete:
                 raise RuntimeError(
-                    f"Checkpoint: {key!r} can't be registered any more, as the states have been "
+                    f"Checkpoint: {key!r} can't be registered: the states have already been "
                     "collected. Register all objects before collect(), or start over with clear()."
                 )
             if self._loaded and key not in self._entries:
                 raise KeyError(self._no_state(key))
-        elif type(there) is not type(op):
+        elif type(existing) is not type(op):
             raise TypeError(
-                f"Checkpoint: {key!r} is a {_kind(there)}; it can't be replaced by a {_kind(op)}. "
-                "Give the new object another name, or start over with clear()."
+                f"Checkpoint: {key!r} is a {_kind(existing)}; it can't be replaced by a "
+                f"{_kind(op)}. Register the new object under another name, or start over with "
+                "clear()."
             )
         entry = self._entries.get(key)
         if entry is not None and entry.pending:
@@ -144,7 +145,7 @@ class Checkpoint:
         return key
 
     def collect(self) -> None:
-        """Take the states of all registered objects."""
+        """Collect the states of all registered objects."""
         self._refuse_orphans("collect")
         entries = {
             key: _Entry(_state_of(op), type(op).__name__) for key, op in self._objects.items()
@@ -154,10 +155,10 @@ class Checkpoint:
         self._loaded = False
 
     def restore(self) -> None:
-        """Give all registered objects the states that they have not been given yet.
+        """Apply the loaded states to all registered objects.
 
-        Registering does the same for one object; this is for objects that were registered before
-        the states were loaded.
+        Registering an object does this for the object alone; use this for objects that were
+        registered before the states were loaded.
         """
         if not self._entries:
             return
@@ -180,9 +181,9 @@ class Checkpoint:
         self._complete = self._loaded = False
 
     def get_state(self, name: str) -> Any:
-        """The state that the checkpoint has for a registered object; None if it has none.
+        """The state of a registered object in this checkpoint, or None.
 
-        It is what the object gave, or its text if it comes from a file.
+        It is what the object's `get_state` returned, or that as a string if it was loaded.
         """
         if name not in self._objects:
             raise KeyError(self._unknown(name))
@@ -190,12 +191,12 @@ class Checkpoint:
         return None if entry is None else entry.state
 
     def set_state(self, name: str, value: Any, op_type: type | str | None = None) -> None:
-        """Put a state in by hand, to be applied by `register` or `restore`.
+        """Set a state explicitly, to be applied by `register` or `restore`.
 
         Args:
             name: The name of an object that is registered or will be.
-            value: What the object's `set_state` takes.
-            op_type: The class of the object or its name, to be checked when the state is applied.
+            value: An argument for the object's `set_state`.
+            op_type: The object's class or its name, checked when the state is applied.
         """
         if isinstance(op_type, type):
             op_type = op_type.__name__
@@ -208,27 +209,29 @@ class Checkpoint:
         self._entries[name] = _Entry(value, op_type, pending=True)
 
     def serialize(self) -> str:
-        """All states as a text."""
+        """All states as a string."""
         return json.dumps(self._as_dict())
 
     def deserialize(self, data: str | bytes) -> None:
-        """Take states from such a text, in place of all there are.
+        """Load states from the result of `serialize`, replacing all current ones.
 
         They are applied to objects when these are registered, or by `restore`.
         """
         if not isinstance(data, (str, bytes, bytearray)):
-            raise TypeError(f"Checkpoint: expected what serialize() gave, got {describe(data)}.")
+            raise TypeError(
+                f"Checkpoint: expected the result of serialize(), got {describe(data)}."
+            )
         self._take(_parse(data))
 
     def save(self, filename: str | os.PathLike[str]) -> str:
         """Write all states to a new file.
 
-        The file appears complete or not at all, even if the process is killed on the way or the
-        machine fails. (What a killed process leaves behind is a hidden file that ends in ".tmp".)
+        The file is written atomically: it is complete or absent, even if the process is killed or
+        the machine fails. (A killed process may leave a hidden file that ends in ".tmp".)
 
         Args:
-            filename: The file's path with `{seq}` in it, such as "ckpt_{seq:04d}.json", which
-                becomes the number after the highest there is, from 0 on.
+            filename: The path with a field `{seq}`, such as "ckpt_{seq:04d}.json", for the number
+                of the file: one more than the highest existing one, starting from 0.
 
         Returns:
             The path of the file.
@@ -238,12 +241,12 @@ class Checkpoint:
         return Pattern(filename).write_next(json.dumps(content))
 
     def load(self, filename: str | os.PathLike[str]) -> str:
-        """Read the states of the newest file: that with the highest number.
+        """Load the states of the newest file, the one with the highest number.
 
         They are applied to objects when these are registered, or by `restore`.
 
         Args:
-            filename: The path that was given to `save`.
+            filename: The path that was passed to `save`.
 
         Returns:
             The path of the file.
@@ -253,7 +256,7 @@ class Checkpoint:
         if not files:
             raise FileNotFoundError(
                 f"There is no checkpoint {pattern.text!r}, with a number for `{{seq}}`, in the "
-                f"folder {os.path.abspath(pattern.folder)!r}."
+                f"directory {os.path.abspath(pattern.folder)!r}."
             )
         newest = files[-1]
         with open(newest, "rb") as file:
@@ -261,26 +264,26 @@ class Checkpoint:
         try:
             entries = _parse(data, is_file=True)
         except ValueError as error:
-            earlier = f" to go on from {files[-2]!r}" if len(files) > 1 else ""
+            earlier = f" to resume from {files[-2]!r}" if len(files) > 1 else ""
             raise ValueError(
-                f"The checkpoint {newest!r} can't be used: {error} Move the file away{earlier}."
+                f"The checkpoint {newest!r} can't be loaded: {error} Move the file away{earlier}."
             ) from None
         self._take(entries)
         return newest
 
     def state_dict(self) -> dict[str, Any]:
-        """Collect all states, into a dictionary that JSON can hold."""
+        """Collect all states into a dictionary that can be stored as JSON."""
         self.collect()
         return self._as_dict() if self._entries else {"version": VERSION, "states": {}}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take states that `state_dict` gave, and apply them to all registered objects.
+        """Load the result of `state_dict` and apply it to all registered objects.
 
-        States of others wait until those are registered. Readers may be in use: they start over.
+        States of other objects are applied when these are registered. Readers in use start over.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(
-                f"Checkpoint: load_state_dict takes what state_dict() gave, got "
+                f"Checkpoint: load_state_dict takes the result of state_dict(), got "
                 f"{describe(state_dict)}."
             )
         entries = _check(dict(state_dict))
@@ -299,18 +302,18 @@ class Checkpoint:
         if name is None:
             return f"{_ANONYMOUS}{len(self._objects)}" if known is None else known
         if not isinstance(name, str):
-            raise TypeError(f"Checkpoint: `name` must be a text, got {describe(name)}.")
+            raise TypeError(f"Checkpoint: `name` must be a string, got {describe(name)}.")
         if not name:
             raise ValueError("Checkpoint: `name` must not be empty.")
         if name.startswith(_ANONYMOUS):
             raise ValueError(
-                f"Checkpoint: the name {name!r} must not start with '{_ANONYMOUS}', which is for "
-                "objects without a name."
+                f"Checkpoint: the name {name!r} must not start with '{_ANONYMOUS}', which is "
+                "reserved for objects without a name."
             )
         if known is not None and known != name:
             raise RuntimeError(
-                f"Checkpoint: this {_kind(op)} is registered as {known!r} already; it can't be "
-                f"{name!r} as well."
+                f"Checkpoint: this {_kind(op)} is already registered as {known!r}; it can't be "
+                f"registered as {name!r} as well."
             )
         return name
 
@@ -322,7 +325,7 @@ class Checkpoint:
     def _as_dict(self) -> dict[str, Any]:
         if not self._entries:
             raise RuntimeError(
-                "Checkpoint: it is empty. Register readers and RNGs and call collect() first."
+                "Checkpoint: it has no states. Register readers and RNGs, then call collect()."
             )
         return {
             "version": VERSION,
@@ -336,7 +339,7 @@ class Checkpoint:
         orphans = [key for key in self._entries if key not in self._objects]
         if orphans:
             raise RuntimeError(
-                f"Checkpoint: there are states for {_listed(orphans)}, but no such objects are "
+                f"Checkpoint: there are states for {_joined(orphans)}, but no such objects are "
                 f"registered. Register them before {doing}(), or drop all states with clear()."
             )
 
@@ -344,22 +347,22 @@ class Checkpoint:
         missing = [key for key in self._objects if key not in entries]
         if missing:
             raise RuntimeError(
-                f"Checkpoint: there are no states for {_listed(missing)}, so that not all objects "
-                "can be restored. Make a checkpoint without them for these states, or collect() "
-                "and save() one that has all."
+                f"Checkpoint: there are no states for {_joined(missing)}, so not all objects can "
+                "be restored. Use a checkpoint without these objects, or collect() and save() one "
+                "with all of them."
             )
 
     def _no_state(self, key: str) -> str:
-        known = _listed([*self._entries]) if self._entries else "none at all"
+        known = _joined([*self._entries]) if self._entries else "no states"
         if key.startswith(_ANONYMOUS):
-            advice = "Register objects in the order of the program that saved it, or with names."
+            advice = "Register objects in the same order as when saving, or with names."
         else:
             advice = "Register it under the name it was saved with."
-        return f"Checkpoint: what was loaded has no state for {key!r}; it has {known}. {advice}"
+        return f"Checkpoint: there is no loaded state for {key!r}, only for {known}. {advice}"
 
     def _unknown(self, name: object) -> str:
-        known = _listed([*self._objects]) if self._objects else "nothing"
-        return f"Checkpoint: nothing is registered as {name!r}; there is {known}."
+        known = _joined([*self._objects]) if self._objects else "none"
+        return f"Checkpoint: no object is registered as {name!r}; registered: {known}."
 
 
 def current() -> Checkpoint:
@@ -377,9 +380,9 @@ def _parse(data: str | bytes | bytearray, is_file: bool = False) -> dict[str, _E
     except RecursionError:
         raise ValueError("It is not a checkpoint: too deeply nested.") from None
     entries = _check(content)
-    # DALI takes more of them, but does not write any; a damaged "checksum" must not be one.
+    # DALI accepts further keys, but writes none; here one could be a damaged "checksum".
     if is_file and (more := content.keys() - {"version", "states", "checksum"}):
-        raise ValueError(f"It is damaged, or not a checkpoint: it has {_listed(sorted(more))}.")
+        raise ValueError(f"It is damaged, or not a checkpoint: it has {_joined(sorted(more))}.")
     return entries
 
 
@@ -393,32 +396,34 @@ def _check(content: Any) -> dict[str, _Entry]:
     version = content["version"]
     if type(version) is not int or version != VERSION:
         raise ValueError(
-            f"It has the format version {version!r}, but this program reads version {VERSION}."
+            f"Its format version is {version!r}, but only version {VERSION} is supported."
         )
     states = content.get("states")
     if not isinstance(states, dict):
         raise ValueError('It is not a checkpoint: its "states" are missing or not a dictionary.')
     if "checksum" in content and content["checksum"] != _checksum(states):
-        raise ValueError("It is damaged: its checksum is not that of its states.")
+        raise ValueError("It is damaged: its checksum does not match its states.")
     entries = {}
     for key, entry in states.items():
         if not isinstance(entry, dict) or "state" not in entry:
-            raise ValueError(f'Its entry {key!r} is malformed: there must be a "state" in it.')
+            raise ValueError(f'Its entry {key!r} is malformed: it has no "state".')
         kind = entry.get("type")
         if kind is not None and not isinstance(kind, str):
-            raise ValueError(f'Its entry {key!r} is malformed: the "type" must be a text or null.')
+            raise ValueError(
+                f'Its entry {key!r} is malformed: the "type" must be a string or null.'
+            )
         entries[key] = _Entry(entry["state"], kind, pending=True)
     return entries
 
 
 def _state_of(op: Any) -> Any:
-    # Readers and RNGs look for themselves.
-    found = None if isinstance(op, item_states.Stateful) else item_states.seen(op)
+    # Readers and RNGs do this in `get_state`.
+    found = None if isinstance(op, item_states.Stateful) else item_states.visible_state(op)
     return op.get_state() if found is None else found
 
 
 def _apply(entry: _Entry, op: Any, in_use: bool = False) -> None:
-    # A reader refuses `set_state` once it is in use, as in DALI; a state dict is loaded anyway.
+    # As in DALI, a reader in use refuses `set_state`; loading a state dict makes it start over.
     started_over = in_use and isinstance(op, item_states.Stateful)
     load = getattr(op, "_start_over_at", op.set_state) if started_over else op.set_state
     load(entry.state)
@@ -428,7 +433,7 @@ def _apply(entry: _Entry, op: Any, in_use: bool = False) -> None:
 def _check_type(key: str, entry: _Entry, op: Any) -> None:
     if entry.type is not None and entry.type != _kind(op):
         raise TypeError(
-            f"Checkpoint: the state of {key!r} is that of a {entry.type}, but the object is a "
+            f"Checkpoint: the state of {key!r} belongs to a {entry.type}, but the object is a "
             f"{_kind(op)}. Register each object under the name it was saved with."
         )
 
@@ -445,5 +450,5 @@ def _kind(op: object) -> str:
     return type(op).__name__
 
 
-def _listed(names: list[str]) -> str:
+def _joined(names: list[str]) -> str:
     return ", ".join(map(repr, names))

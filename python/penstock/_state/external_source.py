@@ -1,4 +1,4 @@
-"""ExternalSource: data from the user's own Python."""
+"""ExternalSource: data from Python functions and iterables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock._runtime.context import EvalContext
 from penstock._runtime.device import Device, DeviceLike
 from penstock._runtime.device import device as to_device
 from penstock._state import item_states
-from penstock._state.source_items import Background, Feed, feed
+from penstock._state.source_items import BackgroundItems, ItemSource, item_source
 from penstock._values.batch import Batch, as_batch, batch
 from penstock._values.dtype import DType
 from penstock._values.dtype import dtype as to_dtype
@@ -25,26 +25,25 @@ __all__ = ["ExternalSource"]
 
 @public
 class ExternalSource:
-    """Data from a Python function or from anything that can be iterated over.
+    """Data from a Python function or an iterable.
 
-    Each call takes one item: a Tensor, or a Batch where the source gives one; a tuple of them for
-    several outputs. At the end of the data it raises StopIteration.
+    Each call returns the next item: a Tensor, or a Batch if the source produces one; a tuple of
+    them for several outputs. At the end of the data it raises StopIteration.
 
     Args:
         source: A function without parameters that returns an item, or an iterable of items, or a
             generator function.
-        num_outputs: How many values an item has. If more than one, it is a tuple or list of them.
-        cycle: What comes after the end of an iterable: with "no" (or False), StopIteration each
-            time; with "quiet" (or True), the first item again; with "raise", StopIteration once,
-            and then the first item again.
-        device: Where the data is to be.
+        num_outputs: The number of values per item. If more than one, items are tuples or lists.
+        cycle: What happens at the end of an iterable: with "no" (or False), every call raises
+            StopIteration; with "quiet" (or True), it starts over; with "raise", StopIteration is
+            raised once, then it starts over.
+        device: The device of the outputs.
         layout: The layout of the data, such as "HWC", or one for each output.
         dtype: The type of the data, or one for each output. By default arrays keep theirs.
-        batch: Take each value for a batch: a list of samples, or an array whose first axis counts
-            them. By default a list is one tensor, and only a Batch is a batch.
-        parallel: Ask the source for the next item in the background, in a thread of its own, while
-            the one before is used. An RNG that the source draws from is then ahead of the item
-            that was given.
+        batch: Treat each value as a batch: a list of samples, or an array whose first axis is the
+            batch. By default a list is one tensor, and only a Batch is a batch.
+        parallel: Compute the next item in a background thread while the current one is used. An
+            RNG used by the source is then ahead of the current item.
 
     Example:
         >>> source = ndd.ExternalSource([[1, 2], [3, 4]], cycle="raise")
@@ -83,55 +82,57 @@ class ExternalSource:
         try:
             found = to_device(device)
         except (TypeError, ValueError) as error:
-            raise messages.told_by("ExternalSource", error, "device") from None
+            raise messages.in_operator("ExternalSource", error, "device") from None
         layouts = self._spread("layout", layout)
         for text in layouts:
             if text is not None and not isinstance(text, str):
                 raise ValueError(
-                    f"ExternalSource: `layout` must be a text such as 'HWC', got {text!r}."
+                    f"ExternalSource: `layout` must be a string such as 'HWC', got {text!r}."
                 )
         dtypes = self._spread("dtype", dtype)
         try:
             types = [None if one is None else to_dtype(one) for one in dtypes]
         except (TypeError, ValueError) as error:
-            raise messages.told_by("ExternalSource", error, "dtype") from None
-        placed = Device("cpu") if found is None else found
-        # Not of this object: a thread that holds it would keep it.
-        self._conversion = _Conversion(layouts, types, placed, bool(batch))
+            raise messages.in_operator("ExternalSource", error, "dtype") from None
+        target = Device("cpu") if found is None else found
+        # A separate object: the background thread refers to it and must not keep this one alive.
+        self._conversion = _Conversion(layouts, types, target, bool(batch))
         self._is_parallel = bool(parallel)
-        made = feed(source, cycle)
-        self._feed: Feed = Background(made, self._conversion.owned) if parallel else made
+        items = item_source(source, cycle)
+        self._items: ItemSource = (
+            BackgroundItems(items, self._conversion.owned) if parallel else items
+        )
 
     @hides_frames
     def __call__(self, *, batch_size: SupportsIndex | None = None) -> Any:
-        """Take one item from the source.
+        """Return the next item.
 
         Args:
-            batch_size: Makes batches of so many samples: a tensor is repeated, and a batch must
-                have that size.
+            batch_size: Return batches of this size: a tensor is repeated, and a batch must have
+                this size.
         """
-        feed, number = self._feed, 0
+        items, number = self._items, 0
         try:
             size = _checked_size(batch_size)
             if item_states.loops:
-                item_states.moving(self)
-            with feed.lock():
-                outputs, last = self._next(feed, size)
-                # No call from here to the end of the `with`, which an interrupt could come after.
-                number = feed.given = last
+                item_states.before_change(self)
+            with items.lock():
+                outputs, last = self._next(items, size)
+                # No calls from here to the end of the `with`: an interrupt could arrive after one.
+                number = items.delivered = last
         except BaseException as error:
             if number:
-                # Interrupted on the way out, so that nobody gets the item.
-                with feed.lock():
-                    if feed.given == number:
-                        feed.given = number - 1
+                # Interrupted on the way out: the item was not delivered after all.
+                with items.lock():
+                    if items.delivered == number:
+                        items.delivered = number - 1
             hide_frames(error)
             raise
         return outputs
 
-    def _next(self, feed: Feed, size: int | None) -> tuple[Any, int]:
+    def _next(self, items: ItemSource, size: int | None) -> tuple[Any, int]:
         """The outputs of the next item, and its number."""
-        number, item = feed.next()
+        number, item = items.next()
         try:
             values = item if self._is_parallel else self._conversion.outputs(item)
             outputs: Any = self._sized(values[0], size)
@@ -140,20 +141,20 @@ class ExternalSource:
                 if len({type(value) for value in outputs}) > 1:
                     raise TypeError(
                         "ExternalSource: the outputs of an item must be all tensors or all "
-                        "batches. Give `batch_size` to repeat the tensors."
+                        "batches. Pass `batch_size` to repeat the tensors."
                     )
         except Exception:
-            # It counts as given: whoever goes on gets the next one.
-            feed.given = number
+            # It counts as delivered: the next call gets the next item.
+            items.delivered = number
             raise
-        feed.ahead()
+        items.prefetch()
         return outputs, number
 
     def captured(self, batch_size: SupportsIndex, ctx: EvalContext | None = None) -> Iterator[Any]:
-        """Iterate over the items up to the end of the data, as batches.
+        """Iterate over the items to the end of the data, as batches.
 
         Args:
-            batch_size: As that of a call.
+            batch_size: As in a call.
             ctx: The context to run in; by default the current one.
         """
         while True:
@@ -168,99 +169,99 @@ class ExternalSource:
             yield item
 
     def get_state(self, *, cuda_stream: Any = None) -> str:
-        """How far the source has been used, as a text.
+        """The position in the data, as a string.
 
-        Of an iterable, that is the number of items taken. A source that has `get_state` and
-        `set_state` itself is asked for its own. A plain function has none.
+        For an iterable, it is the number of items delivered. A source with its own `get_state` and
+        `set_state` is asked for its state. A plain function has no state.
         """
-        self._feed.require_state()
-        found = item_states.seen(self) if item_states.loops else None
-        return json.dumps(self._feed.state() if found is None else found)
+        self._items.require_state()
+        found = item_states.visible_state(self) if item_states.loops else None
+        return json.dumps(self._items.state() if found is None else found)
 
     def set_state(self, value: str) -> None:
-        """Go to where a source of the same data was: the items before that are skipped."""
+        """Go to the position of a source of the same data, skipping the items before it."""
         try:
             state = json.loads(value) if isinstance(value, str) else None
         except ValueError:
             state = None
         if not isinstance(state, dict):
             raise ValueError(
-                f"ExternalSource: a state is the text that get_state() gave, got {value!r}."
+                f"ExternalSource: a state is a string returned by get_state(), got {value!r}."
             )
-        self._feed.require_state()
+        self._items.require_state()
         if item_states.loops:
-            item_states.placed(self)
-        self._feed.go_to(state)
+            item_states.before_set_state(self)
+        self._items.restore(state)
 
     def state_dict(self) -> dict[str, Any]:
-        """The same as `get_state`, as a dictionary that JSON can hold."""
+        """The same as `get_state`, as a dictionary that can be stored as JSON."""
         state: dict[str, Any] = json.loads(self.get_state())
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go to where `state_dict` was called."""
+        """Set the position to the result of `state_dict`."""
         self.set_state(json.dumps(dict(state_dict)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What makes another one of the same source, that goes on at the same place."""
+        """Pickled as its source, arguments and position."""
         source = self._arguments[0]
-        problem = "what can be iterated over only once has no place to go on at"
+        problem = "an iterator has no position to resume at"
         if not isinstance(source, Iterator):
             try:
                 pickle.dumps(source)
-                return _made_again, (self._arguments, self._state_if_any())
+                return _rebuild, (self._arguments, self._state_if_any())
             except Exception as error:
                 problem = str(error)
         raise TypeError(
-            f"ExternalSource: {messages.describe(source)} can't be pickled, so that the "
-            f"ExternalSource can't: {problem}. Give a function or a class of a module, or make the "
+            f"ExternalSource: {messages.describe(source)} can't be pickled, so the ExternalSource "
+            f"can't either: {problem}. Use a function or a class of a module, or create the "
             "ExternalSource where it is used."
         )
 
     def _state_if_any(self) -> str | None:
         try:
-            self._feed.require_state()
+            self._items.require_state()
         except RuntimeError:
             return None
         return self.get_state()
 
-    def _live_state(self) -> dict[str, Any]:
-        return self._feed.state()
+    def _current_state(self) -> dict[str, Any]:
+        return self._items.state()
 
     def _rewind(self, state: dict[str, Any]) -> None:
-        if self._feed.can_go_back:
-            self._feed.go_to(state)
+        if self._items.can_go_back:
+            self._items.restore(state)
 
     def _spread(self, name: str, given: Any) -> list[Any]:
-        """An argument for each output."""
+        """One argument per output."""
         if isinstance(given, (list, tuple)):
             if len(given) != self._num_outputs:
                 raise ValueError(
                     f"ExternalSource: `{name}`: Expected a sequence of size {self._num_outputs}, "
-                    f"one for each output, got {len(given)}."
+                    f"one per output, got {len(given)}."
                 )
             return list(given)
         return [given] * self._num_outputs
 
-    def _sized(self, made: Tensor | Batch, size: int | None) -> Tensor | Batch:
-        if isinstance(made, Tensor):
-            return made if size is None else Batch.broadcast(made, size)
-        if size is not None and made.batch_size != size:
+    def _sized(self, value: Tensor | Batch, size: int | None) -> Tensor | Batch:
+        if isinstance(value, Tensor):
+            return value if size is None else Batch.broadcast(value, size)
+        if size is not None and value.batch_size != size:
             raise ValueError(
-                f"ExternalSource: Expected batch size {size}, but the source gave a batch of "
-                f"{made.batch_size}."
+                f"ExternalSource: Expected batch size {size}, but the source returned a batch of "
+                f"{value.batch_size}."
             )
-        return made
+        return value
 
 
 class _Conversion:
-    """What is made of the items of a source.
+    """Converts items of a source to outputs.
 
     Args:
         layouts: The layout of each output.
-        dtypes: The type of each.
-        device: Where they are to be.
-        batch: Whether each value is taken for a batch.
+        dtypes: The type of each output.
+        device: The device of all outputs.
+        batch: Whether each value is treated as a batch.
     """
 
     def __init__(
@@ -289,7 +290,7 @@ class _Conversion:
         return tuple(self._convert(index, value) for index, value in enumerate(item))
 
     def owned(self, item: Any) -> tuple[Tensor | Batch, ...]:
-        """The same in memory that is not the source's, which may reuse it at once."""
+        """The outputs of an item, copied if the source may reuse its memory."""
         return tuple(map(_owned, self.outputs(item)))
 
     def _convert(self, index: int, data: Any) -> Tensor | Batch:
@@ -299,27 +300,28 @@ class _Conversion:
         try:
             return make(data, dtype=dtype, device=self._device, layout=layout)
         except (TypeError, ValueError) as error:
-            raise self._unusable(index, data, error) from None
+            raise self._invalid(index, data, error) from None
 
-    def _unusable(self, index: int, data: Any, error: Exception) -> Exception:
-        """What is wrong with an item, as said of data in general."""
+    def _invalid(self, index: int, data: Any, error: Exception) -> Exception:
+        """The error for an item that can't be converted."""
         which = "" if self._num_outputs == 1 else f"output {index}: "
         if "inhomogeneous" in str(error):  # NumPy's word
             return ValueError(
-                f"ExternalSource: {which}the source gave nested lists of different lengths, which "
-                "make no tensor. With `batch=True`, the outermost list is a batch of samples."
+                f"ExternalSource: {which}the source returned nested lists of different lengths, "
+                "which can't be a tensor. With `batch=True`, the outermost list is a batch of "
+                "samples."
             )
         if data is None:
             return TypeError(
-                f"ExternalSource: {which}the source gave None. A function raises StopIteration at "
-                "the end of its data."
+                f"ExternalSource: {which}the source returned None. A function must raise "
+                "StopIteration at the end of its data."
             )
-        return messages.told_by(f"ExternalSource: {which}".rstrip(": "), error)
+        return messages.in_operator(f"ExternalSource: {which}".rstrip(": "), error)
 
 
-def _made_again(arguments: tuple[Any, ...], state: str | None) -> ExternalSource:
+def _rebuild(arguments: tuple[Any, ...], state: str | None) -> ExternalSource:
     source, outputs, cycle, device, layout, dtype, batch, parallel = arguments
-    made = ExternalSource(
+    rebuilt = ExternalSource(
         source,
         outputs,
         cycle=cycle,
@@ -330,8 +332,8 @@ def _made_again(arguments: tuple[Any, ...], state: str | None) -> ExternalSource
         parallel=parallel,
     )
     if state is not None:
-        made.set_state(state)
-    return made
+        rebuilt.set_state(state)
+    return rebuilt
 
 
 def _checked_size(batch_size: SupportsIndex | None) -> int | None:
@@ -346,7 +348,7 @@ def _checked_size(batch_size: SupportsIndex | None) -> int | None:
     return size
 
 
-def _owned(made: Tensor | Batch) -> Tensor | Batch:
-    if not made._value.external:
-        return made
-    return batch(made) if isinstance(made, Batch) else tensor(made)
+def _owned(value: Tensor | Batch) -> Tensor | Batch:
+    if not value._value.external:
+        return value
+    return batch(value) if isinstance(value, Batch) else tensor(value)

@@ -1,21 +1,20 @@
-"""Which state of a reader or an RNG belongs to the item that a user has in hand.
+"""The states of readers and RNGs as of the current item of a loop over `prefetch`.
 
-A loop over `prefetch` has already taken the next items from its source, so readers and RNGs are
-further on than the loop's body can know. What the body asks for is their state as of its own item:
+The loop has already pulled the next items from its source, so readers and RNGs are further ahead
+than the loop's body. The body must see their states as of its own item:
 
-- While an item is being taken from a source (a *pull*), each stateful object reports to `moving`
-  before it changes. The pull notes the state it had until then.
-- A pull's notes are kept for as long as its item waits. The state that belongs to the item in hand
-  is the one noted by the first waiting pull that moved the object; if none did, it is the
-  object's own. `seen` finds it.
-- Inside of a pull, the source sees the states that its own loops give it. So prefetching loops
-  nest: handing out an item, too, is a change for the loop around, which `handing_out` reports.
-- An object that is moved both by a source and by the body of its loop has no state from which
-  the same values would come again. Then `seen` raises.
+- While an item is being pulled from a source (a *pull*), each stateful object calls `before_change`
+  before it changes. The pull records the state that the object had.
+- Records are kept while the pull's item waits. The state for the current item is the one recorded
+  by the first waiting pull that changed the object; if there is none, it is the object's own.
+  `visible_state` finds it.
+- Inside of a pull, the source sees the states of the loops inside of it. So prefetching loops
+  nest: handing out an item is also a change for the enclosing loop, reported by `handing_out`.
+- An object that is changed both by a source and by the body of its loop has no state from which
+  the same values would follow. Then `visible_state` raises.
 
-Notes belong to the loop, not to a thread: a checkpoint may be taken from any thread. So lists and
-dicts that others may change meanwhile are looked at in copies, made in one step even where
-there is no GIL.
+Records belong to the loop, not to a thread: a checkpoint may be taken from any thread. So shared
+lists and dicts are read from copies, which are atomic even without a GIL.
 """
 
 from __future__ import annotations
@@ -28,80 +27,80 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 
 @runtime_checkable
 class Stateful(Protocol):
-    """An object that calls `moving` before it changes, and asks `seen` for its state."""
+    """An object that calls `before_change`, and `visible_state` when asked for its state."""
 
-    def _live_state(self) -> Any:
-        """Where the object really is; cheap."""
+    def _current_state(self) -> Any:
+        """The object's actual state; cheap."""
 
     def _rewind(self, state: Any) -> None:
-        """Go to where it was before, at any time."""
+        """Go back to an earlier state, at any time."""
 
 
-Notes = dict[int, tuple[Any, Any]]
-"""Objects that a pull moved, by their id, with the state that each had before."""
+Records = dict[int, tuple[Any, Any]]
+"""Objects that a pull changed, by id, each with its state before."""
 
 
 class Pull:
-    """One item that was taken from a source, or is being taken."""
+    """An item that was or is being pulled from a source."""
 
-    __slots__ = ("error", "item", "notes")
+    __slots__ = ("error", "item", "records")
 
     def __init__(self) -> None:
-        self.notes: Notes = {}
+        self.records: Records = {}
         self.item: Any = None
-        self.error: Exception | None = None  # in place of the item; StopIteration at the end
+        self.error: Exception | None = None  # instead of an item; StopIteration at the end
 
 
 class Loop:
-    """What one prefetching loop has taken from its source and not handed out yet."""
+    """A prefetching loop: the items that it has pulled and not handed out yet."""
 
     __slots__ = ("level", "mixed", "waiting")
 
     def __init__(self) -> None:
-        self.waiting: list[Pull] = []  # short, and copied in one step
-        self.level = 0  # how many loops there are around it
-        self.mixed: dict[int, object] = {}  # what others have moved too, by its id
+        self.waiting: list[Pull] = []  # short; copied atomically
+        self.level = 0  # the number of enclosing loops
+        self.mixed: dict[int, object] = {}  # objects also changed outside of the source, by id
 
-    def note_of(self, thing: object) -> tuple[Any, Any] | None:
-        """The object with the state that it has for the loop's body, if it has been moved."""
+    def record_of(self, thing: object) -> tuple[Any, Any] | None:
+        """The object and its state as of the current item, if a pull has changed it."""
         for pull in self.waiting.copy():
-            note = pull.notes.get(id(thing))
-            if note is not None:
-                return note
+            record = pull.records.get(id(thing))
+            if record is not None:
+                return record
         return None
 
-    def notes(self) -> Notes:
-        """All objects that have been moved, with the states that they have for the body."""
-        found: Notes = {}
+    def records(self) -> Records:
+        """All objects that pulls have changed, with their states as of the current item."""
+        found: Records = {}
         for pull in self.waiting.copy():
-            for key, note in pull.notes.copy().items():
-                found.setdefault(key, note)
+            for key, record in pull.records.copy().items():
+                found.setdefault(key, record)
         return found
 
     def forget(self, thing: object) -> None:
-        """The object has been put somewhere else: what was noted doesn't matter any more."""
+        """Drop the records of an object whose state has been set."""
         self.mixed.pop(id(thing), None)
         for pull in self.waiting.copy():
-            pull.notes.pop(id(thing), None)
+            pull.records.pop(id(thing), None)
 
 
 class _Thread(threading.local):
     def __init__(self) -> None:
-        self.pulls: list[tuple[Loop, Pull]] = []  # the innermost last
+        self.pulls: list[tuple[Loop, Pull]] = []  # innermost last
 
 
 _thread = _Thread()
-# Taken again where collecting garbage, which may happen at any time, closes another loop.
+# Reentrant: garbage collection, at any time, may close another loop in the same thread.
 _lock = threading.RLock()
 
 loops: tuple[Loop, ...] = ()
-"""Loops that have items waiting. Empty most of the time, so that asking costs next to nothing."""
+"""Loops with waiting items. Usually empty, so the check is almost free."""
 
 _watched: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
-def pulling(loop: Loop, pull: Pull, take: Callable[[], None]) -> None:
-    """Take one item from the loop's source, and note what that moves."""
+def pull_item(loop: Loop, pull: Pull, take: Callable[[], None]) -> None:
+    """Pull one item from the loop's source, and record the states that this changes."""
     pulls = _thread.pulls
     depth = loop.level = len(pulls)
     try:
@@ -114,75 +113,75 @@ def pulling(loop: Loop, pull: Pull, take: Callable[[], None]) -> None:
         take()
         for thing, state in before:
             if str(_state_of(thing)) != str(state):
-                _note(thing, state)
+                _record(thing, state)
     finally:
-        # No call, which an interrupt could come after before it is done.
+        # No function call here, after which an interrupt could arrive.
         del pulls[depth:]
 
 
-def moving(thing: Stateful) -> None:
-    """The object is about to move on. (Ask whether there are any `loops` before calling this.)"""
+def before_change(thing: Stateful) -> None:
+    """The object is about to advance. (Call this only if there are any `loops`.)"""
     inside = _inside()
-    holders = [loop for loop in loops if loop not in inside and loop.note_of(thing) is not None]
+    holders = [loop for loop in loops if loop not in inside and loop.record_of(thing) is not None]
     if holders:
         for loop in (*holders, *inside):
             loop.mixed[id(thing)] = thing
     if inside:
-        _note(thing, thing._live_state())
+        _record(thing, thing._current_state())
 
 
-def placed(thing: Stateful) -> None:
-    """The object is about to be put somewhere, wherever it has been."""
+def before_set_state(thing: Stateful) -> None:
+    """The object's state is about to be set."""
     inside = _inside()
     for loop in loops:
         if loop not in inside:
             loop.forget(thing)
     if inside:
-        _note(thing, thing._live_state())
+        _record(thing, thing._current_state())
 
 
-def seen(thing: object) -> Any:
-    """The state that the caller is to see, or None when it is the object's own."""
+def visible_state(thing: object) -> Any:
+    """The state that the caller must see, or None if it is the object's own."""
     inside = _inside()
     outermost: Loop | None = None
     state = None
     for loop in loops:
-        note = None if loop in inside else loop.note_of(thing)
-        if note is None:
+        record = None if loop in inside else loop.record_of(thing)
+        if record is None:
             continue
         if id(thing) in loop.mixed:
             raise RuntimeError(
-                f"This {type(thing).__name__} has no state to resume from: it is used both by what "
-                "a loop over `prefetch` iterates over and outside of that, so that the order of "
-                "its values depends on how far ahead the loop is. Use one for each (such as an RNG "
-                "of its own for the loop's body), and close() a loop that was left early before "
-                "starting the next."
+                f"This {type(thing).__name__} has no state to resume from: it is used both inside "
+                "and outside of the source of a loop over `prefetch`, so the order of its values "
+                "depends on how far ahead the loop is. Use separate ones (such as another RNG in "
+                "the loop's body), and close() a loop that was left early before starting the "
+                "next."
             )
         if outermost is None or loop.level < outermost.level:
-            outermost, state = loop, note[1]
+            outermost, state = loop, record[1]
     if isinstance(state, _Failed):
-        state.again()
+        state.reraise()
     return state
 
 
 def handing_out(loop: Loop) -> None:
     """The loop's body is about to get the next item."""
     if _thread.pulls:
-        for thing, state in loop.notes().values():
-            _note(thing, state)
+        for thing, state in loop.records().values():
+            _record(thing, state)
 
 
 def close(loop: Loop) -> None:
-    """Put objects back to where they are for the loop's body: what still waits is dropped."""
+    """Drop the waiting items, and set objects back to their states as of the current item."""
     try:
         _close(loop)
     except BaseException:
-        _close(loop)  # an interrupt must not leave half of them where they are
+        _close(loop)  # an interrupt must not leave half of them set back
         raise
 
 
 def _close(loop: Loop) -> None:
-    for key, (thing, state) in loop.notes().items():
+    for key, (thing, state) in loop.records().items():
         if isinstance(thing, Stateful) and key not in loop.mixed:
             thing._rewind(state)
     _remove(loop)
@@ -190,22 +189,22 @@ def _close(loop: Loop) -> None:
 
 
 def watch(thing: object) -> None:
-    """Ask an object of somebody else's class for its state before and after each pull."""
+    """Compare the state of an object of a user's class before and after each pull."""
     if not isinstance(thing, Stateful) and hasattr(thing, "get_state"):
         try:
             with _lock:
                 _watched[id(thing)] = thing
         except TypeError:
-            pass  # it can't be referred to weakly; its own state is all there is
+            pass  # no weak references; only its own state is available
 
 
 def _inside() -> list[Loop]:
     return [loop for loop, _ in _thread.pulls]
 
 
-def _note(thing: object, state: Any) -> None:
+def _record(thing: object, state: Any) -> None:
     for _, pull in _thread.pulls:
-        pull.notes.setdefault(id(thing), (thing, state))
+        pull.records.setdefault(id(thing), (thing, state))
 
 
 def _state_of(thing: Any) -> Any:
@@ -216,12 +215,12 @@ def _state_of(thing: Any) -> Any:
 
 
 class _Failed:
-    """In place of a state that could not be had, such as that of a reader before it has begun."""
+    """In place of a state that is not available, such as a reader's before its first epoch."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def again(self) -> NoReturn:
+    def reraise(self) -> NoReturn:
         raise self.error
 
     def __str__(self) -> str:
@@ -242,7 +241,7 @@ def _change(new: Callable[[tuple[Loop, ...]], tuple[Loop, ...]]) -> None:
         while True:
             before = loops
             after = new(before)
-            # Unless it was changed meanwhile, by this very thread.
+            # Unless this very thread has changed it meanwhile.
             if loops is before:
                 loops = after
                 return

@@ -1,7 +1,7 @@
-"""Files that are named by a pattern with a number in it, such as "ckpt_{seq:04d}.json".
+"""Numbered files, named by a pattern such as "ckpt_{seq:04d}.json".
 
-A new file gets the number after the highest there is. It appears under its name complete and on
-the disk, or not at all, whatever happens to the process; an existing file is never written to.
+A new file gets the number after the highest existing one. It is written atomically and synced to
+disk, even if the process is killed; an existing file is never overwritten.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ _BASES = {"x": 16, "X": 16, "o": 8, "b": 2}
 
 
 class Found(NamedTuple):
-    """A file of the pattern."""
+    """A file that matches the pattern."""
 
     number: int
     path: str
 
 
 class Pattern:
-    """A path with one `{seq}`, which stands for the number and may say how it is formatted."""
+    """A path with one field `{seq}` for the number, with an optional format."""
 
     def __init__(self, pattern: str | os.PathLike[str]) -> None:
         try:
             text = os.fspath(pattern)
         except TypeError:
-            text = pattern  # type: ignore[assignment]  # refused below
+            text = pattern  # type: ignore[assignment]  # rejected below
         if not isinstance(text, str):
             raise TypeError(
-                f'A checkpoint\'s file name is a text such as "ckpt_{{seq:04d}}.json", got '
+                f'A checkpoint\'s file name is a string such as "ckpt_{{seq:04d}}.json", got '
                 f"{pattern!r}."
             )
         self.text = text
         before, field, after = _split(text)
         self._field = field
-        # Only the part of the path that has the number is looked for in a folder.
+        # Only the path component with the number is searched for.
         self.folder, self._prefix = os.path.split(before)
         inside, slash, self._below = after.partition(os.sep)
         self._suffix = inside
@@ -45,28 +45,28 @@ class Pattern:
         spec = field[1:-1].partition(":")[2]
         self._base = _BASES.get(spec[-1:], 10)
         self._fill = spec[0] if len(spec) > 1 and spec[1] in "<>=^" else " "
-        for number in (0, 7, 1234567):  # such as {seq:e}
+        for number in (0, 7, 1234567):  # rejects formats such as {seq:e}
             try:
                 written = field.format(seq=number)
             except ValueError as error:
                 raise ValueError(
-                    f"{text!r}: `{field}` is no way to write a number: {error}. Use `{{seq}}`, or "
-                    "one with zeros in front such as `{seq:04d}`."
+                    f"{text!r}: `{field}` is not a valid format for an integer: {error}. Use "
+                    "`{seq}`, or a zero-padded one such as `{seq:04d}`."
                 ) from None
             if self._number(written) != number:
                 raise ValueError(
-                    f"{text!r}: a number can't be read back from `{field}`. Use `{{seq}}`, or "
-                    "one with zeros in front such as `{seq:04d}`."
+                    f"{text!r}: the number can't be parsed back from `{field}`. Use `{{seq}}`, or "
+                    "a zero-padded one such as `{seq:04d}`."
                 )
 
     def path(self, number: int) -> str:
-        """The path of the file with a number."""
+        """The path of the file with this number."""
         name = self._prefix + self._field.format(seq=number) + self._suffix
         path = os.path.join(self.folder, name)
         return os.path.join(path, self._below) if self._is_folder else path
 
     def find(self) -> list[Found]:
-        """All that have such a name, by their numbers, the highest last."""
+        """All files that match the pattern, in ascending order of their numbers."""
         try:
             names = os.listdir(self.folder or os.curdir)
         except (FileNotFoundError, NotADirectoryError):
@@ -89,7 +89,7 @@ class Pattern:
         return sorted(found)
 
     def write_next(self, text: str) -> str:
-        """Write a new file with the next number, and return its path."""
+        """Write a new file with the next number and return its path."""
         found = self.find()
         number = found[-1].number + 1 if found else 0
         while True:
@@ -99,35 +99,35 @@ class Pattern:
                 if _write(path, text.encode()):
                     return path
             except OSError as error:
-                # Not that of the file that is written first, which users know nothing of.
+                # Show the final path, not that of the temporary file.
                 raise OSError(error.errno, error.strerror, path) from None
-            number += 1  # another process has been faster
+            number += 1  # another process took this number
 
     def _number(self, text: str) -> int | None:
-        """The number that a name has in the place of the field, if it is one."""
+        """The number in place of the field, or None."""
         digits = text if self._fill.isalnum() else text.strip(self._fill)
-        # Only what formatting writes: int() would take " 1_0 " and digits of other scripts too.
+        # Stricter than int(), which accepts " 1_0 " and digits of other scripts.
         if not re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z_,]*", digits, re.ASCII):
             return None
         try:
             number = int(digits.replace(",", ""), self._base)
         except ValueError:
             return None
-        # "7" is taken for {seq:04d}, but "7 " only where it would be written so.
+        # "7" matches {seq:04d}, but "7 " only if the format produces it.
         if text.endswith(digits) or self._field.format(seq=number) == text:
             return number
         return None
 
 
 def _split(pattern: str) -> tuple[str, str, str]:
-    """What is before the field, the field, and what is after it."""
+    """The text before the field, the field, and the text after it."""
     before, after, field = "", "", ""
     try:
         parts = list(string.Formatter().parse(pattern))
     except ValueError as error:
         raise ValueError(
             f"{pattern!r}: a checkpoint's file name has one field, `{{seq}}`, but its braces don't "
-            f"match: {error}. (Double braces that stand for themselves.)"
+            f"match: {error}. (Literal braces are doubled.)"
         ) from None
     for literal, name, spec, conversion in parts:
         if field:
@@ -138,30 +138,29 @@ def _split(pattern: str) -> tuple[str, str, str]:
             continue
         if name != "seq" or "{" in (spec or ""):
             raise ValueError(
-                f"{pattern!r}: `{{{name}}}` is not known; a checkpoint's file name has one "
-                "field, `{seq}`, the number of the file. (Double braces that stand for "
-                "themselves.)"
+                f"{pattern!r}: unknown field `{{{name}}}`; a checkpoint's file name has one field, "
+                "`{seq}`, the number of the file. (Literal braces are doubled.)"
             )
         if field:
-            raise ValueError(f"{pattern!r}: `{{seq}}` may appear once only.")
+            raise ValueError(f"{pattern!r}: `{{seq}}` may appear only once.")
         field = (
             "{seq" + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "") + "}"
         )
     if not field:
         raise ValueError(
-            f"{pattern!r}: a checkpoint's file name must have `{{seq}}` in it, which becomes the "
-            'number of the file, as in "ckpt_{seq:04d}.json".'
+            f"{pattern!r}: a checkpoint's file name must contain `{{seq}}` for the number of the "
+            'file, as in "ckpt_{seq:04d}.json".'
         )
     return before, field, after
 
 
 def _write(path: str, data: bytes) -> bool:
-    """Make a file that is either complete or not there; False when there is one already."""
+    """Create a file atomically; False if it exists already."""
     folder, name = os.path.split(path)
     hidden = f".{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
     temporary = os.path.join(folder, hidden)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    file = os.open(temporary, flags, 0o666)  # less what the umask takes away
+    file = os.open(temporary, flags, 0o666)  # the umask applies
     try:
         with os.fdopen(file, "wb") as stream:
             stream.write(data)
@@ -177,12 +176,12 @@ def _write(path: str, data: bytes) -> bool:
 
 
 def _publish(temporary: str, path: str) -> bool:
-    """Give a file its name, unless that is taken."""
+    """Give the temporary file its final name, unless the name is taken."""
     try:
-        os.link(temporary, path)  # unlike a rename, never in place of another file
+        os.link(temporary, path)  # unlike a rename, never replaces another file
     except FileExistsError:
         return False
-    except OSError:  # no links on this file system
+    except OSError:  # the file system has no links
         if os.path.lexists(path):
             return False
         os.rename(temporary, path)
@@ -203,14 +202,14 @@ def _make_folders(folder: str) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Bring the names in a folder to the disk, where the system can."""
+    """Sync a folder's entries to disk, where supported."""
     try:
         file = os.open(folder or os.curdir, os.O_RDONLY)
-    except OSError:  # Windows opens no folders
+    except OSError:  # Windows can't open folders
         return
     try:
         os.fsync(file)
     except OSError:
-        pass  # a file system without it; the name will get there in time
+        pass  # not supported by the file system
     finally:
         os.close(file)

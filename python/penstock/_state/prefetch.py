@@ -1,4 +1,4 @@
-"""Running ahead of a loop."""
+"""prefetch: compute the next items while a loop uses the current one."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Outcome: TypeAlias = tuple[T, None] | tuple[None, Exception]
 
 @public
 class prefetch(Generic[T]):
-    """Iterate over batches some items ahead, so that they are being made while one is used.
+    """Iterate over batches while the next ones are computed in the background.
 
-    Calls of operators return at once, and their work goes on in the background. So a generator
-    that reads, decodes and augments only has to be asked for its next items early; it runs in
-    the calling thread, between two items of the loop:
+    Operator calls return immediately and run in the background, so it is enough to ask a
+    generator that reads, decodes and augments for its next items early. The generator itself runs
+    in the calling thread, between two iterations of the loop:
 
         def batches():
             for jpegs, labels in reader.next_epoch(batch_size=64):
@@ -32,17 +32,16 @@ class prefetch(Generic[T]):
         for images, labels in ndd.prefetch(batches()):
             train_step(images.torch(), labels.torch())
 
-    What the source raises is raised when the loop gets there, after the items before it. In the
-    loop, states of readers and RNGs, and checkpoints, are those of the item in hand. Left early
-    (`break`, `close()`, or the end of a `with`), the source is closed, and the readers and RNGs
-    it has used go back to the item that was in hand: the next loop continues after it. So does
-    Ctrl-C while the source makes an item, which ends the loop. Draw from
-    an RNG either in the source or in the loop's body; of one that both draw from, there is no
-    state to resume from, and asking for it raises.
+    An exception in the source is raised after the items before it. In the loop's body, the states
+    of readers and RNGs, and checkpoints, are those of the current item. When the loop is left early
+    (`break`, `close()`, or the end of a `with`), the source is closed, and readers and RNGs that it
+    used go back to the current item: the next loop continues after it. Ctrl-C while the source
+    computes an item does the same. Use an RNG either in the source or in the loop's body: one that
+    both use has no state to resume from, and asking for it raises.
 
     Args:
         iterable: What to iterate over, such as a generator.
-        depth: How many items to be ahead of the one in hand. With 0, nothing runs ahead.
+        depth: How many items to prefetch; 0 turns prefetching off.
 
     Example:
         >>> [item.item() for item in ndd.prefetch(ndd.tensor(i) for i in range(3))]
@@ -56,15 +55,15 @@ class prefetch(Generic[T]):
             raise messages.wrong_argument("prefetch", "depth", depth, "an integer") from None
         if self._depth < 0:
             raise ValueError(
-                f"prefetch: `depth` says how many items to be ahead; it can't be negative, got "
+                f"prefetch: `depth` is the number of items to prefetch; it can't be negative, got "
                 f"{self._depth}."
             )
         try:
             self._source = iter(iterable)
         except TypeError:
             raise TypeError(
-                f"prefetch: expected something to iterate over, such as a generator, got "
-                f"{messages.describe(iterable)}. (Of a generator function, give what it returns: "
+                f"prefetch: expected an iterable, such as a generator, got "
+                f"{messages.describe(iterable)}. (Call a generator function: "
                 "`prefetch(batches())`.)"
             ) from None
         self._iterable = iterable
@@ -83,25 +82,23 @@ class prefetch(Generic[T]):
                 raise self._end()
             item_states.handing_out(loop)
             waiting = loop.waiting
-            # Nothing is taken after an error before the user knows of it.
+            # Stop after an error until the user has seen it.
             while len(waiting) <= self._depth and not (waiting and waiting[-1].error):
                 self._pull(loop)
             pull = waiting[0]
             item: T = pull.item
             error = pull.error
-            # If there is an item, no call follows here, after which an interrupt could come.
+            # No calls from here to the `return`: an interrupt after one would lose the item.
             del waiting[0]
             if error is None:
                 return item
-            item_states.close(
-                loop
-            )  # nothing waits behind an error; another pull would open it again
+            item_states.close(loop)  # no items wait after an error; the next pull opens it again
             if isinstance(error, StopIteration):
                 self._loop = None
             try:
                 raise error
             finally:
-                del error, pull  # its traceback leads here
+                del error, pull  # the traceback refers to this frame
         except BaseException as raised:
             hide_frames(raised)
             raise
@@ -110,23 +107,20 @@ class prefetch(Generic[T]):
         if not self._was_interrupted:
             return StopIteration()
         return RuntimeError(
-            "prefetch: the loop was interrupted while its source made an item, and can't go on. "
-            "Readers and RNGs are where they were with the item before: begin another loop, which "
-            "continues after it."
+            "prefetch: the loop was interrupted while its source computed an item, and can't "
+            "continue. Readers and RNGs are back at the item before; a new loop continues after it."
         )
 
     def __len__(self) -> int:
         if not isinstance(self._iterable, Sized):
-            raise TypeError(
-                f"prefetch: {messages.describe(self._iterable)} doesn't know its length."
-            )
+            raise TypeError(f"prefetch: {messages.describe(self._iterable)} has no length.")
         return len(self._iterable)
 
     def __bool__(self) -> bool:
-        return True  # not a question about the length, which may be unknown
+        return True  # `bool()` would call `__len__`, and the length may be unknown
 
     def close(self) -> None:
-        """Drop the items that wait and close the source. Nothing comes after this."""
+        """Drop the prefetched items, close the source and end the loop."""
         loop, self._loop = self._loop, None
         if loop is None:
             return
@@ -159,18 +153,18 @@ class prefetch(Generic[T]):
             pull.item, pull.error = next(self._outcomes)
 
         try:
-            item_states.pulling(loop, pull, take)
-        except BaseException:  # Ctrl-C: the item is lost, and what waits with it
+            item_states.pull_item(loop, pull, take)
+        except BaseException:  # Ctrl-C: the item and the prefetched ones are lost
             self._was_interrupted = True
             self.close()
             raise
 
 
 def _outcomes(source: Iterator[T]) -> Iterator[Outcome[T]]:
-    """What becomes of each `next` of a source.
+    """The items of a source, or the exceptions in their place.
 
-    In a generator, whose frame has no caller while it waits. Otherwise the traceback of an error
-    that waits would lead to the loop and keep it alive after the user has left it.
+    A generator, since its frame has no caller while it is suspended: otherwise the traceback of a
+    pending error would keep the loop alive after the user has left it.
     """
     while True:
         try:

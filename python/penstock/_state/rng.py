@@ -1,12 +1,11 @@
-"""Random number generators: where in a sequence of random words the next call is.
+"""Random number generators: positions in a counter-based stream (Philox).
 
-A draw is a function of the seed, of the number of the call in the generator's sequence, of the
-sample and of the element. A generator only counts, when a call is made; threads and timing have no
-part in it.
+A random value is a function of the seed, the number of the call, the sample and the element. A
+generator only counts calls, so results don't depend on threads and timing.
 
-In another process, some generators must not go on as they would have done here. Which numbers they
-give is settled when they are first used there (`_Unsettled`): not before is it known whether the
-process is a worker of a DataLoader of PyTorch's.
+In a child process, some generators must not repeat the parent's numbers. Their position there is
+chosen on first use (`_Undecided`): only then is it known whether the process is a worker of a
+PyTorch DataLoader.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _TEXT = re.compile(r"Philox_([0-9A-Fa-f]{16})_([0-9A-Fa-f]{16}):([0-9A-Fa-f]{16}
 
 
 class State(StateText):
-    """The state of an RNG: a text, to be given to another one. Holds no more than four numbers."""
+    """The state of an RNG, a string of four numbers; can be set on another RNG."""
 
     __slots__ = ()
 
@@ -39,19 +38,19 @@ class State(StateText):
 class RNG:
     """A stream of random numbers, for the `rng` argument of random operators.
 
-    Each call of an operator takes seven words off the stream, whatever it draws. RNGs of the same
+    Each operator call consumes seven words of the stream, whatever it draws. RNGs with the same
     seed give the same values, on any machine and with any number of threads. An RNG may be shared
-    between threads; then it is theirs to see that their calls come in the same order each time.
+    between threads, but results are only reproducible if their calls are made in the same order.
 
-    Another process goes on with a seeded RNG, be it forked or pickled, just as this one does: give
-    each process a seed of its own, such as `seed + rank`, or one of the RNGs that `split` makes.
-    One that was not seeded is seeded anew in a process that is forked or spawned, in a worker of a
-    `torch.utils.data.DataLoader` by the worker's seed.
+    A seeded RNG that is forked or pickled gives the same numbers in both processes: use a different
+    seed in each process, such as `seed + rank`, or one of the RNGs made by `split`. An RNG without
+    a seed gets a new one in a forked or spawned process; in a worker of a
+    `torch.utils.data.DataLoader`, it depends on the worker's seed.
 
     Args:
-        seed: Any integer, of which 64 bits count. A random one when neither this nor `state` is
+        seed: Any integer; its lowest 64 bits are used. Random if neither `seed` nor `state` is
             given.
-        state: Where to start, as `state` of another RNG gives it.
+        state: The `state` of another RNG to start from.
 
     Example:
         >>> rng = ndd.random.RNG(1234)
@@ -75,54 +74,54 @@ class RNG:
             self._philox = _core.Philox(*_parse(state))
         else:
             raise ValueError(
-                "RNG: both `seed` and `state` were given; the state has its seed already."
+                "RNG: `seed` and `state` can't be combined; the state includes the seed."
             )
 
     def __call__(self) -> int:
-        """The next random word: an integer of 32 bits."""
+        """The next random word, a 32-bit integer."""
         if item_states.loops:
-            item_states.moving(self)
+            item_states.before_change(self)
         return self._philox.word()
 
     @property
     def seed(self) -> Any:
-        """Set it to start over with another seed. It can't be read; `state` can."""
-        raise AttributeError("seed is write-only; `state` has it, with the position beside it.")
+        """Set it to start over with another seed. Write-only; read `state` instead."""
+        raise AttributeError("seed is write-only; `state` includes it, with the position.")
 
     @seed.setter
     def seed(self, value: SupportsIndex) -> None:
-        self._place(_seed(value), 0, 0, 0)
+        self._set_position(_seed(value), 0, 0, 0)
 
     @property
     def state(self) -> State:
-        """The position in the stream, to be set here or in another RNG.
+        """The position in the stream; can be set on this or another RNG.
 
-        In a loop over `prefetch`, this is the position that belongs to the item in hand.
+        In a loop over `prefetch`, this is the position as of the current item.
         """
         seed, sequence, offset, phase = self._position()
         return State(f"Philox_{seed:016X}_{sequence:016X}:{offset:016X}_{phase}")
 
     @state.setter
     def state(self, value: State | str) -> None:
-        self._place(*_parse(value))
+        self._set_position(*_parse(value))
 
     def get_state(self, *, cuda_stream: Any = None) -> State:
-        """The same as `state`. There is nothing on a device to wait for."""
+        """The same as `state`. `cuda_stream` has no effect."""
         return self.state
 
     def set_state(self, value: State | str) -> None:
-        """Go to a position: a state, or its text."""
+        """Set the position: a state or its string."""
         self.state = value
 
     def state_dict(self) -> dict[str, Any]:
-        """The state in a dictionary that JSON can hold, as PyTorch's objects give theirs."""
+        """The state as a dictionary that can be stored as JSON."""
         return {"state": str(self.state)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go to a position that `state_dict` gave."""
+        """Set the position to the result of `state_dict`."""
         if not isinstance(state_dict, Mapping) or "state" not in state_dict:
             raise ValueError(
-                f"RNG: load_state_dict takes what state_dict() of an RNG gave, got {state_dict!r}."
+                f"RNG: load_state_dict takes a result of RNG.state_dict(), got {state_dict!r}."
             )
         self.state = state_dict["state"]
 
@@ -132,11 +131,11 @@ class RNG:
         if words < 0:
             raise ValueError(f"RNG: can't advance by a negative number, got {words}.")
         if item_states.loops:
-            item_states.moving(self)
+            item_states.before_change(self)
         self._philox.advance(words & 2**128 - 1)
 
     def clone(self) -> RNG:
-        """Another RNG at the same position, that goes on by itself."""
+        """An independent copy at the same position."""
         made = RNG(state=self.state)
         if self in _unseeded:
             _unseeded.add(made)
@@ -145,8 +144,8 @@ class RNG:
     def split(self, n: SupportsIndex) -> list[RNG]:
         """Make `n` RNGs that are independent of each other and of this one.
 
-        They are a function of this RNG's position, which moves on by four words; the first k of
-        them do not depend on `n`. So each rank or worker can take its own:
+        They are a function of this RNG's position, which advances by four words; the first k of
+        them do not depend on `n`. So each rank or worker can use its own:
 
         Example:
             >>> rank, world_size = 1, 4
@@ -171,29 +170,29 @@ class RNG:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self in _unseeded and _is_spawning():
-            return _arrived, (str(self.state),)
+            return _unpickle_unseeded, (str(self.state),)
         return RNG, (None, str(self.state))
 
     def __repr__(self) -> str:
         return f"RNG(state={str(self.state)!r})"
 
     def _draw(self) -> _core.Draw:
-        """The place of one call of an operator."""
+        """The draw for one operator call."""
         if item_states.loops:
-            item_states.moving(self)
+            item_states.before_change(self)
         return self._philox.draw()
 
-    def _place(self, seed: int, sequence: int, offset: int, phase: int) -> None:
+    def _set_position(self, seed: int, sequence: int, offset: int, phase: int) -> None:
         if item_states.loops:
-            item_states.placed(self)
+            item_states.before_set_state(self)
         self._philox.set(seed, sequence, offset, phase)
         _unseeded.discard(self)
 
     def _position(self) -> tuple[int, int, int, int]:
-        found = item_states.seen(self) if item_states.loops else None
+        found = item_states.visible_state(self) if item_states.loops else None
         return self._philox.get() if found is None else found
 
-    def _live_state(self) -> tuple[int, int, int, int]:
+    def _current_state(self) -> tuple[int, int, int, int]:
         return self._philox.get()
 
     def _rewind(self, state: tuple[int, int, int, int]) -> None:
@@ -201,26 +200,26 @@ class RNG:
 
 
 def get_default_rng() -> RNG:
-    """The calling thread's RNG, from which operators draw that are given none."""
+    """The calling thread's RNG, used by operators without `rng`."""
     return _thread.rng
 
 
 @public
 def set_seed(seed: SupportsIndex) -> None:
-    """Start the calling thread's default RNG over, with a seed.
+    """Seed the calling thread's default RNG.
 
-    Other threads are not affected: each has a default RNG of its own, which is seeded at random
-    until `set_seed` is called there.
+    Other threads are not affected: each has its own default RNG, which is seeded randomly until
+    `set_seed` is called there.
 
-    A forked process goes on just as its parent does, so that several of them draw the same numbers:
-    call `set_seed(seed + rank)` in each. A process that is started in another way (`spawn`)
-    knows nothing of the seed. The workers of a `torch.utils.data.DataLoader` are told apart without
-    a word: there the seed that PyTorch gives the worker, another one in each epoch, is added to
-    the seed that was set here before the fork. Under `spawn` it is the only seed, unless
-    `penstock.torch.worker_init_fn` brings the other one along.
+    Forked processes continue from their parent's position, so several of them draw the same
+    numbers: call `set_seed(seed + rank)` in each. A spawned process does not inherit the seed.
+    Workers of a `torch.utils.data.DataLoader` differ from each other automatically: the worker's
+    seed from PyTorch, a new one in each epoch, is combined with the seed set here before the fork.
+    With `spawn` it is the only seed, unless `penstock.torch.worker_init_fn` passes the other one
+    on.
 
     Args:
-        seed: Any integer, of which 64 bits count.
+        seed: Any integer; its lowest 64 bits are used.
 
     Example:
         >>> ndd.random.set_seed(7)
@@ -232,12 +231,12 @@ def set_seed(seed: SupportsIndex) -> None:
     get_default_rng().seed = seed
 
 
-class _Unsettled:
-    """In place of an RNG's position, where only its first use shows in what process it is.
+class _Undecided:
+    """The position of an RNG in a child process, chosen on first use.
 
-    In a worker of a DataLoader, a default RNG is a function of the position that it was seeded to,
-    if it was, and of the worker's seed. Other RNGs are a function of both as well, so that two of
-    them still differ. Outside of a worker, those that were not seeded get a seed from the system.
+    In a worker of a DataLoader, it is a function of the RNG's position, if it was seeded, and of
+    the worker's seed. For RNGs other than a thread's default one the position always counts, so
+    that two of them still differ. Outside of a worker, unseeded RNGs get a seed from the system.
     """
 
     __slots__ = ("_is_default", "_made", "_owner", "_position", "_seeded")
@@ -250,22 +249,22 @@ class _Unsettled:
         self._made: dict[str, _core.Philox] = {}
 
     def word(self) -> int:
-        return self._settle().word()
+        return self._decide().word()
 
     def draw(self) -> _core.Draw:
-        return self._settle().draw()
+        return self._decide().draw()
 
     def advance(self, words: int) -> None:
-        self._settle().advance(words)
+        self._decide().advance(words)
 
     def get(self) -> Position:
-        return self._settle().get()
+        return self._decide().get()
 
     def set(self, seed: int, sequence: int, offset: int, phase: int) -> None:
-        self._settle().set(seed, sequence, offset, phase)
+        self._decide().set(seed, sequence, offset, phase)
 
-    def _settle(self) -> _core.Philox:
-        # Threads that come at once get the same, without a lock that a fork could leave locked.
+    def _decide(self) -> _core.Philox:
+        # Concurrent threads get the same one, without a lock that a fork could leave locked.
         made = self._made.setdefault("philox", _core.Philox(*self._choose()))
         owner = self._owner()
         if owner is not None and owner._philox is self:
@@ -286,58 +285,59 @@ class _Unsettled:
 
 
 Position = tuple[int, int, int, int]
-"""Seed, sequence, block and word of the block."""
-Philox = _core.Philox | _Unsettled
+"""Seed, sequence, block, and word in the block."""
+Philox = _core.Philox | _Undecided
 
 
 class _Thread(threading.local):
-    """What each thread has of its own."""
+    """Thread-local data."""
 
     def __init__(self) -> None:
         self.rng = RNG()
-        self.rng._philox = _Unsettled(self.rng, None, seeded=False, default=True)
+        self.rng._philox = _Undecided(self.rng, None, seeded=False, default=True)
 
 
 def _worker_seed() -> int | None:
-    """The seed of the DataLoader's worker that this process is, which differs in each epoch."""
+    """The seed of this DataLoader worker, which changes each epoch; None in other processes."""
     data = sys.modules.get("torch.utils.data")
     info = None if data is None else data.get_worker_info()
     return None if info is None else int(info.seed) & _MASK
 
 
 def _is_spawning() -> bool:
-    """Whether this thread is pickling what a new process is to begin with."""
+    """Whether this thread is pickling the arguments of a new process."""
     context = sys.modules.get("multiprocessing.context")
     return context is not None and context.get_spawning_popen() is not None
 
 
-def _arrived(state: str) -> RNG:
-    """An RNG that was not seeded, in the process that it was sent to."""
+def _unpickle_unseeded(state: str) -> RNG:
+    """An unseeded RNG in the process that unpickles it."""
     made = RNG()
-    made._philox = _Unsettled(made, _parse(state), seeded=False, default=False)
+    made._philox = _Undecided(made, _parse(state), seeded=False, default=False)
     return made
 
 
 def default_position() -> Position | None:
-    """Where the calling thread's default RNG is, if it was seeded."""
+    """The position of the calling thread's default RNG, if it was seeded."""
     rng = get_default_rng()
     return None if rng in _unseeded else rng._position()
 
 
 def enter_worker(position: Position | None) -> None:
-    """Settle the default RNG of a worker, which was at this position in the process it is from.
+    """Set up the default RNG of a DataLoader worker.
 
-    Without a position, it is at the one that it has by itself.
+    Args:
+        position: Its position in the parent process, if it was seeded there.
     """
     rng = get_default_rng()
     if position is not None:
-        rng._philox = _Unsettled(rng, position, seeded=True, default=True)
+        rng._philox = _Undecided(rng, position, seeded=True, default=True)
         _unseeded.discard(rng)
     rng._philox.get()
 
 
 def _mixed(*numbers: int) -> int:
-    """A seed made of numbers of up to 64 bits; other numbers give another one."""
+    """A seed derived from 64-bit numbers."""
     from hashlib import blake2b
 
     digest = blake2b(digest_size=8)
@@ -360,33 +360,33 @@ def _seed(value: SupportsIndex) -> int:
 def _parse(state: State | str) -> tuple[int, int, int, int]:
     if not isinstance(state, str):
         raise TypeError(
-            f"RNG: `state` must be the state of an RNG or its text, got {state!r}. (Of another "
-            "RNG, give its `state`.)"
+            f"RNG: `state` must be the state of an RNG or its string, got {state!r}. (For another "
+            "RNG, pass its `state`.)"
         )
     found = _TEXT.fullmatch(state)
     if found is None:
         raise ValueError(
-            "RNG: a state reads Philox_<seed>_<sequence>:<offset>_<phase>, three numbers of 16 "
-            f"hexadecimal digits and one up to 3; got {state!r}."
+            "RNG: a state has the form Philox_<seed>_<sequence>:<offset>_<phase>, with three "
+            f"numbers of 16 hexadecimal digits and one from 0 to 3; got {state!r}."
         )
     seed, sequence, offset, phase = found.groups()
     return int(seed, 16), int(sequence, 16), int(offset, 16), int(phase)
 
 
-# RNGs that nobody has seeded. A forked child must not repeat what its parent draws from them.
+# RNGs without a seed. A forked child must not repeat the numbers of its parent.
 _unseeded: weakref.WeakSet[RNG] = weakref.WeakSet()
 
 _thread = _Thread()
 
 
 def after_fork() -> None:
-    """In a forked child."""
+    """Run in a forked child process."""
     default = _thread.rng
     for rng in {*_unseeded, default}:
         philox = rng._philox
         if isinstance(philox, _core.Philox):
             seeded = rng not in _unseeded
-            rng._philox = _Unsettled(rng, philox.get(), seeded, rng is default)
+            rng._philox = _Undecided(rng, philox.get(), seeded, rng is default)
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,4 +1,4 @@
-"""Where an ExternalSource takes its items from: functions, iterables, and how far they are."""
+"""The items of an ExternalSource: from functions, iterables and generators, with a position."""
 
 from __future__ import annotations
 
@@ -14,60 +14,60 @@ from types import GeneratorType
 from typing import Any, NamedTuple, Protocol
 
 from penstock._errors.messages import describe
-from penstock._runtime.fork_safe_lock import Guard
+from penstock._runtime.fork_safe_lock import ForkSafeLock
 
 _CYCLES = {"no": "no", "quiet": "quiet", "raise": "raise", None: "no", False: "no", True: "quiet"}
 
 
-class Feed(Protocol):
-    """Gives one item after the other."""
+class ItemSource(Protocol):
+    """Delivers one item after another."""
 
-    given: int
-    """The number of the last item that has been given. Whoever gives it sets this last of all, and
-    as an attribute: Python handles signals after calls, and an interrupt would lose the item."""
+    delivered: int
+    """The number of the last item delivered. Set in the very last step, and as an attribute: Python
+    handles signals after calls, and an interrupt would lose the item."""
 
     @property
     def can_go_back(self) -> bool:
-        """Whether `go_to` can reach what has been before."""
+        """Whether `restore` can go back to an earlier position."""
 
     def lock(self) -> AbstractContextManager[Any]:
-        """To be held while an item is given, so that each goes to one thread."""
+        """Held while an item is delivered, so that each goes to one thread only."""
 
     def next(self) -> tuple[int, Any]:
-        """The item after the last that has been given, and its number; StopIteration at the end."""
+        """The number of the next item, and the item; raises StopIteration at the end."""
 
-    def ahead(self) -> None:
-        """Another item will be wanted."""
+    def prefetch(self) -> None:
+        """Start computing the next item, where that is possible."""
 
     def state(self) -> dict[str, Any]:
-        """Where the feed is, for JSON."""
+        """The position, for JSON."""
 
     def require_state(self) -> None:
-        """Raise if a state doesn't tell enough to go there."""
+        """Raise if there is no state to restore from."""
 
-    def go_to(self, state: dict[str, Any]) -> None:
-        """Go to where a feed of the same data was."""
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go to a position of a source with the same data."""
 
 
-def feed(source: Any, cycle: str | bool | None) -> Feed:
-    """The feed of a source that is any of those which an ExternalSource takes."""
+def item_source(source: Any, cycle: str | bool | None) -> ItemSource:
+    """The items of a function, an iterable or a generator function."""
     try:
         how = _CYCLES[cycle]
     except (KeyError, TypeError):
         raise ValueError(
-            f'ExternalSource: unknown `cycle` {cycle!r}: it is "no" (or False), "quiet" (or True) '
-            'or "raise".'
+            f'ExternalSource: unknown `cycle` {cycle!r}: expected "no" (or False), "quiet" (or '
+            'True) or "raise".'
         ) from None
     if isinstance(source, Generator) and how != "no":
         raise TypeError(
-            "ExternalSource: a generator can't be cycled through, as it runs only once. Give the "
-            "generator function itself: `source=function` in place of `source=function()`."
+            "ExternalSource: a generator can't be cycled, since it runs only once. Pass the "
+            "generator function itself: `source=function` instead of `source=function()`."
         )
     if inspect.isgeneratorfunction(source):
         _refuse_parameters(source)
-        return _Items(source, source, how)
+        return _IterableItems(source, source, how)
     if source is not None and _is_iterable(source):
-        return _Items(source, lambda: iter(source), how)
+        return _IterableItems(source, lambda: iter(source), how)
     if not callable(source):
         raise TypeError(
             "ExternalSource: `source` must be a function without parameters, an iterable or a "
@@ -76,94 +76,93 @@ def feed(source: Any, cycle: str | bool | None) -> Feed:
     _refuse_parameters(source)
     if cycle is not None:
         raise ValueError(
-            "ExternalSource: `cycle` is for a source that can be iterated over; a function is "
-            "called again and again until it raises StopIteration."
+            "ExternalSource: `cycle` requires an iterable source; a function is called repeatedly "
+            "until it raises StopIteration."
         )
-    return _Calls(source)
+    return _FunctionItems(source)
 
 
-class _Pulled:
+class _NumberedItems:
     """The items of an iterator with their numbers, one at a time.
 
-    An item is either still in the iterator or held here: it comes over in one call of native code,
-    in which Python handles no signals but those that reach the iterator itself.
+    An item is either still in the iterator or held here: it is moved in one native call, during
+    which Python handles no signals except in the iterator itself.
     """
 
     def __init__(self, items: Iterator[Any]) -> None:
-        self._numbered = enumerate(items, 1)
+        self._remaining = enumerate(items, 1)
         self._held: deque[tuple[int, Any]] = deque(maxlen=1)
 
-    def after(self, given: int) -> tuple[int, Any] | None:
-        """The first one after so many; None at the end. Those before are forgotten."""
+    def after(self, number: int) -> tuple[int, Any] | None:
+        """The item after this number, or None at the end. Earlier ones are dropped."""
         held = self._held
-        if held and held[0][0] > given:
+        if held and held[0][0] > number:
             return held[0]
         held.clear()
-        held.extend(itertools.islice(self._numbered, 1))
+        held.extend(itertools.islice(self._remaining, 1))
         return held[0] if held else None
 
 
-class _Calls(threading.local):
-    """A function, which is called for each item, and by several threads at once if they ask."""
+class _FunctionItems(threading.local):
+    """A function that is called for each item; threads may call it concurrently."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
-        self.given = 0
+        self.delivered = 0
         self._function = function
-        self._own = _has_state(function)
-        self.can_go_back = self._own
+        self._has_own_state = _has_state(function)
+        self.can_go_back = self._has_own_state
         self._begin()
 
     def lock(self) -> AbstractContextManager[Any]:
         return nullcontext()
 
     def next(self) -> tuple[int, Any]:
-        found = self._pulled.after(self.given)
+        found = self._numbered.after(self.delivered)
         if found is None:
             raise StopIteration
         return found
 
-    def ahead(self) -> None:
+    def prefetch(self) -> None:
         pass
 
     def state(self) -> dict[str, Any]:
-        return _own_state(self._function) if self._own else {}
+        return _source_state(self._function) if self._has_own_state else {}
 
     def require_state(self) -> None:
-        if not self._own:
+        if not self._has_own_state:
             raise RuntimeError(
-                "ExternalSource: a function has no state that could be saved. Give an iterable or "
-                "a generator function, or an object with get_state() and set_state() beside "
-                "`__call__`."
+                "ExternalSource: a function has no state to save. Use an iterable or a generator "
+                "function, or an object with get_state() and set_state() as well as `__call__`."
             )
 
-    def go_to(self, state: dict[str, Any]) -> None:
-        _set_own_state(self._function, state)
+    def restore(self, state: dict[str, Any]) -> None:
+        _set_source_state(self._function, state)
         self._begin()
 
     def _begin(self) -> None:
-        pulled = _Pulled(itertools.starmap(self._function, itertools.repeat(())))
-        self._pulled, self.given = pulled, 0
+        numbered = _NumberedItems(itertools.starmap(self._function, itertools.repeat(())))
+        self._numbered, self.delivered = numbered, 0
 
 
-class _Items:
-    """An iterable or a generator function. The state is the number of items given."""
+class _IterableItems:
+    """An iterable or a generator function. The state is the number of items delivered."""
 
     def __init__(self, source: Any, begin: Callable[[], Iterator[Any]], cycle: str) -> None:
         self._source = source
         self._begin = begin
         self._cycle = cycle
-        self._own = _has_state(source)
-        self.given = 0
+        self._has_own_state = _has_state(source)
+        self.delivered = 0
         self._is_broken = False
         """Whether an interrupt has ended the generator."""
         self._owes_end = False
-        """Whether the end has been reached and nobody told, which `cycle="raise"` asks for."""
-        self._guard = Guard()
+        """Whether StopIteration is still to be raised for the end, with `cycle="raise"`."""
+        self._lock = ForkSafeLock()
         self._restart()
-        self.can_go_back = self._own or self._iterator is not source
+        self.can_go_back = self._has_own_state or self._iterator is not source
 
     def lock(self) -> AbstractContextManager[Any]:
-        return self._guard.lock()
+        return self._lock.lock()
 
     def next(self) -> tuple[int, Any]:
         found = None if self._owes_end else self._pull()
@@ -179,18 +178,18 @@ class _Items:
             raise StopIteration
         return found
 
-    def ahead(self) -> None:
+    def prefetch(self) -> None:
         pass
 
     def state(self) -> dict[str, Any]:
-        return _own_state(self._source) if self._own else {"items": self.given}
+        return _source_state(self._source) if self._has_own_state else {"items": self.delivered}
 
     def require_state(self) -> None:
         pass
 
-    def go_to(self, state: dict[str, Any]) -> None:
-        if self._own:
-            _set_own_state(self._source, state)
+    def restore(self, state: dict[str, Any]) -> None:
+        if self._has_own_state:
+            _set_source_state(self._source, state)
             self._restart()
             return
         items = state.get("items")
@@ -198,48 +197,48 @@ class _Items:
             raise ValueError(f"ExternalSource: not the state of an iterable: {state!r}.")
         if self.can_go_back:
             self._restart()
-        elif items < self.given:
+        elif items < self.delivered:
             raise RuntimeError(
-                f"ExternalSource: {describe(self._source)} can be iterated over once only, and "
-                f"{self.given} items have been taken, so that it can't go back to item {items}. "
-                "Set the state of a new source, before its first item."
+                f"ExternalSource: {describe(self._source)} can be iterated over only once, and "
+                f"{self.delivered} items have been delivered, so it can't go back to item {items}. "
+                "Set the state on a new source, before its first item."
             )
-        while self.given < items:
+        while self.delivered < items:
             found = self._pull()
             if found is None:
                 raise ValueError(
-                    f"ExternalSource: the state is that after {items} items, but the source has "
-                    f"only {self.given}. Is it the same data?"
+                    f"ExternalSource: the state is at item {items}, but the source has only "
+                    f"{self.delivered} items. Is it the same data?"
                 )
-            self.given = found[0]
+            self.delivered = found[0]
 
     def _pull(self) -> tuple[int, Any] | None:
         if self._is_broken:
-            self._mend()
+            self._recover()
         try:
-            return self._pulled.after(self.given)
+            return self._numbered.after(self.delivered)
         except Exception:
             raise
         except BaseException:
-            # An interrupt ends a generator, if it was there that it came.
+            # An interrupt inside of a generator ends it.
             iterator = self._iterator
             self._is_broken = isinstance(iterator, GeneratorType) and not iterator.gi_frame
             raise
 
-    def _mend(self) -> None:
-        """Come back to where an interrupt has ended the generator."""
-        if not self.can_go_back or self._own:
+    def _recover(self) -> None:
+        """Restart a generator that an interrupt has ended, and skip to its position."""
+        if not self.can_go_back or self._has_own_state:
             raise RuntimeError(
-                f"ExternalSource: {describe(self._source)} was interrupted, which ends a generator "
-                f"for good, after {self.given} items. Give the generator function itself, which "
-                "can be begun again: `source=function` in place of `source=function()`."
+                f"ExternalSource: {describe(self._source)} was interrupted after {self.delivered} "
+                "items, which ends a generator for good. Pass the generator function itself, which "
+                "can be restarted: `source=function` instead of `source=function()`."
             )
-        self.go_to({"items": self.given})
+        self.restore({"items": self.delivered})
 
     def _restart(self) -> None:
         iterator = self._begin()
-        pulled = _Pulled(iterator)
-        self._iterator, self._pulled, self.given = iterator, pulled, 0
+        numbered = _NumberedItems(iterator)
+        self._iterator, self._numbered, self.delivered = iterator, numbered, 0
         self._is_broken = False
 
 
@@ -247,10 +246,10 @@ class _Outcome(NamedTuple):
     """An item that was taken in the background, or the error in its place.
 
     Args:
-        number: Which it is, counted by what has been taken.
+        number: Its number, counting everything that was taken.
         item: The item.
-        error: What was raised instead.
-        after: The state of the feed then.
+        error: The error raised instead.
+        after: The state of the source after it.
     """
 
     number: int
@@ -259,111 +258,110 @@ class _Outcome(NamedTuple):
     after: dict[str, Any]
 
 
-_making = threading.local()
-"""`feeds`: those that wait for what this thread is making, each asked by the one before it."""
+_computing = threading.local()
+"""`sources`: those waiting for what this thread is computing, each requested by the previous one."""
 
 
-class Background:
-    """Takes the next item of another feed in a thread, while the one before is used.
+class BackgroundItems:
+    """Takes the next item in a thread while the previous one is used.
 
     Args:
-        inner: The other feed.
-        take_in: What to make of an item before the next one is asked for, which may well be in the
-            same memory.
+        inner: The items.
+        convert: Applied to an item before the next one is taken, which may reuse its memory.
     """
 
-    def __init__(self, inner: Feed, take_in: Callable[[Any], Any]) -> None:
+    def __init__(self, inner: ItemSource, convert: Callable[[Any], Any]) -> None:
         self._inner = inner
-        self._take_in = take_in
+        self._convert = convert
         self._thread: ThreadPoolExecutor | None = None
         self._process = os.getpid()
-        self.given = 0
+        self.delivered = 0
         self._taken = 0
         self._outcomes: deque[_Outcome] = deque()
-        self._state: dict[str, Any] | None = None  # after the item that was forgotten last
-        self._guard = Guard()
+        self._state: dict[str, Any] | None = None  # after the last item that was dropped
+        self._lock = ForkSafeLock()
 
     @property
     def can_go_back(self) -> bool:
         return self._inner.can_go_back
 
     def lock(self) -> AbstractContextManager[Any]:
-        if self in getattr(_making, "feeds", ()):
+        if self in getattr(_computing, "sources", ()):
             raise RuntimeError(
-                "ExternalSource: the source asks itself for an item, which it can't while it is "
-                "making one. (With `parallel`, it is asked in a thread of its own.)"
+                "ExternalSource: the source requests an item from itself while it is computing "
+                "one. (With `parallel`, it runs in its own thread.)"
             )
-        return self._guard.lock()
+        return self._lock.lock()
 
     def next(self) -> tuple[int, Any]:
-        self._forget_given()
+        self._forget_delivered()
         if not self._outcomes:
-            self._ask().result()  # an interrupt ends the waiting, not what is waited for
+            self._request().result()  # an interrupt ends the wait, not the work
         found = self._outcomes[0]
         if found.error is not None:
-            # The feed is where the error left it, and is asked again only when the user asks.
-            self.given = found.number
+            # The source stays where the error left it until the user asks for another item.
+            self.delivered = found.number
             raise found.error
         return found.number, found.item
 
-    def ahead(self) -> None:
-        self._ask()
+    def prefetch(self) -> None:
+        self._request()
 
     def state(self) -> dict[str, Any]:
         state = self._state
         for outcome in [*self._outcomes]:
-            if outcome.number <= self.given:
+            if outcome.number <= self.delivered:
                 state = outcome.after
         return self._inner.state() if state is None else state
 
     def require_state(self) -> None:
         self._inner.require_state()
 
-    def go_to(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         if self._thread is not None:
-            self._submit(lambda: None).result()  # waits for what is under way
-        self._inner.go_to(state)
+            self._submit(lambda: None).result()  # waits for running work
+        self._inner.restore(state)
         self._outcomes.clear()
-        self._state, self.given = None, self._taken
+        self._state, self.delivered = None, self._taken
 
-    def _forget_given(self) -> None:
+    def _forget_delivered(self) -> None:
         outcomes = self._outcomes
-        while outcomes and outcomes[0].number <= self.given:
+        while outcomes and outcomes[0].number <= self.delivered:
             self._state = outcomes[0].after
             outcomes.popleft()
 
-    def _ask(self) -> Future[None]:
+    def _request(self) -> Future[None]:
         if self._state is None:
             self._state = self._inner.state()
-        feeds = (*getattr(_making, "feeds", ()), self)
-        return self._submit(lambda: self._take(feeds))
+        sources = (*getattr(_computing, "sources", ()), self)
+        return self._submit(lambda: self._take(sources))
 
     def _submit(self, work: Callable[[], None]) -> Future[None]:
         if os.getpid() != self._process:
             raise RuntimeError(
-                "ExternalSource: with `parallel`, a source can't be used after a fork; its thread "
-                "stayed in the parent. Make it in the child."
+                "ExternalSource: with `parallel`, a source can't be used after a fork, since its "
+                "thread stayed in the parent. Create it in the child."
             )
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="penstock-source")
         return self._thread.submit(work)
 
-    def _take(self, feeds: tuple[Background, ...]) -> None:
-        """In the thread: see that there is an item after the one that is being given."""
-        # After an interrupt it may be asked for once more. (A copy: others may take from it.)
+    def _take(self, sources: tuple[BackgroundItems, ...]) -> None:
+        """In the thread: take the next item, unless it has been taken already."""
+        # After an interrupt it may be requested twice. (A copy: other threads may change it.)
         for last in [*self._outcomes][-1:]:
-            if last.number > self.given + 1 or last.error is not None:
+            if last.number > self.delivered + 1 or last.error is not None:
                 return
         item, error, after = None, None, {}
-        _making.feeds = feeds
+        _computing.sources = sources
         try:
             number, data = self._inner.next()
-            self._inner.given = number
-            item = self._take_in(data)
+            self._inner.delivered = number
+            item = self._convert(data)
         except BaseException as problem:
             error = problem
         finally:
-            del _making.feeds  # which would keep this one alive, and its thread with it
+            del _computing.sources  # which would keep this one alive, and its thread with it
         try:
             after = self._inner.state()
         except Exception as problem:
@@ -374,14 +372,14 @@ class Background:
 
 def _is_iterable(source: Any) -> bool:
     if isinstance(source, type):
-        return False  # a class is called, even one of iterables
+        return False  # a class is called, even if its instances are iterable
     return isinstance(source, Iterable) or hasattr(source, "__getitem__")
 
 
 def _refuse_parameters(function: Callable[..., Any]) -> None:
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # a built-in function that doesn't tell
+    except (TypeError, ValueError):  # a built-in function without a signature
         return
     for parameter in parameters:
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
@@ -403,11 +401,11 @@ def _has_state(source: Any) -> bool:
     )
 
 
-def _own_state(source: Any) -> dict[str, Any]:
+def _source_state(source: Any) -> dict[str, Any]:
     return {"source": str(source.get_state())}
 
 
-def _set_own_state(source: Any, state: dict[str, Any]) -> None:
+def _set_source_state(source: Any, state: dict[str, Any]) -> None:
     if "source" not in state:
-        raise ValueError(f"ExternalSource: the state is not that of its source: {state!r}.")
+        raise ValueError(f"ExternalSource: not a state of this kind of source: {state!r}.")
     source.set_state(state["source"])

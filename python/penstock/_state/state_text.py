@@ -1,4 +1,4 @@
-"""States as texts, which survive every way of storing a text."""
+"""States as strings, which survive any serialization of strings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class StateText(str):
-    """A state, to be given to another object of its kind. Pickled, it is a plain text."""
+    """A state, to be set on another object of the same kind. Pickled as a plain string."""
 
     __slots__ = ()
 
@@ -15,6 +15,6 @@ class StateText(str):
         return f"{type(self).__name__}({str(self)!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # `torch.load(weights_only=True)` calls few functions, and this is the one that returns a
-        # text. Encoded twice it is what it was.
+        # `torch.load(weights_only=True)` allows few functions; this one returns a string. Applying
+        # rot13 twice gives the original string.
         return codecs.encode, (codecs.encode(str(self), "rot_13"), "rot_13")

@@ -165,7 +165,7 @@ def _operand(data: Any, owner: str) -> Value:
     try:
         return single(data)
     except (TypeError, ValueError) as error:
-        raise messages.told_by(owner, error) from None
+        raise messages.in_operator(owner, error) from None
 
 
 _ADD = Operation("+", "add", NUMBERS)

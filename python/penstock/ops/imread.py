@@ -66,7 +66,7 @@ def _encoded(names: Any) -> Array:
     try:
         rows = in_rows(names)
     except (TypeError, ValueError) as error:
-        raise messages.told_by("imread", error, "filepaths") from None
+        raise messages.in_operator("imread", error, "filepaths") from None
     if rows is None or isinstance(rows, Sequence | int | float):
         raise messages.wrong_argument(
             "imread", "filepaths", names, "a file name, a list of them, or names as uint8"

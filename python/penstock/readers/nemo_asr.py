@@ -121,7 +121,7 @@ class NemoAsr(Reader):
         try:
             dtype = to_dtype("float32" if self._dtype is None else self._dtype)
         except (TypeError, ValueError) as error:
-            raise messages.told_by(self._what, error, "dtype") from None
+            raise messages.in_operator(self._what, error, "dtype") from None
         if dtype.name not in DTYPES:
             allowed = ", ".join(DTYPES.values())
             raise self._wrong("dtype", f"must be one of {allowed}, got {dtype}")

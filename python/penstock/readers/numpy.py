@@ -205,7 +205,7 @@ class Numpy(Reader):
     def _yields(self, outputs: tuple[Any, ...]) -> Any:
         if self._device is None or self._device._code < 0:
             return outputs
-        return tuple(bad_samples.moved(output, self._device) for output in outputs)
+        return tuple(bad_samples.to_device(output, self._device) for output in outputs)
 
     def _read_ahead(self, place: Place) -> None:
         if self._reads_ahead:

@@ -93,7 +93,7 @@ class Webdataset(Reader):
         try:
             found = [to_dtype(dtype) for dtype in given]
         except (TypeError, ValueError) as error:
-            raise messages.told_by(what, error, "dtypes") from None
+            raise messages.in_operator(what, error, "dtypes") from None
         for dtype in found:
             if not any(dtype == to_dtype(known) for known in DTYPES):
                 raise messages.bad_argument(

@@ -155,9 +155,9 @@ def test_what_is_wrong_with_the_call_is_no_bad_sample(files):
         ndd.decoders.image_slice(data, on_error="skip", start=[90, 90], shape=[5, 5])
     with pytest.raises(ValueError, match="'raise', 'skip', 'substitute', got 'ignore'"):
         decode(data, on_error="ignore")
-    with pytest.raises(ValueError, match="`along` goes with"):
+    with pytest.raises(ValueError, match="`along` requires"):
         decode(data, along=label)
-    with pytest.raises(ValueError, match="is for batches"):
+    with pytest.raises(ValueError, match="requires a batch"):
         decode(data.tensors[0], on_error="skip")
     with pytest.raises(TypeError, match="`along`"):
         decode(data, on_error="skip", along=[3])

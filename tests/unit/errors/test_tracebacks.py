@@ -79,7 +79,7 @@ def test_a_program_that_fails_prints_its_own_lines_and_one_message(mode, tmp_pat
 @pytest.mark.parametrize("mode", ["eager", "sync_cpu"])
 def test_debugging_shows_internal_frames(mode, tmp_path):
     shown = printed(tmp_path / "train.py", mode, PENSTOCK_DEBUG="1")
-    assert "penstock/_errors/messages.py" in shown
+    assert "penstock/_errors/faults.py" in shown
     assert shown.count("is out of range") == 1
 
 

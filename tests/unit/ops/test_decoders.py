@@ -54,7 +54,7 @@ def test_truncated_files_tell_the_row_where_they_end():
     assert "truncated" in text
     assert "hint: the file is truncated" in text
     # Whose `on_error`: that of a reader is about reading.
-    assert '`decoders.image(..., on_error="skip")` leaves such samples out' in text
+    assert '`decoders.image(..., on_error="skip")` drops samples like this one' in text
 
 
 @pytest.mark.parametrize("options", [{"progressive": True}, {"mode": "CMYK"}], ids=str)

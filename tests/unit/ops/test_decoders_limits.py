@@ -184,7 +184,7 @@ for name, file in files.items():
                 images.tensors[0].evaluate()
                 outcome = "made"
             except MemoryError as error:
-                outcome = "no memory" if "no memory for" in str(error) else str(error)
+                outcome = "no memory" if "out of memory" in str(error) else str(error)
             images.tensors[1].evaluate()
             resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
             print(name, way, megabytes, outcome, sep=", ", flush=True)

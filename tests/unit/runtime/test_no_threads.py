@@ -115,7 +115,7 @@ with ndd.EvalContext(num_threads=1):
     try:
         _bridge.call(nest(40), rows).evaluate()
     except RuntimeError as error:
-        assert "there is no thread to do this" in str(error), error
+        assert "no thread is free to run this" in str(error), error
     else:
         raise AssertionError("nothing was raised")
     _bridge.call(nest(5), rows).evaluate()

@@ -513,7 +513,7 @@ def work_at_the_very_end():
 
 
 def test_work_after_the_end_is_refused_not_waited_for():
-    assert "the program is ending" in check_fresh(work_at_the_very_end)
+    assert "the interpreter is shutting down" in check_fresh(work_at_the_very_end)
 
 
 def raise_in_the_main_program():

@@ -70,7 +70,7 @@ def test_a_damaged_newest_file_is_named_with_the_way_out(pattern):
     with pytest.raises(ValueError, match="damaged") as caught:
         loaded.load(pattern)
     assert repr(second) in str(caught.value)
-    assert f"Move the file away to go on from {first!r}" in str(caught.value)
+    assert f"Move the file away to resume from {first!r}" in str(caught.value)
     assert loaded.serialize() == before
     os.unlink(first)
     with pytest.raises(ValueError, match=r"Move the file away\.$"):
@@ -85,7 +85,7 @@ def test_a_damaged_newest_file_is_named_with_the_way_out(pattern):
         (bytes(range(256)), "not JSON"),
         (b"[" * 100_000, "deeply nested|not JSON"),
         (b"[]", "not a checkpoint"),
-        (b'{"version": 7, "states": {}}', "version 7, but this program reads version 2"),
+        (b'{"version": 7, "states": {}}', "version is 7, but only version 2 is supported"),
         (b'{"version": 2, "states": {"a": 5}}', "entry 'a' is malformed"),
         (b'{"version": 2, "states": {"a": {"state": "x", "type": 5}}}', "entry 'a'.*type"),
     ],
@@ -185,8 +185,8 @@ def test_threads_that_save_at_once_get_a_file_each(tmp_path, pattern):
     [
         ("x{seq", r"'x\{seq': .*braces don't match: expected '\}'"),
         ("x}{seq}", "braces don't match"),
-        ("x{seq:zz}", "`{seq:zz}` is no way to write a number: "),
-        ("x{seq!z}", "`{seq!z}` is no way to write a number: "),
+        ("x{seq:zz}", "`{seq:zz}` is not a valid format for an integer: "),
+        ("x{seq!z}", "`{seq!z}` is not a valid format for an integer: "),
     ],
 )
 def test_what_is_no_pattern_is_told_with_what_one_is(name, text):
@@ -317,17 +317,19 @@ def test_killed_processes_leave_usable_checkpoints(program):
 def test_messages_say_what_to_do():
     loaded = Checkpoint()
     loaded.deserialize(collected(train=1, rng=2).serialize())
-    with pytest.raises(KeyError, match=r"no state for 'test'.*'train', 'rng'.*name it was saved"):
+    with pytest.raises(
+        KeyError, match=r"no loaded state for 'test'.*'train', 'rng'.*name it was saved"
+    ):
         loaded.register(RNG(), "test")
-    with pytest.raises(KeyError, match="in the order of the program"):
+    with pytest.raises(KeyError, match="in the same order as when saving"):
         loaded.register(RNG())
     with pytest.raises(RuntimeError, match=r"states for 'train', 'rng'.*before collect\(\)"):
         loaded.collect()
-    with pytest.raises(KeyError, match="nothing is registered as 'test'"):
+    with pytest.raises(KeyError, match="no object is registered as 'test'"):
         loaded.get_state("test")
     with pytest.raises(TypeError, match=r"get_state\(\) and set_state\(\)"):
         loaded.register(5)
-    with pytest.raises(RuntimeError, match=r"collect\(\) first"):
+    with pytest.raises(RuntimeError, match=r"call collect\(\)"):
         Checkpoint().serialize()
 
 
@@ -349,7 +351,7 @@ def test_restoring_checks_all_types_before_it_begins():
     checkpoint.register(second, "second")
     checkpoint.set_state("first", RNG(8).state, RNG)
     checkpoint.set_state("second", RNG(9).state, "File")
-    with pytest.raises(TypeError, match="'second' is that of a File, but the object is a RNG"):
+    with pytest.raises(TypeError, match="'second' belongs to a File, but the object is a RNG"):
         checkpoint.restore()
     assert first.state == RNG(1).state
 

@@ -25,23 +25,23 @@ class Reader:
     def next_epoch(self):
         while self.at < self.count:
             if item_states.loops:
-                item_states.moving(self)
+                item_states.before_change(self)
             self.at += 1
             yield self.at - 1
         if item_states.loops:
-            item_states.moving(self)
+            item_states.before_change(self)
         self.at = 0
 
     def get_state(self):
-        found = item_states.seen(self) if item_states.loops else None
+        found = item_states.visible_state(self) if item_states.loops else None
         return str(self.at if found is None else found)
 
     def set_state(self, state):
         if item_states.loops:
-            item_states.placed(self)
+            item_states.before_set_state(self)
         self.at = int(state)
 
-    def _live_state(self):
+    def _current_state(self):
         return self.at
 
     def _rewind(self, state):
@@ -499,7 +499,7 @@ def test_an_rng_of_source_and_body_has_no_state():
     next(items)
     rng()
     for ask in (rng.get_state, checkpoint.collect, rng.state_dict):
-        with pytest.raises(RuntimeError, match=r"RNG has no state.*prefetch.*of its own"):
+        with pytest.raises(RuntimeError, match=r"RNG has no state.*prefetch.*another RNG"):
             ask()
     items.close()
     rng.get_state()

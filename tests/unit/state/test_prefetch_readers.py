@@ -131,7 +131,7 @@ def test_a_reader_can_be_put_back_to_the_same_place_twice(root, tmp_path):
     reader = File(files=[root / "class/00.jpg", tmp_path / "gone.jpg"], on_error="skip")
     iterator = reader.next_epoch(batch_size=1)
     next(iterator)
-    state = reader._live_state()
+    state = reader._current_state()
     for _ in range(2):
         assert list(iterator) == []
         assert len(reader.errors) == 1

@@ -311,7 +311,7 @@ def test_a_length_that_lies_is_an_error(length, items):
 )
 def test_what_is_no_data_is_a_type_error_that_says_what_is(data):
     for make in (ndd.tensor, ndd.as_tensor):
-        with pytest.raises(TypeError, match=r"Can't make a tensor of .*: expected numbers"):
+        with pytest.raises(TypeError, match=r"Can't make a tensor from .*: expected numbers"):
             make(data)
 
 

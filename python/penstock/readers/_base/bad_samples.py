@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from penstock._errors import messages
+from penstock._errors import faults
 from penstock.readers._base.io_pool import io_pool
 from penstock.readers._base.order import Numbers
 
@@ -69,12 +69,12 @@ class BadSamples:
         """List a bad sample, once, however often it turns up: as a substitute, or when it is
         decoded again.
         """
-        reason = messages.reason(fault)
+        reason = faults.reason(fault)
         if (number, reason) not in self._found:
             self._found[number, reason] = SampleError(name(number), number, reason)
         self.last = f"{fault.source or name(number)}: {reason}"
         if len(self._found) > self._limit:
-            error = messages.exception(fault, tolerated=True)
+            error = faults.exception(fault, tolerated=True)
             raise RuntimeError(
                 f"{self._what}: {len(self._found)} samples of this epoch could not be read, more "
                 f"than `max_errors` allows ({self._limit}). The last one: {error}"
@@ -103,7 +103,7 @@ class BadSamples:
         while bad := {index: fault for value in values for index, fault in value.faults()}:
             for index, fault in sorted(bad.items(), key=lambda item: item[0]):
                 if fault.cause[0] in NO_FAULT_OF_THE_SAMPLE:
-                    messages.raise_fault(fault)
+                    faults.raise_fault(fault)
                 tried.add(int(numbers[index]))
                 self.add(int(numbers[index]), fault, name)
             if self.on_error == "skip":
@@ -121,7 +121,7 @@ class BadSamples:
         for candidate in candidates:
             if candidate not in tried:
                 return candidate
-        error = messages.exception(fault, tolerated=True)
+        error = faults.exception(fault, tolerated=True)
         raise RuntimeError(
             f"{self._what}: none of the {len(tried)} samples of the shard can be read, so that "
             f"there is no substitute. The last error: {error}"

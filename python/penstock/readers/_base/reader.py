@@ -41,7 +41,7 @@ from penstock._operators.submit import settle
 from penstock._runtime.context import EvalContext
 from penstock._runtime.device import DeviceLike
 from penstock._runtime.device import device as to_device
-from penstock._runtime.fork_safe_lock import Guard
+from penstock._runtime.fork_safe_lock import ForkSafeLock
 from penstock._runtime.mode import EvalMode, current_mode
 from penstock._state import item_states
 from penstock.readers._base import workers
@@ -143,7 +143,7 @@ class Reader:
         try:
             placed = to_device(device) if device is not None else None
         except (TypeError, ValueError) as error:
-            raise messages.told_by(self._what, error, "device") from None
+            raise messages.in_operator(self._what, error, "device") from None
         if placed is not None and placed._code >= 0 and not self._gives_on_gpu:
             raise ValueError(
                 f"{self._what}: Invalid device: readers read to the cpu. Move what they give with "
@@ -158,7 +158,7 @@ class Reader:
         self._bad = BadSamples(self._what, self._options.on_error, self._options.max_errors)
         self._ahead = Lookahead(self._options.depth)
         # What was being read at a fork is the parent's.
-        self._lock = Guard(in_child=self._ahead.clear)
+        self._lock = ForkSafeLock(in_child=self._ahead.clear)
         self._source: Source | None = None
         self._refusal: str | None = None
         """Why there can be no source."""
@@ -268,7 +268,7 @@ class Reader:
                 if self._restored is not None:
                     start = start._replace(seed=self._restored.seed)
                 if item_states.loops:
-                    item_states.placed(self)
+                    item_states.before_set_state(self)
                 self._restored = start._replace(batch_size=None)
 
     @hides_frames
@@ -298,7 +298,7 @@ class Reader:
         """Start over, as if the reader had just been made: with its first epoch, in any mode."""
         with self._guard():
             if item_states.loops:
-                item_states.placed(self)
+                item_states.before_set_state(self)
             self._start_over()
 
     def close(self) -> None:
@@ -364,7 +364,7 @@ class Reader:
         Args:
             cuda_stream: Without effect: a reader's state is not on a GPU.
         """
-        seen = item_states.seen(self) if item_states.loops else None
+        seen = item_states.visible_state(self) if item_states.loops else None
         with self._guard():
             snapshot = self._snapshot() if seen is None else seen.snapshot
             return ReaderState(snapshot.dumps())
@@ -473,7 +473,7 @@ class Reader:
     def _place(self, position: Position) -> None:
         """Put the reader somewhere, wherever it has been."""
         if item_states.loops:
-            item_states.placed(self)
+            item_states.before_set_state(self)
         self._ahead.clear()
         self._is_put_back = False
         self._position, self._restored = position, None
@@ -490,7 +490,7 @@ class Reader:
             plan = self._options.plan(self.epoch_size)
             snapshot.check(self._what, self._fingerprint(), plan)
             if item_states.loops:
-                item_states.placed(self)
+                item_states.before_set_state(self)
             self._start_over()
             self._restored = snapshot
 
@@ -517,9 +517,9 @@ class Reader:
             if self._options.num_shards == 1 and workers.should_tell(self._is_copy):
                 call_sites.warn(f"{self._what}: {workers.ALL_IN_EACH}")
         if item_states.loops:
-            item_states.moving(self)
+            item_states.before_change(self)
 
-    def _live_state(self) -> _Live:
+    def _current_state(self) -> _Live:
         return _Live(self._snapshot(), self._position, self._restored, self._bad.errors())
 
     def _rewind(self, state: _Live) -> None:

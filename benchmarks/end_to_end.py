@@ -1,0 +1,362 @@
+"""End to end, as most programs use it: files decoded, resized, normalized, passed to torch.
+
+Arguments of operators are literals: DALI's capture mode can't capture names of a module.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import shutil
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from examples.photographs import classes
+from PIL import Image
+
+from benchmarks.harness import Case, Contender, Family, Library, Pair, Prepare, Ready, described
+from benchmarks.reading import temporary_folder
+
+ABOUT = """\
+1,024 JPEGs of around 500x375 (crops of photographs, 4:2:0, quality 80 to 95) in batches of 64;
+times are per image, over an epoch. *eval* is `readers.File`, `decoders.image`, `resize` to 224x224,
+`crop_mirror_normalize`, `.torch()`. *train* is `decoders.image`, `random_resized_crop`,
+`color_twist`, and a mirror by `coin_flip`; *train, partial decoding* decodes with
+`image_random_crop`, then resizes. *12 megapixels* is *eval* on 64 JPEGs of 4000x3000. These rows
+are plain loops in both libraries. In rows with *prefetch*, both prepare two batches in advance:
+penstock with `prefetch`, DALI in its capture mode (*capture*) or its pipeline mode (*pipeline*).
+"""
+
+FILES, BATCH = 1024, 64
+# A pixel that is rounded the other way, after normalizing.
+ROUNDING = 1.01 / (0.224 * 255)
+
+Augment = Callable[[Library, Any], Any]
+
+
+def cases() -> Iterator[Case]:
+    for name, prepare in (
+        ("eval", loop(evaluation)),
+        ("eval, prefetch: capture", loop(evaluation, prefetch=True)),
+        ("eval, prefetch: pipeline", against_pipeline),
+        ("train", loop(training)),
+        ("train, prefetch: capture", loop(training, prefetch=True)),
+        ("train, partial decoding", loop(training_on_crops)),
+        ("12 megapixels", loop(evaluation, large=True)),
+    ):
+        yield Case(f"end_to_end/{name}", prepare, 7, tolerance=ROUNDING)
+
+
+def evaluation(ndd: Library, jpegs: Any) -> Any:
+    images = ndd.resize(ndd.decoders.image(jpegs), size=[224, 224])
+    return ndd.crop_mirror_normalize(
+        images,
+        mean=[0.485 * 255, 0.456 * 255, 0.406 * 255],
+        std=[0.229 * 255, 0.224 * 255, 0.225 * 255],
+    )
+
+
+def training(ndd: Library, jpegs: Any) -> Any:
+    images = ndd.random_resized_crop(ndd.decoders.image(jpegs), size=[224, 224])
+    return jittered(ndd, images)
+
+
+def training_on_crops(ndd: Library, jpegs: Any) -> Any:
+    images = ndd.resize(ndd.decoders.image_random_crop(jpegs), size=[224, 224])
+    return jittered(ndd, images)
+
+
+def jittered(ndd: Library, images: Any) -> Any:
+    images = ndd.color_twist(
+        images,
+        brightness=ndd.random.uniform(batch_size=64, range=[0.8, 1.2]),
+        saturation=ndd.random.uniform(batch_size=64, range=[0.8, 1.2]),
+    )
+    return ndd.crop_mirror_normalize(
+        images,
+        mirror=ndd.random.coin_flip(batch_size=64),
+        mean=[0.485 * 255, 0.456 * 255, 0.406 * 255],
+        std=[0.229 * 255, 0.224 * 255, 0.225 * 255],
+    )
+
+
+def batches(
+    ndd: Library, reader: Any, augment: Augment, size: int, **options: Any
+) -> Iterator[Any]:
+    for jpegs, _ in reader.next_epoch(batch_size=size, **options):
+        yield augment(ndd, jpegs)
+
+
+def epochs(
+    side: Contender, folder: Path, size: int, augment: Augment, *, prefetch: bool
+) -> Callable[[], Iterable[Any]]:
+    """A function that iterates over the next epoch, with the library's own kind of prefetching."""
+    ndd = side.library
+    reader = ndd.readers.File(file_root=str(folder))
+    if not prefetch:
+        return lambda: batches(ndd, reader, augment, size)
+    if not side.is_dali:
+        return lambda: ndd.prefetch(batches(ndd, reader, augment, size))
+    require_capture(*batches(ndd, reader, augment, size, capture=True))
+    return lambda: batches(ndd, reader, augment, size, capture=True)
+
+
+def require_capture(*outputs: Any) -> None:
+    """Fail if DALI ran the loop without capturing it, for which it gives plain batches."""
+    for number, output in enumerate(outputs):
+        if type(output).__name__ != "CapturedBatch":
+            kind = type(output).__name__
+            raise AssertionError(f"DALI has not captured the loop: batch {number} is a {kind}")
+
+
+def loop(augment: Augment, *, large: bool = False, prefetch: bool = False) -> Prepare:
+    def prepare(side: Contender) -> Ready:
+        folder, count, size = (large_files(), 64, 16) if large else (files(), FILES, BATCH)
+        epoch = epochs(side, folder, size, augment, prefetch=prefetch)
+
+        def measure() -> float:
+            start = time.perf_counter()
+            for images in epoch():
+                images.torch()
+            return (time.perf_counter() - start) / count
+
+        first, *_ = epoch()  # all of it, so that each measurement begins with the first file
+        results = [np.array(sample) for sample in first.tensors]
+        return Ready(measure, results if augment is evaluation else described(results))
+
+    return prepare
+
+
+def against_pipeline(side: Contender) -> Ready:
+    if not side.is_dali:
+        return loop(evaluation, prefetch=True)(side)
+    dali = importlib.import_module("nvidia.dali")
+    torch = importlib.import_module("torch")
+
+    @dali.pipeline_def(batch_size=BATCH, num_threads=side.threads, device_id=None)
+    def pipeline() -> Any:
+        jpegs, _ = dali.fn.readers.file(file_root=str(files()))
+        return evaluation(dali.fn, jpegs)
+
+    built = pipeline(prefetch_queue_depth=2)
+    built.build()
+
+    def epoch() -> Iterator[Any]:
+        for _ in range(FILES // BATCH):
+            yield built.run()[0].as_tensor()
+
+    def measure() -> float:
+        start = time.perf_counter()
+        for images in epoch():
+            torch.from_dlpack(images)
+        return (time.perf_counter() - start) / FILES
+
+    first, *_ = (np.array(images) for images in epoch())
+    return Ready(measure, list(first))
+
+
+# Further results
+
+
+def facts(pair: Pair) -> Iterator[str]:
+    yield from bare_decoding(pair)
+    yield from busy_python(pair)
+    yield from stalls(pair)
+    yield from memory(pair)
+
+
+def bare_decoding(pair: Pair) -> Iterator[str]:
+    """The rate of decoding alone, and how both gain from a second thread."""
+    simplejpeg = importlib.import_module("simplejpeg")
+    data = [path.read_bytes() for path in sorted(files().glob("*/*"))]
+
+    def decode(chunk: list[bytes]) -> None:
+        buffer = bytearray(3 * 1024 * 1024)  # reused: fresh memory would slow the decoder down
+        for jpeg in chunk:
+            simplejpeg.decode_jpeg(jpeg, buffer=buffer)
+
+    def bare(threads: int) -> float:
+        chunks = [data[i::threads] for i in range(threads)]
+        start = time.perf_counter()
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(decode, chunks))
+        return FILES / (time.perf_counter() - start)
+
+    ndd = pair.ours.library
+    measure = loop(evaluation, prefetch=True)(pair.ours).measure
+    rates: dict[tuple[str, int], list[float]] = {}
+    for _ in range(5):
+        for threads in (1, 2):
+            ndd.set_num_threads(threads)
+            rates.setdefault(("eval", threads), []).append(1 / measure())
+            rates.setdefault(("bare", threads), []).append(bare(threads))
+    ndd.set_num_threads(pair.ours.threads)
+    rate = {key: statistics.median(values) for key, values in rates.items()}
+    yield (
+        f"Decoding the same files from memory with libjpeg-turbo (simplejpeg) alone: "
+        f"{rate['bare', 1]:,.0f} images/s on one thread, {rate['bare', 2]:,.0f} on two. *eval* of "
+        f"penstock with `prefetch`: {rate['eval', 1]:,.0f} and {rate['eval', 2]:,.0f}."
+    )
+
+
+def busy_python(pair: Pair) -> Iterator[str]:
+    """How much throughput is lost while Python computes, with one core for each of the two."""
+    losses = {}
+    for side in pair:
+        ndd = side.library
+        ndd.set_num_threads(1)
+        reader = ndd.readers.File(file_root=str(files()))
+        jpegs = [batch for batch, _ in reader.next_epoch(batch_size=BATCH)][:4]
+        for batch in jpegs:
+            batch.evaluate()
+        rounds = [1 - compute(ndd, jpegs, False) / compute(ndd, jpegs, True) for _ in range(9)]
+        ndd.set_num_threads(side.threads)
+        losses[side.name] = statistics.median(rounds)
+    ours, dali = losses["penstock"], losses["DALI"]
+    yield (
+        f"While Python computes on another core, penstock loses {ours:.1%} of its throughput, DALI "
+        f"{dali:.1%}."
+    )
+
+
+def compute(ndd: Library, jpegs: list[Any], busy: bool) -> float:
+    """Seconds until all batches are computed, while the main thread is busy or idle."""
+    start = time.perf_counter()
+    outputs = [evaluation(ndd, batch) for batch in jpegs]
+    done = threading.Event()
+    took = [0.0]
+
+    def wait() -> None:
+        for batch in outputs:
+            batch.evaluate()
+        took[0] = time.perf_counter() - start
+        done.set()
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    while busy and not done.is_set():
+        sum(range(1000))
+    waiter.join()
+    return took[0]
+
+
+def stalls(pair: Pair) -> Iterator[str]:
+    """How long training steps wait for data when a step takes as long as computing a batch."""
+
+    def share(side: Contender, *, prefetch: bool) -> float:
+        epoch = epochs(side, files(), BATCH, evaluation, prefetch=prefetch)
+
+        def waits(step: float) -> list[float]:
+            """How long each step waits, except for the first: nothing can be ready by then."""
+            waited = []
+            asked = time.perf_counter()
+            for images in epoch():
+                images.torch()
+                waited.append(time.perf_counter() - asked)
+                time.sleep(step)
+                asked = time.perf_counter()
+            return waited[1:]
+
+        waits(0)
+        step = statistics.mean(waits(0))
+        waited = statistics.mean(statistics.mean(waits(step)) for _ in range(3))
+        return waited / (waited + step)
+
+    ours, dali = ({ahead: share(side, prefetch=ahead) for ahead in (False, True)} for side in pair)
+    yield (
+        "A training loop whose step takes as long as the library needs for a batch (*eval*), and "
+        f"leaves the CPU idle, waits for data {ours[True]:.0%} of the time with `prefetch`, DALI "
+        f"in capture mode {dali[True]:.0%}; plain loops {ours[False]:.0%} and {dali[False]:.0%}."
+    )
+
+
+# The peak comes from `status`: that of `getrusage` includes the parent process's.
+MEMORY = """
+import sys, importlib
+sys.path[:0] = {path!r}
+from benchmarks import end_to_end
+ndd = importlib.import_module({module!r})
+ndd.set_num_threads({threads})
+reader = ndd.readers.File(file_root={folder!r})
+def megabytes(name):
+    lines = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    return int(lines[name].split()[0]) / 1e3
+for epoch in range(50):
+    for images in end_to_end.batches(ndd, reader, end_to_end.evaluation, {batch}):
+        images.torch()
+    if epoch == 9:
+        early = megabytes("VmRSS")
+print(megabytes("VmHWM"), early, megabytes("VmRSS"))
+"""
+
+
+def memory(pair: Pair) -> Iterator[str]:
+    """Peak and growth over 50 epochs, each library in a process of its own."""
+    few = temporary_folder()
+    (few / "class").mkdir()
+    for path in sorted(files().glob("*/*"))[:256]:
+        shutil.copy(path, few / "class")
+    used = []
+    for side in pair:
+        program = MEMORY.format(
+            path=sys.path,
+            module=side.library.__name__,
+            folder=str(few),
+            batch=BATCH,
+            threads=side.threads,
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True
+        )
+        peak, early, late = map(float, done.stdout.split()[-3:])
+        used.append(
+            f"{side.name} {peak:,.0f} MB at its peak, {late - early:+.1f} MB from epoch 10 on"
+        )
+    yield f"Resident memory of a process over 50 epochs of *eval* on 256 files: {'; '.join(used)}."
+
+
+# Files
+
+
+@functools.cache
+def files() -> Path:
+    """A folder of photographs."""
+    root = temporary_folder()
+    rng = np.random.default_rng(0)
+    painters = [paint for name, paint in classes().items() if name not in ("hills", "sea")]
+    painters = painters or list(classes().values())
+    (root / "class").mkdir()
+    for number in range(FILES):
+        image = painters[number % len(painters)](rng)
+        image.save(root / f"class/{number:04d}.jpg", quality=int(rng.integers(80, 96)))
+    return root
+
+
+@functools.cache
+def large_files() -> Path:
+    """A folder of 64 photographs of the size that cameras take, 8 of them different."""
+    root = temporary_folder()
+    (root / "class").mkdir()
+    rng = np.random.default_rng(0)
+    painter = next(iter(reversed(classes().values())))
+    for number in range(64):
+        path = root / f"class/{number:04d}.jpg"
+        if number < 8:
+            image = painter(rng).resize((4000, 3000), Image.Resampling.BICUBIC)
+            noise = rng.integers(0, 12, (3000, 4000, 1), dtype=np.uint8)
+            grainy = np.minimum(np.asarray(image), 243) + noise
+            Image.fromarray(grainy).save(path, quality=90)
+        else:
+            shutil.copy(root / f"class/{number % 8:04d}.jpg", path)
+    return root
+
+
+FAMILY = Family("end_to_end", "End to end", ABOUT, cases, facts)
