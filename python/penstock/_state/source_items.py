@@ -259,7 +259,7 @@ class _Outcome(NamedTuple):
 
 
 _computing = threading.local()
-"""`sources`: those waiting for what this thread is computing, each requested by the previous one."""
+"""`sources`: those waiting for what this thread computes, each requested by the previous one."""
 
 
 class BackgroundItems:
