@@ -35,7 +35,7 @@ VERSIONS = """
 import importlib.metadata, sys
 print(sys.version, sys.platform)
 for package in sorted(f"{d.name} {d.version}" for d in importlib.metadata.distributions()):
-    if package.startswith(("numpy ", "nvidia")):
+    if package.lower().startswith(("numpy ", "nvidia-dali", "nvidia_dali")):
         print(package)
 """
 

@@ -131,4 +131,4 @@ CASES: list[Callable[[], None]] = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_long_axes(case: Callable[[], None]) -> None:
     # In a process of its own: what reads outside of an image may end it.
-    check_fresh(case)
+    check_fresh(case, timeout=100)
