@@ -11,13 +11,13 @@ use crate::kernels::crop::{Floats, crop_args};
 use crate::kernels::generic::cast::Convert;
 use crate::kernels::numeric::isa::Isa;
 use crate::kernels::regions::{Border, Policy, Region, fill_bytes, too_large};
-use crate::kernels::{Entry, Kernel, Result, Space};
+use crate::kernels::{Entry, Frames, Kernel, Output, Outputs, Result, Traits, one};
 use crate::value::{
     Cause, DType, Desc, Element, Layout, Sample, Shape, contiguous_strides, extent, with_element,
     zeroed,
 };
 
-pub const TABLE: &[Entry] = &[Entry::one::<CropMirrorNormalize>("crop_mirror_normalize")];
+pub const TABLE: &[Entry] = &[Entry::new::<CropMirrorNormalize>("crop_mirror_normalize")];
 
 pub struct CropMirrorNormalize;
 
@@ -83,9 +83,11 @@ impl NormalizeArgs {
 
 impl Kernel for CropMirrorNormalize {
     type Args = NormalizeArgs;
-    const EVENS_OUT: bool = true;
+    type Plan = NormalizeArgs;
+    const TRAITS: Traits =
+        Traits { uniform_outputs: true, frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(args: &NormalizeArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: NormalizeArgs, inputs: &[&Desc]) -> Result<(NormalizeArgs, Outputs)> {
         let desc = inputs[0];
         let region = args.region(desc)?;
         let mut shape = Shape::new();
@@ -98,13 +100,15 @@ impl Kernel for CropMirrorNormalize {
             let n = region.shape[axis];
             shape.push(if letter == b'C' { args.padded(n) } else { n });
         }
-        match extent(&shape) {
+        let desc = match extent(&shape) {
             Some(_) => Ok(Desc { dtype: args.dtype, shape, layout: args.to }),
             None => Err(too_large("crop")),
-        }
+        }?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &NormalizeArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &NormalizeArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let sample = &inputs[0];
         let region = args.region(&sample.desc)?;
         let plan = Plan::new(&sample.desc, &region, &out.desc, args.mirror);
@@ -471,7 +475,7 @@ converted! {
     f64: plainly;
 }
 
-fn write_as(rows: &dyn Source, plan: &Plan, fill: &[f32], out: &mut Space) -> Result<()> {
+fn write_as(rows: &dyn Source, plan: &Plan, fill: &[f32], out: &mut Output<'_>) -> Result<()> {
     thread_local! {
         static SCRATCH: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
     }

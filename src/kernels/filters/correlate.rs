@@ -4,10 +4,9 @@ use smallvec::SmallVec;
 
 use super::axes::{Axes, filtered, per_axis, spatial};
 use super::rows::mirrored;
-use crate::kernels::contract::frames::Frames;
 use crate::kernels::numeric::floats;
 use crate::kernels::numeric::isa::Isa;
-use crate::kernels::{Arg, FromArg, Kernel, Result, Space, args};
+use crate::kernels::{Arg, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{Cause, DType, Desc, Sample, Shape, filled, zeroed};
 
 pub struct Filter;
@@ -85,10 +84,10 @@ fn axes_for(inputs: &[&Desc]) -> Result<Axes> {
 
 impl Kernel for Filter {
     type Args = FilterArgs;
-    const CHEAP: bool = false;
-    const FRAMES: Frames = Frames::Made;
+    type Plan = FilterArgs;
+    const TRAITS: Traits = Traits { cheap: false, frames: Frames::Made, ..Traits::DEFAULT };
 
-    fn output(args: &FilterArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: FilterArgs, inputs: &[&Desc]) -> Result<(FilterArgs, Outputs)> {
         let mut desc = filtered(inputs[0], args.dtype)?;
         for (axis, &size) in axes_for(inputs)?.into_iter().zip(&inputs[1].shape) {
             if !args.valid {
@@ -103,10 +102,11 @@ impl Kernel for Filter {
             }
             desc.shape[axis] = extent + 1 - size;
         }
-        Ok(desc)
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &FilterArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &FilterArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let (data, filter) = (&inputs[0], &inputs[1]);
         let axes = axes_for(&[&data.desc, &filter.desc])?;
         let anchors = anchors(args, &filter.desc, axes.len())?;

@@ -4,7 +4,7 @@ use super::axes::{convolve_axes, filtered, per_axis, spatial};
 use super::rows::Window;
 use crate::kernels::numeric::floats;
 use crate::kernels::numeric::isa::Isa;
-use crate::kernels::{Kernel, Result, Space, args};
+use crate::kernels::{Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{Cause, DType, Desc, Sample};
 
 pub struct GaussianBlur;
@@ -15,14 +15,16 @@ args! {
 
 impl Kernel for GaussianBlur {
     type Args = GaussianBlurArgs;
-    const CHEAP: bool = false;
-    const SHAPED_BY_ARGS: bool = false;
+    type Plan = GaussianBlurArgs;
+    const TRAITS: Traits = Traits { cheap: false, shaped_by_args: false, ..Traits::DEFAULT };
 
-    fn output(args: &GaussianBlurArgs, inputs: &[&Desc]) -> Result<Desc> {
-        filtered(inputs[0], args.dtype)
+    fn plan(args: GaussianBlurArgs, inputs: &[&Desc]) -> Result<(GaussianBlurArgs, Outputs)> {
+        let desc = filtered(inputs[0], args.dtype)?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &GaussianBlurArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &GaussianBlurArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let input = &inputs[0];
         let axes = spatial(&input.desc)?;
         let sigmas = per_axis("sigma", &args.sigma, axes.len())?;

@@ -4,7 +4,7 @@ use super::axes::{convolve_axes, filtered, per_axis, spatial};
 use super::rows::Window;
 use crate::kernels::numeric::floats;
 use crate::kernels::numeric::isa::Isa;
-use crate::kernels::{Kernel, Result, Space, args};
+use crate::kernels::{Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{Cause, DType, Desc, Sample, zeroed};
 
 pub struct Laplacian;
@@ -21,14 +21,16 @@ args! {
 
 impl Kernel for Laplacian {
     type Args = LaplacianArgs;
-    const CHEAP: bool = false;
-    const SHAPED_BY_ARGS: bool = false;
+    type Plan = LaplacianArgs;
+    const TRAITS: Traits = Traits { cheap: false, shaped_by_args: false, ..Traits::DEFAULT };
 
-    fn output(args: &LaplacianArgs, inputs: &[&Desc]) -> Result<Desc> {
-        filtered(inputs[0], args.dtype)
+    fn plan(args: LaplacianArgs, inputs: &[&Desc]) -> Result<(LaplacianArgs, Outputs)> {
+        let desc = filtered(inputs[0], args.dtype)?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &LaplacianArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &LaplacianArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let input = &inputs[0];
         let axes = spatial(&input.desc)?;
         let count = axes.len();

@@ -9,14 +9,14 @@ mod numbers;
 use smallvec::SmallVec;
 
 use super::regions::{LONGEST, too_large};
-use super::{Arg, Entry, FromArg, Kernel, Result, Space, args};
-use crate::kernels::contract::frames::{self, Frames};
+use super::{Arg, Entry, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one};
+use crate::kernels::contract::frames;
 use crate::kernels::numeric::portable::sin_cos_of_turn;
 use crate::kernels::numeric::precision::is_long;
 use crate::value::{Cause, DType, Desc, Sample, extent, with_room};
 
 pub const TABLE: &[Entry] =
-    &[Entry::one::<WarpAffine>("warp_affine"), Entry::one::<Rotate>("rotate")];
+    &[Entry::new::<WarpAffine>("warp_affine"), Entry::new::<Rotate>("rotate")];
 
 type Floats = SmallVec<[f64; 6]>;
 
@@ -172,7 +172,7 @@ struct Sampling {
     fill: Option<f64>,
 }
 
-fn warp(sampling: &Sampling, map: &Map, image: &Sample, out: &mut Space) -> Result<()> {
+fn warp(sampling: &Sampling, map: &Map, image: &Sample, out: &mut Output<'_>) -> Result<()> {
     if out.desc.elements() == 0 {
         return Ok(());
     }
@@ -206,20 +206,22 @@ args! {
 
 impl Kernel for WarpAffine {
     type Args = WarpAffineArgs;
-    const FRAMES: Frames = Frames::Made;
-    const CHEAP: bool = false;
-    const EVENS_OUT: bool = true;
+    type Plan = WarpAffineArgs;
+    const TRAITS: Traits =
+        Traits { cheap: false, uniform_outputs: true, frames: Frames::Made, ..Traits::DEFAULT };
 
-    fn output(args: &WarpAffineArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: WarpAffineArgs, inputs: &[&Desc]) -> Result<(WarpAffineArgs, Outputs)> {
         let own = Extents::of(inputs[0]);
         let extents = match args.size.as_deref() {
             None | Some([]) => own,
             Some(size) => own.asked(size)?,
         };
-        extents.describe(inputs[0], args.dtype)
+        let desc = extents.describe(inputs[0], args.dtype)?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &WarpAffineArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &WarpAffineArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let volumetric = Extents::of(&out.desc).volumetric;
         let wanted = if volumetric { "3x4" } else { "2x3" };
         let numbers: Option<Floats> = match inputs.get(1) {
@@ -366,18 +368,21 @@ impl Canvas {
 
 impl Kernel for Rotate {
     type Args = RotateArgs;
-    const CHEAP: bool = false;
+    type Plan = RotateArgs;
+    const TRAITS: Traits = Traits { cheap: false, ..Traits::DEFAULT };
 
-    fn output(args: &RotateArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: RotateArgs, inputs: &[&Desc]) -> Result<(RotateArgs, Outputs)> {
         let own = Extents::of(inputs[0]);
         let made = match args.asked(&own)? {
             Some(asked) => asked,
             None => Extents { sides: Canvas::of_all(&[args.canvas(&own)?]), ..own },
         };
-        made.describe(inputs[0], args.dtype)
+        let desc = made.describe(inputs[0], args.dtype)?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &RotateArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &RotateArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let (from, to) = (Extents::of(&inputs[0].desc), Extents::of(&out.desc));
         let turn = args.turn(from.volumetric)?;
         // The way back of a turn is its transpose.
