@@ -9,7 +9,7 @@ mod stage;
 
 use std::cell::RefCell;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use self::extent::{
     Map, Mode, PerAxis, Rounding, Wanted, argument, maps, region, spread, too_long,
@@ -74,6 +74,18 @@ fn all_axes(desc: &Desc, axes: &[usize], some: &[Map]) -> PerAxis<Map> {
     let mut all: PerAxis<Map> = desc.shape.iter().map(|&extent| Map::identity(extent)).collect();
     axes.iter().zip(some).for_each(|(&axis, map)| all[axis] = *map);
     all
+}
+
+/// What a sample is resized by: a map for each axis, and the filters.
+pub struct Resizing {
+    maps: PerAxis<Map>,
+    filters: Filters,
+}
+
+impl Resizing {
+    fn run(&self, input: &Sample, out: &mut Output<'_>) -> Result<()> {
+        resample(input, out, &self.maps, &self.filters)
+    }
 }
 
 fn described(name: &'static str, input: &Desc, to: Option<DType>, maps: &[Map]) -> Result<Desc> {
@@ -192,24 +204,23 @@ impl ResizeArgs {
 
 impl Kernel for Resize {
     type Args = ResizeArgs;
-    type Plan = ResizeArgs;
+    type Plan = Resizing;
     const TRAITS: Traits = Traits { cheap: false, uniform_outputs: true, ..Traits::DEFAULT };
 
-    fn plan(args: ResizeArgs, inputs: &[&Desc]) -> Result<(ResizeArgs, Outputs)> {
+    fn plan(args: ResizeArgs, inputs: &[&Desc]) -> Result<(Resizing, Outputs)> {
         let (name, maps) = args.maps(inputs[0])?;
-        let mut outputs = smallvec![described(name, inputs[0], args.to, &maps)?];
+        let mut outputs = one(described(name, inputs[0], args.to, &maps)?);
         if args.save_attrs {
             outputs.push(Desc::new(DType::I32, &[spatial(&inputs[0].layout).len()]));
         }
-        Ok((args, outputs))
+        let filters = filters(args.interp_type, args.min_filter, args.mag_filter, args.antialias)?;
+        Ok((Resizing { maps, filters }, outputs))
     }
 
-    fn run(args: &ResizeArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
-        let (input, desc) = (&inputs[0], &inputs[0].desc);
-        let (_, maps) = args.maps(desc)?;
-        let filters = filters(args.interp_type, args.min_filter, args.mag_filter, args.antialias)?;
-        resample(input, &mut outputs[0], &maps, &filters)?;
+    fn run(plan: &Resizing, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        plan.run(&inputs[0], &mut outputs[0])?;
         if let [_, extents] = outputs {
+            let desc = &inputs[0].desc;
             for (out, axis) in extents.elements::<i32>().iter_mut().zip(spatial(&desc.layout)) {
                 *out = i32::try_from(desc.shape[axis]).unwrap_or(i32::MAX);
             }
@@ -331,27 +342,18 @@ impl ResizeCropMirrorArgs {
 
 impl Kernel for ResizeCropMirror {
     type Args = ResizeCropMirrorArgs;
-    type Plan = ResizeCropMirrorArgs;
+    type Plan = Resizing;
     const TRAITS: Traits = Traits { cheap: false, uniform_outputs: true, ..Traits::DEFAULT };
 
-    fn plan(
-        args: ResizeCropMirrorArgs,
-        inputs: &[&Desc],
-    ) -> Result<(ResizeCropMirrorArgs, Outputs)> {
+    fn plan(args: ResizeCropMirrorArgs, inputs: &[&Desc]) -> Result<(Resizing, Outputs)> {
         let (name, maps) = args.maps(inputs[0])?;
         let desc = described(name, inputs[0], args.to, &maps)?;
-        Ok((args, one(desc)))
+        let filters = filters(args.interp_type, args.min_filter, args.mag_filter, args.antialias)?;
+        Ok((Resizing { maps, filters }, one(desc)))
     }
 
-    fn run(
-        args: &ResizeCropMirrorArgs,
-        inputs: &[Sample],
-        outputs: &mut [Output<'_>],
-    ) -> Result<()> {
-        let out = &mut outputs[0];
-        let (_, maps) = args.maps(&inputs[0].desc)?;
-        let filters = filters(args.interp_type, args.min_filter, args.mag_filter, args.antialias)?;
-        resample(&inputs[0], out, &maps, &filters)
+    fn run(plan: &Resizing, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        plan.run(&inputs[0], &mut outputs[0])
     }
 }
 
@@ -433,20 +435,18 @@ impl TensorResizeArgs {
 
 impl Kernel for TensorResize {
     type Args = TensorResizeArgs;
-    type Plan = TensorResizeArgs;
+    type Plan = Resizing;
     const TRAITS: Traits = Traits { cheap: false, uniform_outputs: true, ..Traits::DEFAULT };
 
-    fn plan(args: TensorResizeArgs, inputs: &[&Desc]) -> Result<(TensorResizeArgs, Outputs)> {
+    fn plan(args: TensorResizeArgs, inputs: &[&Desc]) -> Result<(Resizing, Outputs)> {
         let (name, maps) = args.maps(inputs[0])?;
         let desc = described(name, inputs[0], args.to, &maps)?;
-        Ok((args, one(desc)))
+        let filters = filters(args.interp_type, args.min_filter, args.mag_filter, args.antialias)?;
+        Ok((Resizing { maps, filters }, one(desc)))
     }
 
-    fn run(args: &TensorResizeArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
-        let out = &mut outputs[0];
-        let (_, maps) = args.maps(&inputs[0].desc)?;
-        let filters = filters(args.interp_type, args.min_filter, args.mag_filter, args.antialias)?;
-        resample(&inputs[0], out, &maps, &filters)
+    fn run(plan: &Resizing, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        plan.run(&inputs[0], &mut outputs[0])
     }
 }
 
@@ -502,27 +502,19 @@ impl RandomResizedCropArgs {
 
 impl Kernel for RandomResizedCrop {
     type Args = RandomResizedCropArgs;
-    type Plan = RandomResizedCropArgs;
+    type Plan = Resizing;
     const TRAITS: Traits =
         Traits { cheap: false, uniform_outputs: true, frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn plan(
-        args: RandomResizedCropArgs,
-        inputs: &[&Desc],
-    ) -> Result<(RandomResizedCropArgs, Outputs)> {
-        let desc = described("size", inputs[0], args.to, &args.maps(inputs[0])?)?;
-        Ok((args, one(desc)))
+    fn plan(args: RandomResizedCropArgs, inputs: &[&Desc]) -> Result<(Resizing, Outputs)> {
+        let maps = args.maps(inputs[0])?;
+        let desc = described("size", inputs[0], args.to, &maps)?;
+        let filters = filters(args.interp_type, args.min_filter, args.mag_filter, args.antialias)?;
+        Ok((Resizing { maps, filters }, one(desc)))
     }
 
-    fn run(
-        args: &RandomResizedCropArgs,
-        inputs: &[Sample],
-        outputs: &mut [Output<'_>],
-    ) -> Result<()> {
-        let out = &mut outputs[0];
-        let maps = args.maps(&inputs[0].desc)?;
-        let filters = filters(args.interp_type, args.min_filter, args.mag_filter, args.antialias)?;
-        resample(&inputs[0], out, &maps, &filters)
+    fn run(plan: &Resizing, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        plan.run(&inputs[0], &mut outputs[0])
     }
 }
 
