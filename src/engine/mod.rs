@@ -2,7 +2,6 @@
 //! submitted call that fills values; a *pool* is the threads that run (node, sample) tasks as
 //! their inputs arrive.
 
-mod alike;
 mod lend;
 mod node;
 mod pool;
@@ -10,6 +9,7 @@ mod process;
 mod run;
 #[cfg(test)]
 mod tests;
+mod uniform;
 mod value;
 
 pub use lend::{CalledOff, lend, put_off, wait_for_readers};

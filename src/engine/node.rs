@@ -9,9 +9,9 @@ use smallvec::SmallVec;
 
 use super::pool::Pool;
 use super::process::epoch;
-use super::run::guarded;
+use super::uniform::Inline;
 use super::value::{Handle, Meta, Outcome, Value, lock};
-use crate::kernels::{Arg, ArgReader, Operator, Space};
+use crate::kernels::{Arg, Operator, OutputBuffer, SavedPlan};
 use crate::value::{Buffer, Cause, Desc, Device, Fault, Layout, Origin, Sample};
 
 /// Which sample of an input belongs to a sample of the node.
@@ -76,6 +76,8 @@ pub struct Node {
     started: AtomicBool,
     /// Whether the pool counts it as in flight.
     queued: AtomicBool,
+    /// The plan of the first sample, if it has been worked out without being run.
+    pub(super) plan: Mutex<Option<SavedPlan>>,
 }
 
 pub(super) struct Target {
@@ -129,9 +131,13 @@ impl Node {
         pool: Arc<Pool>,
     ) -> SmallVec<[Handle; 1]> {
         let node = Node::bare(call, outputs, pool);
-        if node.runs_at_once() {
-            return node.run_alike().unwrap_or_else(|| node.run_at_once());
-        }
+        let node = match node.inline_limit() {
+            Some(limit) => match node.run_inline(limit) {
+                Ok(handles) => return handles,
+                Err(node) => node,
+            },
+            None => node,
+        };
         let (node, handles) = node.with_values();
         node.start();
         handles
@@ -155,6 +161,7 @@ impl Node {
             bytes: AtomicUsize::new(0),
             started: AtomicBool::new(false),
             queued: AtomicBool::new(false),
+            plan: Mutex::default(),
         }
     }
 
@@ -174,17 +181,27 @@ impl Node {
         (node, handles)
     }
 
-    fn run_at_once(self) -> SmallVec<[Handle; 1]> {
+    /// Runs the call on this thread, or gives the node back if its results would be too large.
+    fn run_inline(mut self, limit: usize) -> Result<SmallVec<[Handle; 1]>, Node> {
+        match self.run_uniform(limit) {
+            Inline::Done(handles) => return Ok(handles),
+            Inline::OneByOne => {}
+            Inline::TooLarge(plan) => {
+                self.plan = Mutex::new(Some(plan));
+                return Err(self);
+            }
+        }
         let mut rows: SmallVec<[Vec<_>; 1]> =
             self.outputs.iter().map(|output| Vec::with_capacity(output.samples)).collect();
         for task in 0..self.tasks() {
-            self.hand_out(task, self.compute(task), |output, _, outcome| {
-                rows[output].push(outcome)
-            });
+            // The first sample says how large the results are.
+            let limit = if task == 0 { limit } else { usize::MAX };
+            let Some(outcomes) = self.compute_if_small(task, limit) else { return Err(self) };
+            self.hand_out(task, outcomes, |output, _, outcome| rows[output].push(outcome));
         }
         self.pool.node_done(&self);
         let values = self.outputs.into_iter().zip(rows);
-        values.map(|(output, row)| Value::settled(output.meta, row)).collect()
+        Ok(values.map(|(output, row)| Value::settled(output.meta, row)).collect())
     }
 
     pub fn bytes(&self) -> usize {
@@ -214,8 +231,7 @@ impl Node {
 
     /// Whether the node has not been started and will hand its input's memory on.
     pub fn is_unstarted_view(&self) -> bool {
-        let kernel = self.call.operator.work.sample_kernel();
-        !self.is_started() && kernel.is_some_and(|kernel| kernel.is_view())
+        !self.is_started() && self.call.operator.work.traits().view
     }
 
     pub(super) fn tasks(&self) -> usize {
@@ -243,11 +259,9 @@ impl Node {
         if self.started.swap(true, Ordering::AcqRel) {
             return;
         }
-        if self.runs_at_once() {
-            // What was put off together may have subscribed to the results already.
-            for index in 0..self.tasks() {
-                Pool::push_ready(self.complete(index, self.compute(index)));
-            }
+        if let Some(limit) = self.inline_limit()
+            && self.start_inline(limit)
+        {
             return self.let_go();
         }
         if self.call.operator.work.is_whole_batch() {
@@ -271,6 +285,17 @@ impl Node {
         self.pool.clone().push_node(&self, &ready);
     }
 
+    /// Runs the node on this thread, unless its results would be too large.
+    fn start_inline(&self, limit: usize) -> bool {
+        for index in 0..self.tasks() {
+            let limit = if index == 0 { limit } else { usize::MAX };
+            let Some(outcomes) = self.compute_if_small(index, limit) else { return false };
+            // What was put off together may have subscribed to the results already.
+            Pool::push_ready(self.complete(index, outcomes));
+        }
+        true
+    }
+
     /// Lets what is queued of this node, and of all it waits for, go before other work.
     pub fn hasten(self: Arc<Node>) {
         let pool = self.pool.clone();
@@ -283,16 +308,27 @@ impl Node {
         pool.hasten(&needed);
     }
 
-    /// Whether the calling thread had better run the node itself: everything is there, and it is
-    /// less work than handing it to another thread would be.
-    fn runs_at_once(&self) -> bool {
+    /// How large each sample's results may be for the calling thread to run the node itself; `None`
+    /// when it had better not: inputs are missing, or it is more work than handing it to another
+    /// thread would be.
+    fn inline_limit(&self) -> Option<usize> {
         let work = &self.call.operator.work;
-        let there = |input: &Input| input.value.is_finished();
-        let small = || self.input_bytes().max(self.result_bytes()) <= INLINE_BYTES;
-        self.tasks() == 0
-            || (work.is_cheap()
-                && self.call.inputs.iter().all(there)
-                && (self.is_view() || small()))
+        let traits = work.traits();
+        if self.tasks() == 0 {
+            return Some(usize::MAX);
+        }
+        if !traits.cheap || !self.call.inputs.iter().all(|input| input.value.is_finished()) {
+            return None;
+        }
+        if self.is_view() {
+            return Some(usize::MAX);
+        }
+        if self.input_bytes() > INLINE_BYTES {
+            return None;
+        }
+        // Otherwise the results are about as large as the inputs.
+        let uncertain = traits.shaped_by_args || self.call.data_inputs > 1;
+        Some(if uncertain { INLINE_BYTES / self.tasks() } else { usize::MAX })
     }
 
     /// Lets go of the inputs as a possible reader; tasks count from now on.
@@ -325,7 +361,7 @@ impl Node {
         }
     }
 
-    /// Bytes of all inputs, which are there. Samples that are alike are asked once.
+    /// Bytes of all inputs, which are there. Of uniform samples, one is asked.
     fn input_bytes(&self) -> usize {
         let bytes = |input: &Input| {
             let all = input.value.len();
@@ -334,20 +370,6 @@ impl Node {
             listed.saturating_mul(all / asked.max(1))
         };
         self.call.inputs.iter().map(bytes).sum()
-    }
-
-    /// What the node will make, by its first sample, where the inputs don't say. All are there.
-    fn result_bytes(&self) -> usize {
-        let work = &self.call.operator.work;
-        let uncertain = work.is_shaped_by_args() || self.call.data_inputs > 1;
-        let (Some(kernel), true) = (work.sample_kernel(), uncertain && self.tasks() > 0) else {
-            return 0;
-        };
-        let Ok(inputs) = self.inputs_of(0) else { return 0 };
-        let args = ArgReader::new(&self.call.args, &inputs, 0);
-        let first = || kernel.result_bytes(&args, &inputs[..self.call.data_inputs]);
-        // A kernel that panics over this will do so again on a worker, which reports it.
-        guarded(first).map_or(usize::MAX, |first| first.saturating_mul(self.tasks()))
     }
 
     pub fn pool(&self) -> &Arc<Pool> {
@@ -393,7 +415,7 @@ impl Node {
         output: usize,
         sample: usize,
         mut desc: Desc,
-    ) -> Result<Space, Cause> {
+    ) -> Result<OutputBuffer, Cause> {
         let target = &self.outputs[output];
         desc.layout = target.meta.layout;
         if !target.promised(&desc) {
@@ -413,21 +435,21 @@ impl Node {
             };
         }
         let shared = match &*block {
-            Block::Shared(alike, buffer) if *alike == desc => Some(buffer.clone()),
+            Block::Shared(uniform, buffer) if *uniform == desc => Some(buffer.clone()),
             _ => None,
         };
         drop(block);
-        let space = match shared {
+        let output = match shared {
             // SAFETY: a sample is made by one task, in bytes of its own. What an attempt to make
             // all samples at once has left there is gone before they are made one by one.
-            Some(buffer) => unsafe { Space::at(desc, buffer, sample * bytes) },
+            Some(buffer) => unsafe { OutputBuffer::at(desc, buffer, sample * bytes) },
             None => {
                 self.count_bytes(bytes);
-                Space::new(desc, device.allocate(bytes)?)
+                OutputBuffer::of(desc, device.allocate(bytes)?)
             }
         };
         let large = bytes.saturating_mul(target.samples) >= AROUND_CACHES_BYTES;
-        Ok(space.around_caches(large && !target.is_awaited(sample)))
+        Ok(output.around_caches(large && !target.is_awaited(sample)))
     }
 
     pub(super) fn count_bytes(&self, bytes: usize) {
@@ -499,9 +521,10 @@ impl Target {
             && self.meta.ndim.is_none_or(|ndim| ndim == desc.ndim())
     }
 
-    /// Whether the samples should lie side by side: they are alike, and somebody could tell. An
-    /// intermediate that nobody holds does better with memory that goes back sample by sample.
-    fn wants_block(&self) -> bool {
+    /// Whether the samples should share a block: they are uniform, and somebody may read them as one
+    /// array. An intermediate that nobody holds does better with memory that goes back sample by
+    /// sample.
+    pub(super) fn wants_block(&self) -> bool {
         // Without a value yet, it is about to be handed to the caller.
         let seen = || match self.value.ptr_eq(&Weak::new()) {
             true => true,

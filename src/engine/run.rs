@@ -6,27 +6,51 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::node::{Node, Outcomes};
-use crate::kernels::{ArgReader, SampleKernel, Space, Work};
+use super::value::lock;
+use crate::kernels::{ArgReader, Attempt, OutputBuffer, SampleKernel, Samples, Work};
 use crate::value::{Cause, Device, Fault, Sample};
 
 impl Node {
     /// What a task makes of its inputs, which are there. Nothing that a kernel does gets out.
     pub fn compute(&self, index: usize) -> Outcomes {
-        let inputs = self.inputs_of(index)?;
+        // Without a limit, there is always an outcome.
+        self.compute_if_small(index, usize::MAX)
+            .unwrap_or_else(|| Err(self.fault(Cause::Internal("no outcome".into()), None, None)))
+    }
+
+    /// The same; `None` when the results would have more bytes than that. Then the plan is kept for
+    /// the next attempt.
+    pub(super) fn compute_if_small(&self, index: usize, limit: usize) -> Option<Outcomes> {
+        let inputs = match self.inputs_of(index) {
+            Ok(inputs) => inputs,
+            Err(fault) => return Some(Err(fault)),
+        };
+        let mut made = None;
+        let mut launch = || {
+            made = self.call_kernel(index, &inputs, limit)?;
+            Ok(())
+        };
+        let outcome = guarded(|| self.call.device.accelerator().launch(&mut launch));
+        if matches!(outcome, Ok(Ok(()))) && made.is_none() {
+            return None;
+        }
+        Some(self.outcomes(index, &inputs, outcome.map(|done| done.map(|()| made))))
+    }
+
+    /// The results of a task, checked, or its fault.
+    fn outcomes(
+        &self,
+        index: usize,
+        inputs: &[Sample],
+        outcome: std::thread::Result<Result<Option<Samples>, Cause>>,
+    ) -> Outcomes {
         let work = &self.call.operator.work;
         let whole_batch = work.is_whole_batch();
         let origin = || work.sample_kernel().and_then(|kernel| kernel.origin(index));
         let source = inputs.iter().find_map(|sample| sample.source.clone()).or_else(origin);
         let sample = (!whole_batch).then_some(index);
-        let mut made = SmallVec::new();
-        let mut launch = || {
-            made = self.call_kernel(index, &inputs)?;
-            Ok(())
-        };
-        let run = || self.call.device.accelerator().launch(&mut launch);
-        let outcome = guarded(run);
-        match outcome {
-            Ok(Ok(())) => {}
+        let mut made = match outcome {
+            Ok(Ok(made)) => made.unwrap_or_default(),
             Ok(Err(cause)) => return Err(self.fault(cause, sample, source)),
             Err(panic) => {
                 let text = panic
@@ -36,7 +60,7 @@ impl Node {
                     .unwrap_or_else(|| "panic".into());
                 return Err(self.fault(Cause::Internal(text), sample, source));
             }
-        }
+        };
         let tasks = if whole_batch { usize::MAX } else { 1 };
         let outputs =
             self.outputs.iter().flat_map(|o| std::iter::repeat_n(o, o.samples.min(tasks)));
@@ -88,16 +112,24 @@ impl Node {
         Ok(inputs)
     }
 
-    fn call_kernel(&self, index: usize, inputs: &[Sample]) -> Result<SmallVec<[Sample; 1]>, Cause> {
+    /// `None` when the results would have more than `limit` bytes.
+    fn call_kernel(
+        &self,
+        index: usize,
+        inputs: &[Sample],
+        limit: usize,
+    ) -> Result<Option<Samples>, Cause> {
         let call = &self.call;
         match &call.operator.work {
-            Work::Sample(kernel) => self.call_sample_kernel(*kernel, index, inputs),
-            Work::Source(kernel) => self.call_sample_kernel(&**kernel, index, inputs),
-            Work::Batch(kernel) => kernel.run(&call.args, &self.rows(inputs), &|desc| {
-                let bytes = desc.bytes();
-                self.count_bytes(bytes);
-                Ok(Space::new(desc, call.device.accelerator().allocate(bytes)?))
-            }),
+            Work::Sample(kernel) => self.call_sample_kernel(*kernel, index, inputs, limit),
+            Work::Source(kernel) => self.call_sample_kernel(&**kernel, index, inputs, limit),
+            Work::Batch(kernel) => kernel
+                .run(&call.args, &self.rows(inputs), &|desc| {
+                    let bytes = desc.bytes();
+                    self.count_bytes(bytes);
+                    Ok(OutputBuffer::of(desc, call.device.accelerator().allocate(bytes)?))
+                })
+                .map(Some),
         }
     }
 
@@ -116,8 +148,8 @@ impl Node {
     /// not matter how large they are.
     pub(super) fn is_view(&self) -> bool {
         match &self.call.operator.work {
-            Work::Sample(kernel) => kernel.is_view(),
-            Work::Source(kernel) => kernel.is_view(),
+            Work::Sample(kernel) => kernel.traits().view,
+            Work::Source(kernel) => kernel.traits().view,
             Work::Batch(kernel) => self.inputs_of(0).is_ok_and(|inputs| {
                 guarded(|| kernel.is_view_of(&self.rows(&inputs))).unwrap_or(false)
             }),
@@ -129,10 +161,26 @@ impl Node {
         kernel: &dyn SampleKernel,
         index: usize,
         inputs: &[Sample],
-    ) -> Result<SmallVec<[Sample; 1]>, Cause> {
+        limit: usize,
+    ) -> Result<Option<Samples>, Cause> {
         let args = ArgReader::new(&self.call.args, inputs, index);
         let data = &inputs[..self.call.data_inputs];
-        kernel.run(&args, data, &|output, desc| self.allocate(output, index, desc))
+        let allocate = |output, desc| self.allocate(output, index, desc);
+        if limit < usize::MAX {
+            return Ok(match kernel.run_if_small(&args, data, &allocate, limit)? {
+                Attempt::Done(made) => Some(made),
+                Attempt::TooLarge(plan) => {
+                    *lock(&self.plan) = Some(plan);
+                    None
+                }
+            });
+        }
+        let saved = if index == 0 { lock(&self.plan).take() } else { None };
+        let made = match saved {
+            Some(plan) => kernel.run_saved(plan, &args, data, &allocate),
+            None => kernel.run(&args, data, &allocate),
+        };
+        made.map(Some)
     }
 }
 

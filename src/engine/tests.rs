@@ -36,7 +36,7 @@ fn node(pool: &Arc<Pool>, kernel: &str, inputs: &[&Handle], args: &[Arg]) -> (Ar
     let samples = inputs[0].len();
     let input = |handle: &&Handle| Input { value: handle.value().clone(), pick: Pick::Same };
     let call = Call {
-        operator: Operator { name: "test", work: (find(kernel).unwrap().make)() },
+        operator: Operator { name: "test", work: (find(kernel).unwrap().cpu)() },
         inputs: inputs.iter().map(input).collect(),
         data_inputs: inputs.len(),
         args: SmallVec::from_vec(args.to_vec()),
@@ -234,7 +234,7 @@ fn several_outputs_are_filled_together() {
     let pool = Pool::new(2);
     let start = batch(&[&[1, 2, 3], &[4]]);
     let call = Call {
-        operator: Operator { name: "test", work: (find("probe_pair").unwrap().make)() },
+        operator: Operator { name: "test", work: (find("probe_pair").unwrap().cpu)() },
         inputs: smallvec![Input { value: start.value().clone(), pick: Pick::Same }],
         data_inputs: 1,
         args: smallvec![],

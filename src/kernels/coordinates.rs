@@ -4,19 +4,21 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
-use super::{Arg, Entry, Frames, FromArg, FromArgs, Kernel, Result, Space, args};
+use super::{
+    Arg, Entry, Frames, FromArg, FromArgs, Kernel, Output, Outputs, Result, Traits, args, one,
+};
 use crate::kernels::generic::cast::{Convert, Number};
 use crate::value::{Cause, DType, Desc, Sample, Shape, extent, with_element};
 
 pub const TABLE: &[Entry] = &[
-    Entry::one::<CoordTransform>("coord_transform"),
-    Entry::one::<CoordFlip>("coord_flip"),
-    Entry::one::<Combine>("transforms.combine"),
-    Entry::one::<Composed<Crop>>("transforms.crop"),
-    Entry::one::<Composed<Rotation>>("transforms.rotation"),
-    Entry::one::<Composed<Scale>>("transforms.scale"),
-    Entry::one::<Composed<Shear>>("transforms.shear"),
-    Entry::one::<Composed<Translation>>("transforms.translation"),
+    Entry::new::<CoordTransform>("coord_transform"),
+    Entry::new::<CoordFlip>("coord_flip"),
+    Entry::new::<Combine>("transforms.combine"),
+    Entry::new::<Composed<Crop>>("transforms.crop"),
+    Entry::new::<Composed<Rotation>>("transforms.rotation"),
+    Entry::new::<Composed<Scale>>("transforms.scale"),
+    Entry::new::<Composed<Shear>>("transforms.shear"),
+    Entry::new::<Composed<Translation>>("transforms.translation"),
 ];
 
 fn refuse<T>(name: &'static str, problem: impl Into<String>) -> Result<T> {
@@ -69,11 +71,11 @@ impl Numbers {
 
 // Points
 
-pub struct CoordTransform;
+struct CoordTransform;
 
 args! {
     #[allow(non_snake_case)]
-    pub struct CoordTransformArgs {
+    struct CoordTransformArgs {
         M: Option<Numbers>,
         MT: Option<Numbers>,
         T: Option<Numbers>,
@@ -165,34 +167,41 @@ fn diagonal(value: f64, rows: usize, width: usize) -> SmallVec<[f64; 12]> {
 /// Widest points there can be: a matrix for them is still of a sensible size.
 const WIDEST: usize = 1 << 12;
 
+/// The map, in what it is computed in.
+enum AnyMap {
+    Wide(Map<f64>),
+    Single(Map<f32>),
+}
+
 impl Kernel for CoordTransform {
     type Args = CoordTransformArgs;
-    // There only are more points.
-    const STACKS: bool = true;
-    const FRAMES: Frames = Frames::Made;
+    type Plan = AnyMap;
+    const TRAITS: Traits = Traits { stacks: true, frames: Frames::Made, ..Traits::DEFAULT };
 
-    fn output(args: &CoordTransformArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: CoordTransformArgs, inputs: &[&Desc]) -> Result<(AnyMap, Outputs)> {
         let columns = width_of(inputs[0])?;
+        let (rows, map) = if is_wide(inputs[0].dtype) || is_wide(args.dtype) {
+            let map = args.map(columns, |x| x)?;
+            (map.rows, AnyMap::Wide(map))
+        } else {
+            let map = args.map(columns, |x| x as f32)?;
+            (map.rows, AnyMap::Single(map))
+        };
         let mut shape = inputs[0].shape.clone();
         let last = shape.len() - 1;
-        shape[last] = args.map::<f64>(columns, |x| x)?.rows;
+        shape[last] = rows;
         if extent(&shape).is_none() {
             return refuse("M", "makes more elements than an array can have");
         }
-        Ok(Desc { dtype: args.dtype, shape, layout: inputs[0].layout })
+        Ok((map, one(Desc { dtype: args.dtype, shape, layout: inputs[0].layout })))
     }
 
-    fn run(args: &CoordTransformArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let columns = width_of(&inputs[0].desc)?;
-        if is_wide(inputs[0].desc.dtype) || is_wide(out.desc.dtype) {
-            with_element!(out.desc.dtype, |T| {
-                transform::<f64, T>(&args.map(columns, |x| x)?, &inputs[0], out.elements());
-            });
-        } else {
-            with_element!(out.desc.dtype, |T| {
-                transform::<f32, T>(&args.map(columns, |x| x as f32)?, &inputs[0], out.elements());
-            });
-        }
+    fn run(map: &AnyMap, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
+        with_element!(out.desc.dtype, |T| match map {
+            AnyMap::Wide(map) => transform::<f64, T>(map, &inputs[0], out.elements()),
+            AnyMap::Single(map) => transform::<f32, T>(map, &inputs[0], out.elements()),
+        });
         Ok(())
     }
 }
@@ -331,25 +340,29 @@ args! {
     }
 }
 
+/// For each coordinate, what it is multiplied by and what is then added.
+type Columns = SmallVec<[(f64, f64); 4]>;
+
 impl Kernel for CoordFlip {
     type Args = CoordFlipArgs;
-    const SHAPED_BY_ARGS: bool = false;
+    type Plan = Columns;
+    const TRAITS: Traits = Traits { shaped_by_args: false, ..Traits::DEFAULT };
 
-    fn output(_: &CoordFlipArgs, inputs: &[&Desc]) -> Result<Desc> {
-        Ok(inputs[0].clone())
+    fn plan(args: CoordFlipArgs, inputs: &[&Desc]) -> Result<(Columns, Outputs)> {
+        let columns = args.columns(width_of(inputs[0])?)?;
+        Ok((columns, one(inputs[0].clone())))
     }
 
-    fn run(args: &CoordFlipArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let columns = args.columns(width_of(&out.desc)?)?;
+    fn run(columns: &Columns, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         if is_wide(out.desc.dtype) {
-            let columns: Vec<_> = columns.iter().map(|&(sign, shift)| (sign, shift)).collect();
             with_element!(out.desc.dtype, |T| mirror::<f64, T>(
-                &columns,
+                columns,
                 &inputs[0],
                 out.elements()
             ));
         } else {
-            let columns: Vec<_> =
+            let columns: SmallVec<[_; 4]> =
                 columns.iter().map(|&(sign, shift)| (sign as f32, shift as f32)).collect();
             with_element!(out.desc.dtype, |T| mirror::<f32, T>(
                 &columns,
@@ -362,8 +375,7 @@ impl Kernel for CoordFlip {
 }
 
 impl CoordFlipArgs {
-    /// For each coordinate, what it is multiplied by and what is then added.
-    fn columns(&self, width: usize) -> Result<SmallVec<[(f64, f64); 4]>> {
+    fn columns(&self, width: usize) -> Result<Columns> {
         let letters = match self.layout.as_str() {
             "" => "xyz",
             given => given,
@@ -451,7 +463,7 @@ impl Affine {
         Desc::new(DType::F32, &[self.axes, self.axes + 1])
     }
 
-    fn write(&self, out: &mut Space) {
+    fn write(&self, out: &mut Output<'_>) {
         let axes = self.axes;
         for (row, out) in self.rows.iter().zip(out.elements::<f32>().chunks_exact_mut(axes + 1)) {
             out[..axes].copy_from_slice(&row[..axes]);
@@ -505,10 +517,11 @@ args! {
 
 impl Kernel for Combine {
     type Args = CombineArgs;
-    const FRAMES: Frames = Frames::Made;
-    const SHAPED_BY_ARGS: bool = false;
+    type Plan = bool;
+    const TRAITS: Traits =
+        Traits { shaped_by_args: false, frames: Frames::Made, ..Traits::DEFAULT };
 
-    fn output(_: &CombineArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: CombineArgs, inputs: &[&Desc]) -> Result<(bool, Outputs)> {
         let axes = axes_of(inputs[0], 0)?;
         for (index, desc) in inputs.iter().enumerate() {
             if axes_of(desc, index)? != axes {
@@ -518,15 +531,16 @@ impl Kernel for Combine {
                 return Err(Cause::Input { index, problem: problem.into() });
             }
         }
-        Ok(Desc::new(DType::F32, &inputs[0].shape))
+        Ok((args.reverse_order, one(Desc::new(DType::F32, &inputs[0].shape))))
     }
 
-    fn run(args: &CombineArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(reverse_order: &bool, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let mut all = inputs.iter().enumerate().map(|(index, input)| Affine::read(input, index));
         let mut made = all.next().unwrap_or_else(|| Affine::identity(1, "input_0"))?;
         for next in all {
             let next = next?;
-            made = if args.reverse_order { next.then(&made) } else { made.then(&next) };
+            made = if *reverse_order { next.then(&made) } else { made.then(&next) };
         }
         made.write(out);
         Ok(())
@@ -561,13 +575,20 @@ ordered!(CropArgs, RotationArgs, ScaleArgs, ShearArgs, TranslationArgs);
 /// The described transform, added to the input where there is one.
 pub struct Composed<T>(PhantomData<T>);
 
+/// A transform, and whether it comes before the one that it is added to.
+pub struct Composition {
+    made: Affine,
+    first: bool,
+}
+
 impl<T: Describe> Kernel for Composed<T> {
     type Args = T::Args;
-    const FRAMES: Frames = Frames::Made;
+    type Plan = Composition;
+    const TRAITS: Traits = Traits { frames: Frames::Made, ..Traits::DEFAULT };
 
-    fn output(args: &T::Args, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: T::Args, inputs: &[&Desc]) -> Result<(Composition, Outputs)> {
         let axes = inputs.first().map(|desc| axes_of(desc, 0)).transpose()?;
-        let made = T::describe(args, axes)?;
+        let made = T::describe(&args, axes)?;
         if axes.is_some_and(|axes| axes != made.axes) {
             let problem = format!(
                 "the input is a transform of {} dimensions, but the arguments describe one of {}",
@@ -576,15 +597,16 @@ impl<T: Describe> Kernel for Composed<T> {
             );
             return Err(Cause::Input { index: 0, problem: problem.into() });
         }
-        Ok(made.desc())
+        let outputs = one(made.desc());
+        Ok((Composition { made, first: args.is_first() }, outputs))
     }
 
-    fn run(args: &T::Args, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let given = inputs.first().map(|input| Affine::read(input, 0)).transpose()?;
-        let made = T::describe(args, given.as_ref().map(|given| given.axes))?;
-        match given {
-            Some(given) if args.is_first() => made.then(&given).write(out),
-            Some(given) => given.then(&made).write(out),
+    fn run(plan: &Composition, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
+        let Composition { made, first } = plan;
+        match inputs.first().map(|input| Affine::read(input, 0)).transpose()? {
+            Some(given) if *first => made.then(&given).write(out),
+            Some(given) => given.then(made).write(out),
             None => made.write(out),
         }
         Ok(())

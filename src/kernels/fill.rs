@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Entry, Frames, Kernel, Result, Space, args};
+use super::{Entry, Frames, Kernel, Output, OutputBuffer, Outputs, Result, Traits, args, one};
 use crate::kernels::generic::cast::{Convert, Number};
 use crate::value::{
     Cause, DType, Desc, Element, Sample, Shape, Strides, contiguous_strides, copy_strided, extent,
@@ -10,10 +10,10 @@ use crate::value::{
 };
 
 pub const TABLE: &[Entry] = &[
-    Entry::one::<Constant>("constant"),
-    Entry::one::<ConstantLike>("constant_like"),
-    Entry::one::<Full>("full"),
-    Entry::one::<FullLike>("full_like"),
+    Entry::new::<Constant>("constant"),
+    Entry::new::<ConstantLike>("constant_like"),
+    Entry::new::<Full>("full"),
+    Entry::new::<FullLike>("full_like"),
 ];
 
 /// A shape from an argument. `rank` is how many extents the definition has counted; every sample
@@ -44,13 +44,15 @@ args! {
 
 impl Kernel for Constant {
     type Args = ConstantArgs;
+    type Plan = i64;
 
-    fn output(args: &ConstantArgs, _: &[&Desc]) -> Result<Desc> {
-        Ok(Desc::new(args.dtype, &shape(args.shape.as_deref(), args.rank)?))
+    fn plan(args: ConstantArgs, _: &[&Desc]) -> Result<(i64, Outputs)> {
+        let shape = shape(args.shape.as_deref(), args.rank)?;
+        Ok((args.fill, one(Desc::new(args.dtype, &shape))))
     }
 
-    fn run(args: &ConstantArgs, _: &[Sample], out: &mut Space) -> Result<()> {
-        set(out, args.fill)
+    fn run(fill: &i64, _: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        set(&mut outputs[0], *fill)
     }
 }
 
@@ -63,24 +65,25 @@ args! {
 
 impl Kernel for ConstantLike {
     type Args = ConstantLikeArgs;
-    const SHAPED_BY_ARGS: bool = false;
-    const STACKS: bool = true;
+    type Plan = i64;
+    const TRAITS: Traits = Traits { shaped_by_args: false, stacks: true, ..Traits::DEFAULT };
 
-    fn output(args: &ConstantLikeArgs, inputs: &[&Desc]) -> Result<Desc> {
-        Ok(Desc { dtype: args.dtype.unwrap_or(inputs[0].dtype), ..inputs[0].clone() })
+    fn plan(args: ConstantLikeArgs, inputs: &[&Desc]) -> Result<(i64, Outputs)> {
+        let dtype = args.dtype.unwrap_or(inputs[0].dtype);
+        Ok((args.fill, one(Desc { dtype, ..inputs[0].clone() })))
     }
 
-    fn run(args: &ConstantLikeArgs, _: &[Sample], out: &mut Space) -> Result<()> {
-        set(out, args.fill)
+    fn run(fill: &i64, _: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        set(&mut outputs[0], *fill)
     }
 }
 
-fn set(out: &mut Space, value: i64) -> Result<()> {
+fn set(out: &mut Output<'_>, value: i64) -> Result<()> {
     with_element!(out.desc.dtype, |T| put::<T>(out, value.convert()))
 }
 
 /// Puts `value` in all elements.
-fn put<T: Element>(out: &mut Space, value: T) -> Result<()> {
+fn put<T: Element>(out: &mut Output<'_>, value: T) -> Result<()> {
     out.write(|_, piece| {
         piece.fill(value);
         Ok(())
@@ -96,13 +99,16 @@ args! {
 
 impl Kernel for Full {
     type Args = FullArgs;
-    const FRAMES: Frames = Frames::Whole;
+    type Plan = ();
+    const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(args: &FullArgs, inputs: &[&Desc]) -> Result<Desc> {
-        Ok(Desc::new(inputs[0].dtype, &shape(args.shape.as_deref(), args.rank)?))
+    fn plan(args: FullArgs, inputs: &[&Desc]) -> Result<((), Outputs)> {
+        let shape = shape(args.shape.as_deref(), args.rank)?;
+        Ok(((), one(Desc::new(inputs[0].dtype, &shape))))
     }
 
-    fn run(_: &FullArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run((): &(), inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         repeat(&inputs[0], 0, out)
     }
 }
@@ -112,23 +118,25 @@ struct FullLike;
 
 impl Kernel for FullLike {
     type Args = ();
-    const FRAMES: Frames = Frames::Whole;
+    type Plan = ();
+    const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(_: &(), inputs: &[&Desc]) -> Result<Desc> {
-        Ok(inputs[0].clone())
+    fn plan((): (), inputs: &[&Desc]) -> Result<((), Outputs)> {
+        Ok(((), one(inputs[0].clone())))
     }
 
-    fn run(_: &(), inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run((): &(), inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let fill = &inputs[1];
         let desc = Desc { dtype: out.desc.dtype, ..fill.desc.clone() };
-        let mut converted = Space::alone(desc)?;
+        let mut converted = OutputBuffer::new(desc)?;
         with_element!(out.desc.dtype, |T| T::convert_row(fill, 0, converted.elements()));
         repeat(&converted.into_sample()?, 1, out)
     }
 }
 
 /// Writes a contiguous sample over and over; `index` is that of the input it came from.
-fn repeat(fill: &Sample, index: usize, out: &mut Space) -> Result<()> {
+fn repeat(fill: &Sample, index: usize, out: &mut Output<'_>) -> Result<()> {
     let strides = repeating(&fill.desc, &out.desc.shape).ok_or_else(|| {
         let (given, wanted) = (&fill.desc.shape[..], &out.desc.shape[..]);
         let problem = format!("a fill value of shape {given:?} can't be broadcast to {wanted:?}");

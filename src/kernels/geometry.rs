@@ -1,11 +1,11 @@
 //! Where pixels go: flip.
 
-use super::{Entry, Kernel, Result, Space, args};
+use super::{Entry, Kernel, Output, Outputs, Result, Traits, args, one};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::numeric::isa::Isa;
 use crate::value::{Desc, Sample};
 
-pub const TABLE: &[Entry] = &[Entry::one::<Flip>("flip")];
+pub const TABLE: &[Entry] = &[Entry::new::<Flip>("flip")];
 
 pub struct Flip;
 
@@ -15,14 +15,15 @@ args! {
 
 impl Kernel for Flip {
     type Args = FlipArgs;
-    const SHAPED_BY_ARGS: bool = false;
-    const STACKS: bool = true;
+    type Plan = FlipArgs;
+    const TRAITS: Traits = Traits { shaped_by_args: false, stacks: true, ..Traits::DEFAULT };
 
-    fn output(_: &FlipArgs, inputs: &[&Desc]) -> Result<Desc> {
-        Ok(inputs[0].clone())
+    fn plan(args: FlipArgs, inputs: &[&Desc]) -> Result<(FlipArgs, Outputs)> {
+        Ok((args, one(inputs[0].clone())))
     }
 
-    fn run(args: &FlipArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &FlipArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let volumes = Volumes::of(&out.desc);
         let src = inputs[0].elements_as_bytes();
         // A pixel only moves, so its bytes are all that matters; the usual sizes get their own code.
@@ -66,7 +67,7 @@ impl Volumes {
 }
 
 /// `PIXEL` is the number of bytes of a pixel, or 0 for any.
-fn flip<const PIXEL: usize>(src: &[u8], out: &mut Space, volumes: &Volumes, args: &FlipArgs) {
+fn flip<const PIXEL: usize>(src: &[u8], out: &mut Output<'_>, volumes: &Volumes, args: &FlipArgs) {
     let Volumes { depth, height, width, pixel } = *volumes;
     let row = width * pixel;
     out.write_rows(row, |index, dst| {

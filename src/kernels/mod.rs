@@ -25,13 +25,16 @@ mod shape;
 mod warp;
 
 pub use audio::Resampler;
-pub use contract::alike::{Alike, Lie};
+pub use contract::adapters::{
+    Attempt, BatchKernel, Entry, SampleKernel, SavedPlan, UniformAttempt, Work,
+};
 pub(crate) use contract::args::args;
 pub use contract::args::{Arg, ArgReader, FromArg, FromArgs};
 pub use contract::frames::Frames;
-pub use contract::kernel::{Allocate, BatchKernel, Entry, Kernel, ManyKernel, SampleKernel, Work};
-pub use contract::registry::{Operator, find, intern, names, operator, register};
-pub use contract::space::Space;
+pub use contract::kernel::{Allocate, DirectKernel, Kernel, Outputs, Samples, Traits, one};
+pub use contract::output::{Output, OutputBuffer};
+pub use contract::registry::{Operator, find, intern, names, operator, register, traits};
+pub use contract::uniform::{Placement, UniformBatch};
 pub use numeric::philox::{Position, Stream, below};
 
 pub type Result<T> = std::result::Result<T, crate::value::Cause>;

@@ -1,16 +1,16 @@
 //! Noise on data. As all random numbers, it depends on the call, the sample and the element only.
 
 use super::random::{normals, of_pairs};
-use super::{Entry, Kernel, Result, Space, args};
+use super::{Entry, Frames, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::kernels::generic::cast::Convert;
 use crate::kernels::numeric::philox::{Source, Stream, fraction};
 use crate::kernels::numeric::portable::{exp, ln};
 use crate::value::{Cause, DType, Desc, Sample, filled, with_element};
 
 pub const TABLE: &[Entry] = &[
-    Entry::one::<Gaussian>("noise.gaussian"),
-    Entry::one::<SaltAndPepper>("noise.salt_and_pepper"),
-    Entry::one::<Shot>("noise.shot"),
+    Entry::new::<Gaussian>("noise.gaussian"),
+    Entry::new::<SaltAndPepper>("noise.salt_and_pepper"),
+    Entry::new::<Shot>("noise.shot"),
 ];
 
 fn noisy(input: &Desc) -> Result<Desc> {
@@ -29,14 +29,17 @@ args! {
 
 impl Kernel for Gaussian {
     type Args = GaussianArgs;
-    const CHEAP: bool = false;
-    const SHAPED_BY_ARGS: bool = false;
+    type Plan = GaussianArgs;
+    const TRAITS: Traits =
+        Traits { cheap: false, shaped_by_args: false, frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(_: &GaussianArgs, inputs: &[&Desc]) -> Result<Desc> {
-        noisy(inputs[0])
+    fn plan(args: GaussianArgs, inputs: &[&Desc]) -> Result<(GaussianArgs, Outputs)> {
+        let desc = noisy(inputs[0])?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &GaussianArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &GaussianArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         with_element!(inputs[0].desc.dtype, |T| {
             let (src, dst) = (inputs[0].elements::<T>(), out.elements::<T>());
             normals(&args.rng, src.len(), |start, normals| {
@@ -74,14 +77,17 @@ enum Grain {
 
 impl Kernel for SaltAndPepper {
     type Args = SaltAndPepperArgs;
-    const CHEAP: bool = false;
-    const SHAPED_BY_ARGS: bool = false;
+    type Plan = SaltAndPepperArgs;
+    const TRAITS: Traits =
+        Traits { cheap: false, shaped_by_args: false, frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(_: &SaltAndPepperArgs, inputs: &[&Desc]) -> Result<Desc> {
-        noisy(inputs[0])
+    fn plan(args: SaltAndPepperArgs, inputs: &[&Desc]) -> Result<(SaltAndPepperArgs, Outputs)> {
+        let desc = noisy(inputs[0])?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &SaltAndPepperArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &SaltAndPepperArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         for (name, chance) in [("prob", args.prob), ("salt_vs_pepper", args.salt_vs_pepper)] {
             if !(0.0..=1.0).contains(&chance) {
                 let problem = format!("must be between 0 and 1, got {chance}");
@@ -177,14 +183,17 @@ args! {
 
 impl Kernel for Shot {
     type Args = ShotArgs;
-    const CHEAP: bool = false;
-    const SHAPED_BY_ARGS: bool = false;
+    type Plan = ShotArgs;
+    const TRAITS: Traits =
+        Traits { cheap: false, shaped_by_args: false, frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(_: &ShotArgs, inputs: &[&Desc]) -> Result<Desc> {
-        noisy(inputs[0])
+    fn plan(args: ShotArgs, inputs: &[&Desc]) -> Result<(ShotArgs, Outputs)> {
+        let desc = noisy(inputs[0])?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &ShotArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &ShotArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let factor = args.factor;
         with_element!(inputs[0].desc.dtype, |T| {
             let (src, dst) = (inputs[0].elements::<T>(), out.elements::<T>());

@@ -6,27 +6,26 @@
 use std::ops::{Add, Mul, Sub};
 use std::sync::Arc;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
-use super::contract::space::Writer;
+use super::contract::output::Writer;
 use super::generic::cast::Convert;
 use super::numeric::isa::Isa;
 use super::reductions::fold::{Center, Real};
 use super::reductions::plan::Plan;
-use super::reductions::{Flags, means, move_axes, numeric, reduced, spreads};
-use super::{Arg, BatchKernel, Entry, FromArg, Kernel, Result, Space, Work, args};
+use super::reductions::{Flags, Reduction, means, numeric, reduced, spreads};
+use super::{
+    Arg, BatchKernel, Entry, Frames, FromArg, Kernel, Output, OutputBuffer, Outputs, Result,
+    Samples, Traits, Work, args, one,
+};
 use crate::value::{
     Cause, DType, Desc, Element, Sample, Shape, collected, filled, with_element, zeroed,
 };
 
 pub const TABLE: &[Entry] = &[
-    Entry::one::<Normalize>("normalize"),
-    Entry::one::<Moments>("moments"),
-    Entry {
-        name: "shared_moments",
-        args: &["ddof"],
-        make: || Work::Batch(Arc::new(SharedMoments)),
-    },
+    Entry::new::<Normalize>("normalize"),
+    Entry::new::<Moments>("moments"),
+    Entry { name: "shared_moments", args: &["ddof"], cpu: || Work::Batch(Arc::new(SharedMoments)) },
 ];
 
 pub struct Normalize;
@@ -64,47 +63,50 @@ impl FromArg for Given {
     }
 }
 
+/// The arguments, and the reduction that makes statistics along their axes.
+pub struct Normalizing {
+    args: NormalizeArgs,
+    reduction: Reduction,
+}
+
 impl Kernel for Normalize {
     type Args = NormalizeArgs;
-    const SHAPED_BY_ARGS: bool = false;
-    const STACKS: bool = true;
+    type Plan = Normalizing;
+    const TRAITS: Traits =
+        Traits { shaped_by_args: false, stacks: true, frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(args: &NormalizeArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: NormalizeArgs, inputs: &[&Desc]) -> Result<(Normalizing, Outputs)> {
         numeric(inputs[0])?;
-        Ok(Desc { dtype: args.dtype, ..inputs[0].clone() })
+        let reduction = reduction(&args, &inputs[0].shape)?;
+        let desc = Desc { dtype: args.dtype, ..inputs[0].clone() };
+        Ok((Normalizing { args, reduction }, one(desc)))
     }
 
-    fn run(args: &NormalizeArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let input = &inputs[0];
-        let plan = plan(args, &input.desc.shape)?;
-        if plan.is_empty() {
+    fn run(plan: &Normalizing, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let (input, out) = (&inputs[0], &mut outputs[0]);
+        let Normalizing { args, reduction } = plan;
+        let walk = reduction.walk();
+        if walk.is_empty() {
             // There may be many statistics, all of nothing.
             return Ok(());
         }
-        let statistics = Statistics::new(args, &plan, input)?;
+        let statistics = Statistics::new(args, walk, input)?;
         with_element!(input.desc.dtype, |T| {
-            apply::<T, Center<T>>(&plan, input.elements(), &statistics, args.shift, out)
+            apply::<T, Center<T>>(walk, input.elements(), &statistics, args.shift, out)
         })
     }
 
-    fn for_stack(args: &mut NormalizeArgs, ndim: usize) -> bool {
+    fn stack(plan: &mut Normalizing, inputs: &[&Desc]) -> bool {
         // Statistics that are arrays would have to be repeated.
         let single = |given: &Option<Given>| given.as_ref().is_none_or(|g| g.shape.is_none());
-        if !single(&args.mean) || !single(&args.stddev) || args.shared.is_some() {
-            return false;
-        }
-        match &mut args.axes {
-            Some(axes) => move_axes(axes),
-            axes => {
-                *axes = Some((1..=ndim as i64).collect());
-                true
-            }
-        }
+        let args = &plan.args;
+        let stacks = single(&args.mean) && single(&args.stddev) && args.shared.is_none();
+        stacks && plan.reduction.stack(&inputs[0].shape)
     }
 }
 
 /// Along which axes the statistics are; where nobody says, those along which given ones repeat.
-fn plan(args: &NormalizeArgs, shape: &[usize]) -> Result<Plan> {
+fn reduction(args: &NormalizeArgs, shape: &[usize]) -> Result<Reduction> {
     let given = [("mean", &args.mean), ("stddev", &args.stddev)];
     let arrays =
         given.into_iter().filter_map(|(name, given)| Some((name, given.as_ref()?.shape.as_ref()?)));
@@ -139,7 +141,7 @@ fn plan(args: &NormalizeArgs, shape: &[usize]) -> Result<Plan> {
             }
         }
     }
-    Ok(Plan::new(shape, &reduced))
+    Ok(Reduction::new(reduced, shape))
 }
 
 /// What to subtract and what to multiply by, for each set of elements with a mean of its own.
@@ -215,7 +217,7 @@ enum Sink<'a, 's, R> {
     Direct(Writer<'a, 's, R>),
     /// There by way of a conversion; `start` is the index of the next.
     Converted {
-        out: &'a mut Space,
+        out: Output<'a>,
         start: usize,
         buffer: [R; TILE],
     },
@@ -241,14 +243,14 @@ impl<R: Computed> Sink<'_, '_, R> {
 /// A type that results are computed in.
 trait Computed: Real + Sub<Output = Self> + Mul<Output = Self> + Add<Output = Self> {
     /// Converts results to the output's type, as `cast` does it.
-    fn convert_into(results: &[Self], start: usize, out: &mut Space);
+    fn convert_into(results: &[Self], start: usize, out: &mut Output<'_>);
 }
 
 macro_rules! computed {
     ($($real:ty),*) => {
         $(
             impl Computed for $real {
-                fn convert_into(results: &[$real], start: usize, out: &mut Space) {
+                fn convert_into(results: &[$real], start: usize, out: &mut Output<'_>) {
                     with_element!(out.desc.dtype, |O| {
                         let out = &mut out.elements::<O>()[start..start + results.len()];
                         for (slot, &x) in out.iter_mut().zip(results) {
@@ -267,7 +269,7 @@ fn apply<T, R>(
     x: &[T],
     statistics: &Statistics,
     shift: f64,
-    out: &mut Space,
+    out: &mut Output<'_>,
 ) -> Result<()>
 where
     T: Element + Convert<R>,
@@ -277,6 +279,7 @@ where
         out.write_in_order(|writer| apply_to(plan, x, statistics, shift, &mut Sink::Direct(writer)))
     } else {
         let buffer = [R::default(); TILE];
+        let out = out.part(0, out.desc);
         let mut sink = Sink::Converted { out, start: 0, buffer };
         apply_to(plan, x, statistics, shift, &mut sink)
     }
@@ -422,33 +425,41 @@ impl MomentsArgs {
     }
 }
 
+/// The mean if it is given, and the reduction.
+pub struct Measuring {
+    mean: Option<f64>,
+    reduction: Reduction,
+}
+
 impl Kernel for Moments {
     type Args = MomentsArgs;
+    type Plan = Measuring;
+    const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(args: &MomentsArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: MomentsArgs, inputs: &[&Desc]) -> Result<(Measuring, Outputs)> {
         let input = inputs[0];
         numeric(input)?;
         let reduced = args.reduced(input.ndim())?;
         let kept = input.shape.iter().zip(&reduced).map(|(&d, &r)| if r { 1 } else { d });
         let shape: Shape = std::iter::once(3).chain(kept).collect();
-        Ok(Desc::new(DType::F64, &shape))
+        let reduction = Reduction::new(reduced, &input.shape);
+        Ok((Measuring { mean: args.mean, reduction }, one(Desc::new(DType::F64, &shape))))
     }
 
-    fn run(args: &MomentsArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let input = &inputs[0];
-        let plan = Plan::new(&input.desc.shape, &args.reduced(input.desc.ndim())?);
-        let means = match args.mean {
-            Some(mean) => filled(mean, plan.kept())?,
+    fn run(plan: &Measuring, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let (input, walk) = (&inputs[0], plan.reduction.walk());
+        let means = match plan.mean {
+            Some(mean) => filled(mean, walk.kept())?,
             // The mean of nothing has no weight, but must be a number.
-            None if plan.count() == 0 => zeroed(plan.kept())?,
-            None => means(&plan, input)?,
+            None if walk.count() == 0 => zeroed(walk.kept())?,
+            None => means(walk, input)?,
         };
-        let spreads = exact_spreads(&plan, input, &means, args.mean.is_some())?;
-        let out = out.elements::<f64>();
-        let (counts, rest) = out.split_at_mut(plan.kept());
-        counts.fill(plan.count() as f64);
-        rest[..plan.kept()].copy_from_slice(&means);
-        rest[plan.kept()..].copy_from_slice(&spreads);
+        let spreads = exact_spreads(walk, input, &means, plan.mean.is_some())?;
+        let out = outputs[0].elements::<f64>();
+        let (counts, rest) = out.split_at_mut(walk.kept());
+        counts.fill(walk.count() as f64);
+        rest[..walk.kept()].copy_from_slice(&means);
+        rest[walk.kept()..].copy_from_slice(&spreads);
         Ok(())
     }
 }
@@ -461,8 +472,8 @@ impl BatchKernel for SharedMoments {
         &self,
         args: &[Arg],
         inputs: &[&[Sample]],
-        allocate: &dyn Fn(Desc) -> Result<Space>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
+        allocate: &dyn Fn(Desc) -> Result<OutputBuffer>,
+    ) -> Result<Samples> {
         let samples = inputs[0];
         let first = samples.first().ok_or_else(|| Cause::Input {
             index: 0,

@@ -5,15 +5,15 @@ use std::ops::Range;
 use smallvec::{SmallVec, smallvec};
 
 use super::regions::{Border, Fill, LONGEST, Region, axes_of, cut, fill_bytes, repeat, too_large};
-use super::{Entry, Kernel, Result, Space, args};
+use super::{Entry, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::kernels::numeric::isa::Isa;
 use crate::kernels::numeric::precision::{is_long, part_of};
 use crate::value::{Cause, Desc, Layout, Sample, extent, filled, with_room};
 
 pub const TABLE: &[Entry] = &[
-    Entry::one::<Erase>("erase"),
-    Entry::one::<Paste>("paste"),
-    Entry::one::<GridMask>("grid_mask"),
+    Entry::new::<Erase>("erase"),
+    Entry::new::<Paste>("paste"),
+    Entry::new::<GridMask>("grid_mask"),
 ];
 
 type Ints = SmallVec<[i64; 6]>;
@@ -41,13 +41,15 @@ args! {
 
 impl Kernel for Erase {
     type Args = EraseArgs;
-    const SHAPED_BY_ARGS: bool = false;
+    type Plan = EraseArgs;
+    const TRAITS: Traits = Traits { shaped_by_args: false, ..Traits::DEFAULT };
 
-    fn output(_: &EraseArgs, inputs: &[&Desc]) -> Result<Desc> {
-        Ok(inputs[0].clone())
+    fn plan(args: EraseArgs, inputs: &[&Desc]) -> Result<(EraseArgs, Outputs)> {
+        Ok((args, one(inputs[0].clone())))
     }
 
-    fn run(args: &EraseArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &EraseArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let desc = out.desc.clone();
         let axes = axes_of(&desc, desc.layout, args.numbers.as_deref(), args.letters)?;
         let patch = Patch::new(&desc, &args.fill_value)?;
@@ -199,8 +201,9 @@ args! {
 
 impl Kernel for Paste {
     type Args = PasteArgs;
+    type Plan = PasteArgs;
 
-    fn output(args: &PasteArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: PasteArgs, inputs: &[&Desc]) -> Result<(PasteArgs, Outputs)> {
         let desc = inputs[0];
         if args.ratio.is_nan() || args.ratio < 1.0 {
             return argument("ratio", format!("must be at least 1, got {}", args.ratio));
@@ -227,13 +230,15 @@ impl Kernel for Paste {
             return Err(too_large("ratio"));
         }
         let shape = smallvec![height as usize, width as usize, c];
-        match extent(&shape) {
+        let desc = match extent(&shape) {
             Some(_) => Ok(Desc { shape, ..desc.clone() }),
             None => Err(too_large("ratio")),
-        }
+        }?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &PasteArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &PasteArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let (image, canvas) = (&inputs[0].desc.shape, &out.desc.shape);
         let start = |position: f64, axis: usize| {
             -(part_of(position, (canvas[axis] - image[axis]) as f64) as i64)
@@ -265,13 +270,15 @@ args! {
 
 impl Kernel for GridMask {
     type Args = GridMaskArgs;
-    const SHAPED_BY_ARGS: bool = false;
+    type Plan = GridMaskArgs;
+    const TRAITS: Traits = Traits { shaped_by_args: false, ..Traits::DEFAULT };
 
-    fn output(_: &GridMaskArgs, inputs: &[&Desc]) -> Result<Desc> {
-        Ok(inputs[0].clone())
+    fn plan(args: GridMaskArgs, inputs: &[&Desc]) -> Result<(GridMaskArgs, Outputs)> {
+        Ok((args, one(inputs[0].clone())))
     }
 
-    fn run(args: &GridMaskArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &GridMaskArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         if args.tile <= 0 {
             return argument("tile", format!("must be positive, got {}", args.tile));
         }

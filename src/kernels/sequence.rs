@@ -2,29 +2,21 @@
 
 use std::sync::Arc;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 use super::{
-    Arg, ArgReader, BatchKernel, Entry, FromArg, FromArgs, Result, SampleKernel, Space, Work, args,
+    Allocate, Arg, BatchKernel, DirectKernel, Entry, FromArg, OutputBuffer, Result, Samples,
+    Traits, Work, args,
 };
-use crate::kernels::contract::kernel::Allocate;
 use crate::value::{Cause, Desc, Sample, with_room};
 
 pub const TABLE: &[Entry] = &[
-    Entry {
-        name: "element_extract",
-        args: ElementExtractArgs::NAMES,
-        make: || Work::Sample(&ElementExtract),
-    },
-    Entry {
-        name: "sequence_rearrange",
-        args: SequenceRearrangeArgs::NAMES,
-        make: || Work::Sample(&SequenceRearrange),
-    },
+    Entry::direct::<ElementExtract>("element_extract"),
+    Entry::direct::<SequenceRearrange>("sequence_rearrange"),
     Entry {
         name: "permute_batch",
         args: &["indices", "batch_size"],
-        make: || Work::Batch(Arc::new(PermuteBatch)),
+        cpu: || Work::Batch(Arc::new(PermuteBatch)),
     },
 ];
 
@@ -53,21 +45,14 @@ args! {
     struct ElementExtractArgs { element_map: Vec<i64> }
 }
 
-impl SampleKernel for ElementExtract {
-    fn run(
-        &self,
-        args: &ArgReader<'_>,
-        inputs: &[Sample],
-        _: &Allocate<'_>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
-        let args = ElementExtractArgs::from_args(args)?;
+impl DirectKernel for ElementExtract {
+    type Args = ElementExtractArgs;
+    const TRAITS: Traits = Traits { view: true, ..Traits::DEFAULT };
+
+    fn run(args: &ElementExtractArgs, inputs: &[Sample], _: &Allocate<'_>) -> Result<Samples> {
         let count = frames(&inputs[0].desc)?;
         let frame = |&index: &i64| inputs[0].row(position("element_map", index, count, "frames")?);
         args.element_map.iter().map(frame).collect()
-    }
-
-    fn is_view(&self) -> bool {
-        true
     }
 }
 
@@ -78,14 +63,14 @@ args! {
     struct SequenceRearrangeArgs { new_order: Vec<i64> }
 }
 
-impl SampleKernel for SequenceRearrange {
+impl DirectKernel for SequenceRearrange {
+    type Args = SequenceRearrangeArgs;
+
     fn run(
-        &self,
-        args: &ArgReader<'_>,
+        args: &SequenceRearrangeArgs,
         inputs: &[Sample],
         allocate: &Allocate<'_>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
-        let args = SequenceRearrangeArgs::from_args(args)?;
+    ) -> Result<Samples> {
         let sample = inputs[0].compact()?;
         let count = frames(&sample.desc)?;
         let mut order: Vec<usize> = with_room(args.new_order.len())?;
@@ -99,7 +84,7 @@ impl SampleKernel for SequenceRearrange {
         desc.shape[0] = order.len();
         let bytes = sample.desc.bytes() / count;
         if order.iter().enumerate().all(|(i, &frame)| frame == first + i) {
-            // They lie side by side as it is.
+            // They follow one another already.
             return Ok(smallvec![sample.part(desc, first * bytes)?]);
         }
         if crate::value::extent(&desc.shape).is_none() {
@@ -108,7 +93,7 @@ impl SampleKernel for SequenceRearrange {
         let mut out = allocate(0, desc)?;
         if bytes > 0 {
             let src = sample.elements_as_bytes();
-            out.store(|all, stores| {
+            out.output().store(|all, stores| {
                 for (&frame, dst) in order.iter().zip(all.chunks_exact_mut(bytes)) {
                     stores.copy(dst, &src[frame * bytes..][..bytes]);
                 }
@@ -118,10 +103,9 @@ impl SampleKernel for SequenceRearrange {
     }
 
     /// Frames can be named more often than there are.
-    fn result_bytes(&self, args: &ArgReader<'_>, inputs: &[Sample]) -> usize {
+    fn result_bytes(args: &SequenceRearrangeArgs, inputs: &[Sample]) -> usize {
         let frame = inputs[0].desc.bytes() / frames(&inputs[0].desc).unwrap_or(1).max(1);
-        let args = SequenceRearrangeArgs::from_args(args);
-        args.map_or(0, |args| frame.saturating_mul(args.new_order.len()))
+        frame.saturating_mul(args.new_order.len())
     }
 }
 
@@ -133,8 +117,8 @@ impl BatchKernel for PermuteBatch {
         &self,
         args: &[Arg],
         inputs: &[&[Sample]],
-        _: &dyn Fn(Desc) -> Result<Space>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
+        _: &dyn Fn(Desc) -> Result<OutputBuffer>,
+    ) -> Result<Samples> {
         let samples = inputs[0];
         let count = match args.get(1) {
             Some(Arg::Int(count)) => usize::try_from(*count).unwrap_or(0),

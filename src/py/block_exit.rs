@@ -54,7 +54,8 @@ impl BoundExit {
             let outer = chosen.getattr("outer")?;
             if outer.is_none() {
                 let block = self.block.as_ref().map_or_else(|| py.None(), |b| b.clone_ref(py));
-                let text = format!("{} is left, but was not entered in this thread.", block.bind(py));
+                let text =
+                    format!("{} is left, but was not entered in this thread.", block.bind(py));
                 return Err(PyRuntimeError::new_err(text));
             }
             // What is not ours was left by blocks inside of this one that did not get to their end.

@@ -12,7 +12,7 @@ use super::pool::{PyPool, rest_in_peace};
 use super::submit::Invocation;
 use super::value::PyValue;
 use crate::engine::{CalledOff, Meta, Value};
-use crate::kernels::{Arg, BatchKernel, Operator, Result, Space, Work, intern};
+use crate::kernels::{Arg, BatchKernel, Operator, OutputBuffer, Result, Samples, Work, intern};
 use crate::value::{Cause, Desc, Device, Layout, Sample};
 
 struct Function {
@@ -27,8 +27,8 @@ impl BatchKernel for Function {
         &self,
         _: &[Arg],
         inputs: &[&[Sample]],
-        _: &dyn Fn(Desc) -> Result<Space>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
+        _: &dyn Fn(Desc) -> Result<OutputBuffer>,
+    ) -> Result<Samples> {
         Python::try_attach(|py| {
             self.call(py, inputs).map_err(|error| Cause::Python(Box::new(Raised(error))))
         })
@@ -46,7 +46,7 @@ impl BatchKernel for Function {
 }
 
 impl Function {
-    fn call(&self, py: Python<'_>, inputs: &[&[Sample]]) -> PyResult<SmallVec<[Sample; 1]>> {
+    fn call(&self, py: Python<'_>, inputs: &[&[Sample]]) -> PyResult<Samples> {
         let _called_off = CalledOff::new(inputs);
         let values = inputs.iter().map(|row| self.value(row));
         let results = call_object(self.function.bind(py), &PyTuple::new(py, values)?)?;

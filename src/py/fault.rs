@@ -5,10 +5,11 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
+use crate::kernels;
 use crate::value::{Cause, Damage, Fault, Figure, Kind, Origin, Problem};
 
 /// All kinds of problems: a row for each enum that `problems!` declares.
-const KINDS: &[&[Kind]] = &[];
+const KINDS: &[&[Kind]] = &[kernels::contract::frames::problem::Frames::KINDS];
 
 /// Kinds of problems and the names of their figures, for Python to have a sentence for each.
 #[pyfunction]

@@ -56,7 +56,7 @@ mod _core {
     #[pymodule_export]
     use super::rng::{PyDraw, PyPhilox};
     #[pymodule_export]
-    use super::submit::{kernel_arguments, kernels, register, submit};
+    use super::submit::{kernel_arguments, kernel_traits, kernels, register, submit};
     #[pymodule_export]
     use super::value::PyValue;
 

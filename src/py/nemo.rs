@@ -14,7 +14,7 @@ use super::pool::PyPool;
 use super::readers::fetch;
 use super::value::PyValue;
 use crate::engine::{Meta, Value};
-use crate::kernels::{Resampler, Space};
+use crate::kernels::{OutputBuffer, Resampler};
 use crate::readers::{BadLine, Durations, Hash, Manifest, Speech};
 use crate::value::{Cause, DType, Desc, Device, Element, Layout, Sample};
 
@@ -124,7 +124,7 @@ impl PyManifest {
 fn ready<T: Element>(rows: &[&[T]], batch: bool, uniform: bool) -> PyResult<PyValue> {
     let refuse = |cause: Cause| PyValueError::new_err(format!("{cause:?}"));
     let count = rows.iter().map(|row| row.len()).sum();
-    let mut all = Space::alone(Desc::new(T::DTYPE, &[count])).map_err(refuse)?;
+    let mut all = OutputBuffer::new(Desc::new(T::DTYPE, &[count])).map_err(refuse)?;
     let mut rest = all.elements::<T>();
     for row in rows {
         let (place, after) = rest.split_at_mut(row.len());

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use super::numbers;
@@ -25,6 +25,24 @@ pub fn kernel_arguments(kernel: &str) -> PyResult<Vec<&'static str>> {
     Ok(find(kernel)?.args.to_vec())
 }
 
+/// What each kernel says about itself, by its name.
+#[pyfunction]
+pub fn kernel_traits(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let all = PyDict::new(py);
+    for (name, traits) in registry::traits() {
+        let row = PyDict::new(py);
+        row.set_item("cheap", traits.cheap)?;
+        row.set_item("shaped_by_args", traits.shaped_by_args)?;
+        row.set_item("uniform_outputs", traits.uniform_outputs)?;
+        row.set_item("stacks", traits.stacks)?;
+        row.set_item("strided", traits.strided)?;
+        row.set_item("view", traits.view)?;
+        row.set_item("frames", format!("{:?}", traits.frames).to_lowercase())?;
+        all.set_item(name, row)?;
+    }
+    Ok(all)
+}
+
 fn find(kernel: &str) -> PyResult<&'static registry::Entry> {
     registry::find(kernel).ok_or_else(|| PyValueError::new_err(format!("no kernel `{kernel}`")))
 }
@@ -32,7 +50,7 @@ fn find(kernel: &str) -> PyResult<&'static registry::Entry> {
 /// Makes a kernel known under an operator's name, and returns the number to call it by.
 #[pyfunction]
 pub fn register(operator: &str, kernel: &str) -> PyResult<usize> {
-    Ok(registry::register(operator, (find(kernel)?.make)()))
+    Ok(registry::register(operator, (find(kernel)?.cpu)()))
 }
 
 fn argument(given: &Bound<'_, PyAny>, inputs: usize) -> PyResult<Arg> {
@@ -134,9 +152,10 @@ impl Invocation {
         let args_differ = (args.iter()).any(
             |arg| matches!(arg, Arg::Input(index) if inputs.get(*index).is_some_and(|i| i.batch)),
         );
-        let alike = operator.work.evens_out()
+        let traits = operator.work.traits();
+        let shapes_agree = traits.uniform_outputs
             || row[..data_inputs].iter().all(|input| input.value.meta.uniform);
-        let uniform = alike && !(args_differ && operator.work.is_shaped_by_args());
+        let uniform = shapes_agree && !(args_differ && traits.shaped_by_args);
         let device = Device::from_code(device);
         let outputs = outputs
             .into_iter()

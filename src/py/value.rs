@@ -286,7 +286,7 @@ impl PyValue {
         let samples = indices.len();
         let pick = Pick::Listed(indices.into());
         let call = Call {
-            operator: Operator { name: "tensors", work: (same.make)() },
+            operator: Operator { name: "tensors", work: (same.cpu)() },
             inputs: smallvec![Input { value: self.handle.value().clone(), pick }],
             data_inputs: 1,
             args: smallvec![],

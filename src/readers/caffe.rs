@@ -8,7 +8,7 @@ use smallvec::{SmallVec, smallvec};
 use super::fetch::Source;
 use super::lmdb::Lmdb;
 use super::protobuf::{Field, Fields, Unparsed, add, extend_floats, extend_integers};
-use crate::kernels::{Allocate, Result, Space};
+use crate::kernels::{Allocate, OutputBuffer, Result};
 use crate::value::{Cause, DType, Desc, Element, Sample, extent, zeroed};
 
 /// Records of Caffe: an image, and the number of its class.
@@ -66,7 +66,7 @@ impl Record {
                 "the database is cut off before the end of this record of {bytes} bytes"
             ));
         }
-        let mut space = Space::alone(Desc::new(DType::U8, &[bytes]))?;
+        let mut space = OutputBuffer::new(Desc::new(DType::U8, &[bytes]))?;
         records.read(number, space.bytes())?;
         Ok(Record(space.into_sample()?))
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::kernels::{Allocate, ArgReader, Result, SampleKernel};
+use crate::kernels::{Allocate, ArgReader, Result, SampleKernel, Traits};
 use crate::value::{Origin, Sample};
 
 /// A data set whose samples are read by number, from any thread.
@@ -52,8 +52,8 @@ impl<S: Source + ?Sized> SampleKernel for Fetch<S> {
         self.source.read(self.numbers[args.sample()], allocate)
     }
 
-    fn is_cheap(&self) -> bool {
-        false
+    fn traits(&self) -> Traits {
+        Traits { cheap: false, ..Traits::DEFAULT }
     }
 
     fn origin(&self, sample: usize) -> Option<Origin> {

@@ -7,24 +7,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
-use crate::kernels::{Allocate, ArgReader, Entry, Result, SampleKernel, Work};
+use crate::kernels::{Allocate, DirectKernel, Entry, Result, Samples, Traits};
 use crate::value::{Cause, DType, Desc, Problem, Sample, io_fault, zeroed};
 
-pub const TABLE: &[Entry] =
-    &[Entry { name: "read_file", args: &[], make: || Work::Sample(&ReadFile) }];
+pub const TABLE: &[Entry] = &[Entry::direct::<ReadFile>("read_file")];
 
 /// The bytes of the file whose name the input holds, as bytes.
 struct ReadFile;
 
-impl SampleKernel for ReadFile {
-    fn run(
-        &self,
-        _: &ArgReader<'_>,
-        inputs: &[Sample],
-        allocate: &Allocate<'_>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
+impl DirectKernel for ReadFile {
+    type Args = ();
+    const TRAITS: Traits = Traits { cheap: false, ..Traits::DEFAULT };
+
+    fn run((): &(), inputs: &[Sample], allocate: &Allocate<'_>) -> Result<Samples> {
         let name = inputs[0].compact()?;
         if !matches!(name.desc.dtype, DType::U8 | DType::I8) || name.desc.ndim() != 1 {
             let (dtype, ndim) = (name.desc.dtype.name(), name.desc.ndim());
@@ -44,10 +41,6 @@ impl SampleKernel for ReadFile {
             }
         };
         Ok(smallvec![read_file(path, allocate).map_err(named)?])
-    }
-
-    fn is_cheap(&self) -> bool {
-        false
     }
 }
 

@@ -33,6 +33,16 @@ impl Layout {
         self.len == 0
     }
 
+    /// The same with an axis more, in front. `None` when that is too many.
+    pub fn with_first(&self, letter: u8) -> Option<Layout> {
+        let len = self.letters().len();
+        let mut layout = Layout { len: self.len + 1, ..Layout::default() };
+        let (first, rest) = layout.letters.split_first_mut()?;
+        *first = letter;
+        rest.get_mut(..len)?.copy_from_slice(self.letters());
+        Some(layout)
+    }
+
     /// Where the axis of this letter is.
     pub fn find(&self, letter: u8) -> Option<usize> {
         self.letters().iter().position(|&l| l == letter)

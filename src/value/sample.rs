@@ -97,7 +97,7 @@ impl Desc {
         extent(&shape)?;
         let layout = match self.layout.is_empty() {
             true => self.layout,
-            false => Layout::new(&format!("N{}", self.layout.as_str()))?,
+            false => self.layout.with_first(b'N')?,
         };
         Some(Desc { dtype: self.dtype, shape, layout })
     }

@@ -3,7 +3,7 @@
 use crate::codecs::Window;
 use crate::codecs::jpeg::encode as jpeg_encode;
 use crate::codecs::jpeg::{Jpeg, Target};
-use crate::kernels::{Kernel, Result, Space, args};
+use crate::kernels::{Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{Cause, DType, Desc, Sample};
 
 pub struct JpegCompressionDistortion;
@@ -14,10 +14,13 @@ args! {
 
 impl Kernel for JpegCompressionDistortion {
     type Args = JpegCompressionDistortionArgs;
-    const CHEAP: bool = false;
-    const SHAPED_BY_ARGS: bool = false;
+    type Plan = JpegCompressionDistortionArgs;
+    const TRAITS: Traits = Traits { cheap: false, shaped_by_args: false, ..Traits::DEFAULT };
 
-    fn output(_: &JpegCompressionDistortionArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(
+        args: JpegCompressionDistortionArgs,
+        inputs: &[&Desc],
+    ) -> Result<(JpegCompressionDistortionArgs, Outputs)> {
         let desc = inputs[0];
         let unfit = |problem| Err(Cause::Input { index: 0, problem });
         let [.., height, width, channels] = desc.shape[..] else {
@@ -38,10 +41,15 @@ impl Kernel for JpegCompressionDistortion {
                     .into(),
             );
         }
-        Ok(desc.clone())
+        Ok((args, one(desc.clone())))
     }
 
-    fn run(args: &JpegCompressionDistortionArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(
+        args: &JpegCompressionDistortionArgs,
+        inputs: &[Sample],
+        outputs: &mut [Output<'_>],
+    ) -> Result<()> {
+        let out = &mut outputs[0];
         let [.., height, width, channels] = inputs[0].desc.shape[..] else { return Ok(()) };
         let frame = height * width * channels;
         if frame == 0 {

@@ -1,23 +1,25 @@
 //! Histogram equalisation.
 
-use crate::kernels::{Kernel, Result, Space};
+use crate::kernels::{Kernel, Output, Outputs, Result, Traits, one};
 use crate::value::{Cause, DType, Desc, Sample, collected, filled};
 
 pub struct Equalize;
 
 impl Kernel for Equalize {
     type Args = ();
-    const SHAPED_BY_ARGS: bool = false;
+    type Plan = ();
+    const TRAITS: Traits = Traits { shaped_by_args: false, ..Traits::DEFAULT };
 
-    fn output((): &(), inputs: &[&Desc]) -> Result<Desc> {
+    fn plan((): (), inputs: &[&Desc]) -> Result<((), Outputs)> {
         if inputs[0].dtype != DType::U8 {
             let problem = format!("must be of uint8, got {}", inputs[0].dtype.name());
             return Err(Cause::Input { index: 0, problem: problem.into() });
         }
-        Ok(inputs[0].clone())
+        Ok(((), one(inputs[0].clone())))
     }
 
-    fn run((): &(), inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run((): &(), inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let desc = &inputs[0].desc;
         let extent = |letter| desc.layout.find(letter).map_or(1, |axis| desc.shape[axis]);
         let channels = if desc.layout.letters().last() == Some(&b'C') { extent(b'C') } else { 1 };

@@ -3,7 +3,7 @@
 use std::ops::{Add, Mul};
 
 use super::mix::{self, Mix};
-use crate::kernels::Space;
+use crate::kernels::Output;
 use crate::kernels::generic::cast::{Convert, Number};
 use crate::kernels::numeric::floats;
 use crate::kernels::numeric::isa::Isa;
@@ -13,7 +13,7 @@ use crate::value::{DType, Sample, with_element};
 const TILE: usize = 1536;
 
 /// `out = gain * input + bias`.
-pub fn scale(input: &Sample, out: &mut Space, gain: f64, bias: f64) {
+pub fn scale(input: &Sample, out: &mut Output<'_>, gain: f64, bias: f64) {
     if is_wide(input.desc.dtype) {
         tiles::<f64>(input, out, |_, tile| scale_row(tile, gain, bias));
         return;
@@ -29,7 +29,7 @@ pub fn scale(input: &Sample, out: &mut Space, gain: f64, bias: f64) {
 }
 
 /// Each pixel of three channels becomes a mix of its own.
-pub fn mix(input: &Sample, out: &mut Space, mix: &Mix<f64, 3>) {
+pub fn mix(input: &Sample, out: &mut Output<'_>, mix: &Mix<f64, 3>) {
     if is_wide(input.desc.dtype) {
         tiles::<f64>(input, out, |_, tile| mix_row(tile, mix));
         return;
@@ -50,7 +50,7 @@ fn is_wide(dtype: DType) -> bool {
 /// What is computed in.
 trait Real: Number + Add<Output = Self> + Mul<Output = Self> {
     fn read(isa: Isa, input: &Sample, start: usize, tile: &mut [Self]);
-    fn write(isa: Isa, tile: &[Self], start: usize, out: &mut Space);
+    fn write(isa: Isa, tile: &[Self], start: usize, out: &mut Output<'_>);
 }
 
 impl Real for f32 {
@@ -58,7 +58,7 @@ impl Real for f32 {
         floats::read(isa, input, start, tile);
     }
 
-    fn write(isa: Isa, tile: &[f32], start: usize, out: &mut Space) {
+    fn write(isa: Isa, tile: &[f32], start: usize, out: &mut Output<'_>) {
         floats::write(isa, tile, start, out);
     }
 }
@@ -68,7 +68,7 @@ impl Real for f64 {
         f64::convert_row(input, start, tile);
     }
 
-    fn write(_: Isa, tile: &[f64], start: usize, out: &mut Space) {
+    fn write(_: Isa, tile: &[f64], start: usize, out: &mut Output<'_>) {
         with_element!(out.desc.dtype, |T| {
             for (o, &x) in out.elements::<T>()[start..].iter_mut().zip(tile) {
                 *o = x.convert();
@@ -77,7 +77,7 @@ impl Real for f64 {
     }
 }
 
-fn tiles<R: Real>(input: &Sample, out: &mut Space, work: impl Fn(Isa, &mut [R])) {
+fn tiles<R: Real>(input: &Sample, out: &mut Output<'_>, work: impl Fn(Isa, &mut [R])) {
     let isa = Isa::best();
     let mut tile = [R::default(); TILE];
     let count = input.desc.elements();

@@ -7,17 +7,17 @@ mod linear;
 mod mix;
 mod spaces;
 
-use super::{Entry, Kernel, Result, Space, args};
+use super::{Entry, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{Cause, DType, Desc, Sample};
 
 use mix::Mix;
 
 pub const TABLE: &[Entry] = &[
-    Entry::one::<BrightnessContrast>("brightness_contrast"),
-    Entry::one::<spaces::ColorSpaceConversion>("color_space_conversion"),
-    Entry::one::<ColorTwist>("color_twist"),
-    Entry::one::<equalize::Equalize>("equalize"),
-    Entry::one::<distort::JpegCompressionDistortion>("jpeg_compression_distortion"),
+    Entry::new::<BrightnessContrast>("brightness_contrast"),
+    Entry::new::<spaces::ColorSpaceConversion>("color_space_conversion"),
+    Entry::new::<ColorTwist>("color_twist"),
+    Entry::new::<equalize::Equalize>("equalize"),
+    Entry::new::<distort::JpegCompressionDistortion>("jpeg_compression_distortion"),
 ];
 
 /// The largest number of a type, which stands for full brightness; one for floats.
@@ -66,13 +66,23 @@ args! {
 
 impl Kernel for BrightnessContrast {
     type Args = BrightnessContrastArgs;
-    const SHAPED_BY_ARGS: bool = false;
+    type Plan = BrightnessContrastArgs;
+    const TRAITS: Traits = Traits { shaped_by_args: false, ..Traits::DEFAULT };
 
-    fn output(args: &BrightnessContrastArgs, inputs: &[&Desc]) -> Result<Desc> {
-        recolored(inputs[0], args.dtype)
+    fn plan(
+        args: BrightnessContrastArgs,
+        inputs: &[&Desc],
+    ) -> Result<(BrightnessContrastArgs, Outputs)> {
+        let desc = recolored(inputs[0], args.dtype)?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &BrightnessContrastArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(
+        args: &BrightnessContrastArgs,
+        inputs: &[Sample],
+        outputs: &mut [Output<'_>],
+    ) -> Result<()> {
+        let out = &mut outputs[0];
         let dtype = inputs[0].desc.dtype;
         // Half of what the input can hold, as the reference has it: 128, 16384, 0.5.
         let half = if is_float(dtype) { 0.5 } else { (full(dtype) * 0.5).ceil() };
@@ -100,11 +110,12 @@ args! {
 
 impl Kernel for ColorTwist {
     type Args = ColorTwistArgs;
-    const SHAPED_BY_ARGS: bool = false;
+    type Plan = ColorTwistArgs;
+    const TRAITS: Traits = Traits { shaped_by_args: false, ..Traits::DEFAULT };
 
-    fn output(args: &ColorTwistArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: ColorTwistArgs, inputs: &[&Desc]) -> Result<(ColorTwistArgs, Outputs)> {
         let desc = recolored(inputs[0], args.dtype)?;
-        match desc.shape.last() {
+        let desc = match desc.shape.last() {
             Some(1 | 3) => Ok(desc),
             channels => {
                 let channels = channels.copied().unwrap_or(0);
@@ -113,10 +124,12 @@ impl Kernel for ColorTwist {
                 );
                 Err(Cause::Input { index: 0, problem: problem.into() })
             }
-        }
+        }?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &ColorTwistArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &ColorTwistArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let center = if is_float(inputs[0].desc.dtype) { 0.5 } else { 128.0 };
         let gain = args.brightness * args.contrast * args.value;
         let bias = args.brightness * (center - args.contrast * center);

@@ -2,7 +2,7 @@
 
 use super::mix::{self, Mix};
 use crate::kernels::numeric::isa::Isa;
-use crate::kernels::{Arg, FromArg, Kernel, Result, Space, args};
+use crate::kernels::{Arg, FromArg, Kernel, Output, Outputs, Result, args, one};
 use crate::value::{Cause, DType, Desc, Sample};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +44,12 @@ args! {
 
 impl Kernel for ColorSpaceConversion {
     type Args = ColorSpaceConversionArgs;
+    type Plan = ColorSpaceConversionArgs;
 
-    fn output(args: &ColorSpaceConversionArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(
+        args: ColorSpaceConversionArgs,
+        inputs: &[&Desc],
+    ) -> Result<(ColorSpaceConversionArgs, Outputs)> {
         let mut desc = inputs[0].clone();
         let unfit = |problem| Cause::Input { index: 0, problem };
         if desc.dtype != DType::U8 {
@@ -62,10 +66,15 @@ impl Kernel for ColorSpaceConversion {
                 ));
             }
         }
-        Ok(desc)
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &ColorSpaceConversionArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(
+        args: &ColorSpaceConversionArgs,
+        inputs: &[Sample],
+        outputs: &mut [Output<'_>],
+    ) -> Result<()> {
+        let out = &mut outputs[0];
         use ColorSpace::{Bgr, Gray, Rgb, YCbCr};
         let (src, dst) = (inputs[0].elements::<u8>(), out.elements::<u8>());
         let isa = Isa::best();

@@ -3,22 +3,43 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::kernels::contract::kernel::{Allocate, descs};
-use crate::kernels::{Arg, ArgReader, FromArgs, Result, Space};
+use crate::kernels::contract::kernel::{Kernel, Outputs, descs};
+use crate::kernels::contract::output::Output;
+use crate::kernels::{Arg, ArgReader, FromArgs, Result};
 use crate::value::{Cause, Desc, Layout, Sample, extent, with_room};
 
 /// What a frame axis of arguments and inputs means to a kernel.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frames {
     /// Where the first input is a sequence, arguments may have a value for each of its frames.
     Arguments,
-    /// So may the other inputs.
+    /// As `Arguments`, and the other inputs may be sequences too.
     Inputs,
-    /// Whatever has one has a value for each frame, and what is no sequence becomes one by it.
-    /// The definition says `makes_frames`.
+    /// Whatever has a frame axis has a value for each frame, and what is not a sequence becomes
+    /// one. The definition says `makes_frames`.
     Made,
-    /// Nothing: it is an axis like any other.
+    /// Nothing: it is an axis like any other, and arguments can't differ per frame. So it is where
+    /// an argument counts the axes of the whole sample, and where random numbers are drawn: all
+    /// frames would draw the same ones.
     Whole,
+}
+
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with the frames of a call.
+        pub enum Frames {
+            /// An argument has values for another number of frames than there are.
+            Count { given: usize, frames: usize },
+            /// The same of an input.
+            InputCount { index: usize, given: usize, frames: usize },
+            /// Arguments have values for frames, but there are no frames.
+            Empty,
+            /// The arguments give frames different shapes.
+            Shapes { first: Vec<usize>, frame: usize, shape: Vec<usize> },
+        }
+    }
 }
 
 /// How many frames a sample has, if it is a sequence.
@@ -32,155 +53,143 @@ pub struct Sequence<'a> {
     inputs: &'a [Sample],
     frames: usize,
     /// How many of the inputs may be sequences.
-    divided: usize,
+    pub divided: usize,
 }
 
 impl<'a> Sequence<'a> {
-    /// `None` when the kernel can do with all frames at once. `names` are those of the arguments.
+    /// `None` when the kernel takes all frames at once. `names` are those of the arguments.
     pub fn of(
-        means: Frames,
+        meaning: Frames,
         names: &[&'static str],
         args: &ArgReader<'a>,
         inputs: &'a [Sample],
     ) -> Result<Option<Sequence<'a>>> {
         let first = inputs.first().and_then(|input| count(&input.desc));
-        let divided = match means {
+        let divided = match meaning {
             Frames::Whole => return Ok(None),
             Frames::Arguments | Frames::Inputs if first.is_none() => return Ok(None),
             Frames::Arguments => 1,
             Frames::Inputs | Frames::Made => inputs.len(),
         };
-        let framed = || args.framed();
+        let of_args = || args.frames();
         let of_inputs = || inputs[..divided].iter().map(|input| count(&input.desc)).enumerate();
-        let asked = framed().next().is_some()
-            || of_inputs()
-                .any(|(at, frames)| frames.is_some() && (at > 0 || matches!(means, Frames::Made)));
-        // Frames that drew from the same place would be alike, and axes are counted in the whole.
-        if !asked || args.draws() || names.contains(&"axes") {
+        let differ = of_args().next().is_some()
+            || of_inputs().any(|(at, frames)| {
+                frames.is_some() && (at > 0 || matches!(meaning, Frames::Made))
+            });
+        if !differ {
             return Ok(None);
         }
-        let others = || framed().map(|(_, n)| n).chain(of_inputs().filter_map(|(_, n)| n));
-        let frames = first.unwrap_or_else(|| others().max().unwrap_or(0));
-        // Nothing but the first input is divided: the kernel can do with no frames at all.
-        let alone = framed().next().is_none() && of_inputs().skip(1).all(|(_, n)| n.is_none());
+        let all = || of_args().map(|(_, n)| n).chain(of_inputs().filter_map(|(_, n)| n));
+        let frames = first.unwrap_or_else(|| all().max().unwrap_or(0));
+        // Nothing but the first input is divided: the kernel can take no frames at all.
+        let alone = of_args().next().is_none() && of_inputs().skip(1).all(|(_, n)| n.is_none());
         if frames == 0 && alone {
             return Ok(None);
         }
         let fits = |n: usize| n == 1 || n == frames;
-        let problem =
-            |n: usize| format!("has values for {n} frames, but there are {frames} frames");
-        if let Some((position, n)) = framed().find(|(_, n)| !fits(*n)) {
+        if let Some((position, given)) = of_args().find(|(_, n)| !fits(*n)) {
             let name = names.get(position).copied().unwrap_or_default();
-            return Err(Cause::Argument { name, problem: problem(n).into() });
+            let problem = problem::Frames::Count { given, frames }.into();
+            return Err(Cause::Argument { name, problem });
         }
         for (index, n) in of_inputs() {
-            if let Some(n) = n.filter(|n| !fits(*n)) {
-                return Err(Cause::Input {
-                    index,
-                    problem: format!("input {index} {}", problem(n)).into(),
-                });
+            if let Some(given) = n.filter(|n| !fits(*n)) {
+                let problem = problem::Frames::InputCount { index, given, frames }.into();
+                return Err(Cause::Input { index, problem });
             }
         }
         Ok(Some(Sequence { args: args.clone(), inputs, frames, divided }))
     }
 
-    /// This frame of each input.
-    fn inputs_of(&self, frame: usize) -> Result<SmallVec<[Sample; 2]>> {
-        let one = |(index, input): (usize, &Sample)| match count(&input.desc) {
-            Some(frames) if index < self.divided => {
-                let mut row = input.row(if frames == 1 { 0 } else { frame })?;
-                row.desc.layout = inner(input.desc.layout);
-                Ok(row)
-            }
-            _ => Ok(input.clone()),
-        };
-        self.inputs.iter().enumerate().map(one).collect()
-    }
-
-    fn args_of<A: FromArgs>(&self, frame: usize) -> Result<A> {
-        A::from_args(&self.args.of_frame(frame))
-    }
-
-    /// What each output becomes, for all frames.
-    pub fn outputs<A: FromArgs>(
-        &self,
-        outputs: impl Fn(&A, &[&Desc]) -> Result<SmallVec<[Desc; 2]>>,
-        fit: impl Fn(&[A], &[&Desc], &[Desc]) -> Result<Desc>,
-    ) -> Result<SmallVec<[Desc; 2]>> {
+    /// The plan for each frame, and what each output becomes for all of them.
+    pub fn plan<K: Kernel>(&self) -> Result<(Vec<K::Plan>, Outputs)> {
         if self.frames == 0 {
-            let problem = "there is no frame to use the arguments of frames for".into();
-            return Err(Cause::Value { problem });
+            return Err(Cause::Value { problem: problem::Frames::Empty.into() });
         }
         let mut made: SmallVec<[Vec<Desc>; 2]> = smallvec![];
-        let mut args = with_room(self.frames)?;
+        let mut plans = with_room(self.frames)?;
         for frame in 0..self.frames {
-            let own = self.args_of(frame)?;
-            let inputs = self.inputs_of(frame)?;
-            for (output, desc) in outputs(&own, &descs(&inputs))?.into_iter().enumerate() {
+            let args = K::Args::from_args(&self.args.of_frame(frame))?;
+            let inputs = frame_of(self.inputs, self.divided, frame)?;
+            let (plan, outputs) = K::plan(args, &descs(&inputs))?;
+            for (output, desc) in outputs.into_iter().enumerate() {
                 if made.len() <= output {
                     made.push(with_room(self.frames)?);
                 }
                 made[output].push(desc);
             }
-            args.push(own);
+            plans.push(plan);
         }
-        let inputs = self.inputs_of(0)?;
+        let inputs = frame_of(self.inputs, self.divided, 0)?;
         let inputs = descs(&inputs);
         let all = |frames: Vec<Desc>| {
-            let mut desc = fit(&args, &inputs, &frames)?;
+            let mut desc = K::fit(&plans, &inputs, &frames)?;
             desc.shape.insert(0, self.frames);
-            desc.layout = outer(desc.layout);
+            desc.layout = sequence_layout(desc.layout);
             match extent(&desc.shape) {
                 Some(_) => Ok(desc),
                 None => Err(Cause::Memory { bytes: usize::MAX }),
             }
         };
-        made.into_iter().map(all).collect()
+        let outputs = made.into_iter().map(all).collect::<Result<_>>()?;
+        Ok((plans, outputs))
     }
 
-    pub fn run<A: FromArgs>(
-        &self,
-        outputs: SmallVec<[Desc; 2]>,
-        allocate: &Allocate<'_>,
-        run: impl Fn(&A, &[Sample], &mut [Space]) -> Result<()>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
-        let spaces = outputs.into_iter().enumerate().map(|(index, desc)| allocate(index, desc));
-        let mut wholes: SmallVec<[Space; 2]> = spaces.collect::<Result<_>>()?;
-        for frame in 0..self.frames {
-            // SAFETY: the parts are gone before the next ones are made, and before anything is
-            // done with the wholes.
-            let part = |whole: &mut Space| unsafe { whole.part(frame, inner(whole.desc.layout)) };
-            let mut parts: SmallVec<[Space; 2]> = wholes.iter_mut().map(part).collect();
-            run(&self.args_of(frame)?, &self.inputs_of(frame)?, &mut parts)?;
+    /// Writes all frames. `divided` is that of the sequence that made the plans.
+    pub fn run<K: Kernel>(
+        plans: &[K::Plan],
+        inputs: &[Sample],
+        divided: usize,
+        outputs: &mut [Output<'_>],
+    ) -> Result<()> {
+        let of_frame = |output: &Output<'_>| {
+            let layout = frame_layout(output.desc.layout);
+            Desc { layout, ..Desc::new(output.desc.dtype, &output.desc.shape[1..]) }
+        };
+        let descs: SmallVec<[Desc; 2]> = outputs.iter().map(of_frame).collect();
+        for (frame, plan) in plans.iter().enumerate() {
+            let inputs = frame_of(inputs, divided, frame)?;
+            let parts = outputs.iter_mut().zip(&descs);
+            let mut parts: SmallVec<[Output<'_>; 2]> =
+                parts.map(|(output, desc)| output.part(frame, desc)).collect();
+            K::run(plan, &inputs, &mut parts)?;
         }
-        wholes.into_iter().map(Space::into_sample).collect()
+        Ok(())
     }
 }
 
+/// This frame of the first `divided` inputs, where they are sequences, and the others as they are.
+fn frame_of(inputs: &[Sample], divided: usize, frame: usize) -> Result<SmallVec<[Sample; 2]>> {
+    let one = |(index, input): (usize, &Sample)| match count(&input.desc) {
+        Some(frames) if index < divided => {
+            let mut row = input.row(if frames == 1 { 0 } else { frame })?;
+            row.desc.layout = frame_layout(input.desc.layout);
+            Ok(row)
+        }
+        _ => Ok(input.clone()),
+    };
+    inputs.iter().enumerate().map(one).collect()
+}
+
 /// The layout of a frame.
-fn inner(layout: Layout) -> Layout {
+fn frame_layout(layout: Layout) -> Layout {
     Layout::new(layout.as_str().strip_prefix('F').unwrap_or_default()).unwrap_or_default()
 }
 
 /// The layout of a sequence of such frames.
-fn outer(layout: Layout) -> Layout {
-    if layout.letters().is_empty() {
-        return layout;
-    }
-    Layout::new(&format!("F{}", layout.as_str())).unwrap_or_default()
+fn sequence_layout(layout: Layout) -> Layout {
+    if layout.is_empty() { layout } else { layout.with_first(b'F').unwrap_or_default() }
 }
 
 /// What all frames are, which must be the same.
-pub fn alike(frames: &[Desc]) -> Result<Desc> {
+pub fn uniform(frames: &[Desc]) -> Result<Desc> {
     let first = &frames[0];
     match frames.iter().position(|frame| frame != first) {
         None => Ok(first.clone()),
-        Some(other) => {
-            let (shape, own) = (&first.shape[..], &frames[other].shape[..]);
-            let problem = format!(
-                "all frames of a sequence must get the same shape, but by their arguments frame 0 \
-                 would get {shape:?} and frame {other} {own:?}"
-            );
+        Some(frame) => {
+            let (first, shape) = (first.shape.to_vec(), frames[frame].shape.to_vec());
+            let problem = problem::Frames::Shapes { first, frame, shape };
             Err(Cause::Value { problem: problem.into() })
         }
     }
@@ -199,15 +208,11 @@ pub fn largest(frames: &[Desc]) -> Desc {
 
 impl ArgReader<'_> {
     /// Positions of the arguments that have a frame axis, and for how many frames.
-    fn framed(&self) -> impl Iterator<Item = (usize, usize)> {
+    fn frames(&self) -> impl Iterator<Item = (usize, usize)> {
         let frames = |arg: &Arg| match arg {
             Arg::Input(index) => count(&self.inputs.get(*index)?.desc),
             _ => None,
         };
         (self.args.iter().enumerate()).filter_map(move |(at, arg)| Some((at, frames(arg)?)))
-    }
-
-    fn draws(&self) -> bool {
-        self.args.iter().any(|arg| matches!(arg, Arg::Draw(_)))
     }
 }

@@ -1,9 +1,10 @@
 //! What a kernel is, and how the engine runs one.
 
-pub mod alike;
+pub mod adapters;
 pub mod args;
 pub mod frames;
 pub mod kernel;
+pub mod output;
 pub mod probe;
 pub mod registry;
-pub mod space;
+pub mod uniform;

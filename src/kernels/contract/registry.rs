@@ -2,7 +2,8 @@
 
 use std::sync::{PoisonError, RwLock};
 
-use super::kernel::{Entry, Work};
+use super::adapters::{Entry, Work};
+use super::kernel::Traits;
 use super::probe;
 use crate::kernels::{
     color, coordinates, crop, decoders, fill, filters, generic, geometry, math, noise, normalize,
@@ -55,6 +56,11 @@ pub fn find(kernel: &str) -> Option<&'static Entry> {
 /// Names of all kernels.
 pub fn names() -> Vec<&'static str> {
     entries().map(|entry| entry.name).collect()
+}
+
+/// All kernels by name, with what they say about themselves.
+pub fn traits() -> Vec<(&'static str, Traits)> {
+    entries().map(|entry| (entry.name, (entry.cpu)().traits())).collect()
 }
 
 /// A name that lives for ever; the same one each time.

@@ -11,13 +11,13 @@ use crate::kernels::crop::{Floats, crop_args};
 use crate::kernels::generic::cast::Convert;
 use crate::kernels::numeric::isa::Isa;
 use crate::kernels::regions::{Border, Policy, Region, fill_bytes, too_large};
-use crate::kernels::{Entry, Kernel, Result, Space};
+use crate::kernels::{Entry, Frames, Kernel, Output, Outputs, Result, Traits, one};
 use crate::value::{
     Cause, DType, Desc, Element, Layout, Sample, Shape, contiguous_strides, extent, with_element,
     zeroed,
 };
 
-pub const TABLE: &[Entry] = &[Entry::one::<CropMirrorNormalize>("crop_mirror_normalize")];
+pub const TABLE: &[Entry] = &[Entry::new::<CropMirrorNormalize>("crop_mirror_normalize")];
 
 pub struct CropMirrorNormalize;
 
@@ -83,9 +83,11 @@ impl NormalizeArgs {
 
 impl Kernel for CropMirrorNormalize {
     type Args = NormalizeArgs;
-    const EVENS_OUT: bool = true;
+    type Plan = Plan;
+    const TRAITS: Traits =
+        Traits { uniform_outputs: true, frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(args: &NormalizeArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: NormalizeArgs, inputs: &[&Desc]) -> Result<(Plan, Outputs)> {
         let desc = inputs[0];
         let region = args.region(desc)?;
         let mut shape = Shape::new();
@@ -98,30 +100,36 @@ impl Kernel for CropMirrorNormalize {
             let n = region.shape[axis];
             shape.push(if letter == b'C' { args.padded(n) } else { n });
         }
-        match extent(&shape) {
-            Some(_) => Ok(Desc { dtype: args.dtype, shape, layout: args.to }),
-            None => Err(too_large("crop")),
+        if extent(&shape).is_none() {
+            return Err(too_large("crop"));
         }
+        let made = Desc { dtype: args.dtype, shape, layout: args.to };
+        let walk = Walk::new(desc, &region, &made, args.mirror);
+        let (steps, fill) = (args.steps(walk.channels.count)?, args.fill(&walk)?);
+        Ok((Plan { walk, steps, fill }, one(made)))
     }
 
-    fn run(args: &NormalizeArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let sample = &inputs[0];
-        let region = args.region(&sample.desc)?;
-        let plan = Plan::new(&sample.desc, &region, &out.desc, args.mirror);
-        let steps = args.steps(plan.channels.count)?;
-        let fill = args.fill(&plan)?;
-        with_element!(sample.desc.dtype, |T| {
-            let rows = Rows { src: sample.elements::<T>(), steps: &steps, plan: &plan };
-            write_as(&rows, &plan, &fill, out)?;
+    fn run(plan: &Plan, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let Plan { walk, steps, fill } = plan;
+        with_element!(inputs[0].desc.dtype, |T| {
+            let rows = Rows { src: inputs[0].elements::<T>(), steps, walk };
+            write_as(&rows, walk, fill, &mut outputs[0])?;
         });
         Ok(())
     }
 }
 
+/// How to walk through the image, what is done to each channel, and what is outside.
+pub struct Plan {
+    walk: Walk,
+    steps: SmallVec<[Step; 4]>,
+    fill: SmallVec<[f32; 4]>,
+}
+
 impl NormalizeArgs {
     /// What is outside of the image, and what the added channels have: one value for each.
-    fn fill(&self, plan: &Plan) -> Result<SmallVec<[f32; 4]>> {
-        let channels = plan.channels.padded;
+    fn fill(&self, walk: &Walk) -> Result<SmallVec<[f32; 4]>> {
+        let channels = walk.channels.padded;
         match &self.fill_values[..] {
             _ if self.out_of_bounds_policy.border().is_none() => Ok(smallvec![0.0; channels]),
             &[] => Ok(smallvec![0.0; channels]),
@@ -179,7 +187,7 @@ struct Channels {
 }
 
 /// Any image layout as rows of pixels. Axes that a layout has not are of extent one.
-struct Plan {
+struct Walk {
     /// Frames, depth, height.
     outer: [Axis; 3],
     width: Axis,
@@ -189,8 +197,8 @@ struct Plan {
     inside: Range<usize>,
 }
 
-impl Plan {
-    fn new(desc: &Desc, region: &Region, out: &Desc, mirror: bool) -> Plan {
+impl Walk {
+    fn new(desc: &Desc, region: &Region, out: &Desc, mirror: bool) -> Walk {
         let (steps, out_steps) =
             (contiguous_strides(&desc.shape, 1), contiguous_strides(&out.shape, 1));
         let axis = |letter| match (desc.layout.find(letter), out.layout.find(letter)) {
@@ -206,7 +214,7 @@ impl Plan {
         let (width, channels) = (axis(b'W'), axis(b'C'));
         let clip = |place: i64| place.clamp(0, width.out_extent as i64) as usize;
         let first = clip(-width.start);
-        Plan {
+        Walk {
             outer: [axis(b'F'), axis(b'D'), axis(b'H')],
             width,
             channels: Channels {
@@ -239,13 +247,13 @@ trait Source {
 struct Rows<'a, T> {
     src: &'a [T],
     steps: &'a [Step],
-    plan: &'a Plan,
+    walk: &'a Walk,
 }
 
 impl<T: Element + Convert<f32>> Source for Rows<'_, T> {
     fn channel(&self, at: usize, channel: usize, out: &mut [f32]) {
-        let (step, mirror) = (self.plan.width.step, self.plan.mirror);
-        let src = &self.src[at + channel * self.plan.channels.step..];
+        let (step, mirror) = (self.walk.width.step, self.walk.mirror);
+        let src = &self.src[at + channel * self.walk.channels.step..];
         let normalise = self.steps[channel];
         Isa::run_on_best(
             #[inline(always)]
@@ -272,7 +280,7 @@ impl<T: Element + Convert<f32>> Source for Rows<'_, T> {
     }
 
     fn pixels(&self, at: usize, padded: usize, out: &mut [f32]) {
-        let (steps, mirror) = (self.steps, self.plan.mirror);
+        let (steps, mirror) = (self.steps, self.walk.mirror);
         let src = &self.src[at..at + out.len() / padded * steps.len()];
         Isa::run_on_best(
             #[inline(always)]
@@ -307,7 +315,7 @@ impl<T: Element + Convert<f32>> Source for Rows<'_, T> {
         let src = &self.src[at..];
         // SAFETY: `T` is `u8`.
         let src = unsafe { std::slice::from_raw_parts(src.as_ptr().cast::<u8>(), src.len()) };
-        deinterleave(Isa::best(), src, [a, b, c], self.plan.mirror, out);
+        deinterleave(Isa::best(), src, [a, b, c], self.walk.mirror, out);
         true
     }
 }
@@ -471,14 +479,14 @@ converted! {
     f64: plainly;
 }
 
-fn write_as(rows: &dyn Source, plan: &Plan, fill: &[f32], out: &mut Space) -> Result<()> {
+fn write_as(rows: &dyn Source, walk: &Walk, fill: &[f32], out: &mut Output<'_>) -> Result<()> {
     thread_local! {
         static SCRATCH: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
     }
     let dtype = out.desc.dtype;
     // Rows are made as floats first, where they are stored as something else: three at a time, or
     // all channels of one.
-    let row = plan.width.out_extent.saturating_mul(fill.len().max(3));
+    let row = walk.width.out_extent.saturating_mul(fill.len().max(3));
     let needed = if dtype == DType::F32 { 0 } else { row };
     SCRATCH.with_borrow_mut(|scratch| {
         if scratch.len() < needed {
@@ -486,7 +494,7 @@ fn write_as(rows: &dyn Source, plan: &Plan, fill: &[f32], out: &mut Space) -> Re
         }
         with_element!(dtype, |U| {
             let fill: SmallVec<[U; 4]> = fill.iter().map(|&x| element(x, dtype)).collect();
-            write::<U>(rows, plan, &fill, out.elements(), scratch);
+            write::<U>(rows, walk, &fill, out.elements(), scratch);
         });
         // Rows are short; what an odd one needed is not kept for ever.
         if scratch.len() > 1 << 20 {
@@ -506,7 +514,7 @@ fn element<U: Element>(value: f32, dtype: DType) -> U {
 
 fn write<U: Stored>(
     rows: &dyn Source,
-    plan: &Plan,
+    walk: &Walk,
     fill: &[U],
     out: &mut [U],
     scratch: &mut Vec<f32>,
@@ -514,20 +522,20 @@ fn write<U: Stored>(
     if out.is_empty() {
         return;
     }
-    let [frames, depth, height] = plan.outer;
+    let [frames, depth, height] = walk.outer;
     for f in 0..frames.out_extent {
         for d in 0..depth.out_extent {
             for h in 0..height.out_extent {
                 let to = f * frames.out_step + d * depth.out_step + h * height.out_step;
                 let from = match (frames.find(f), depth.find(d), height.find(h)) {
-                    (Some(f), Some(d), Some(h)) if !plan.inside.is_empty() => {
-                        let w = (plan.width.start + plan.inside.start as i64) as usize;
+                    (Some(f), Some(d), Some(h)) if !walk.inside.is_empty() => {
+                        let w = (walk.width.start + walk.inside.start as i64) as usize;
                         let outer = f * frames.step + d * depth.step + h * height.step;
-                        Some(outer + w * plan.width.step)
+                        Some(outer + w * walk.width.step)
                     }
                     _ => None,
                 };
-                write_row(rows, plan, fill, &mut out[to..], from, scratch);
+                write_row(rows, walk, fill, &mut out[to..], from, scratch);
             }
         }
     }
@@ -536,20 +544,20 @@ fn write<U: Stored>(
 /// Writes the row at the beginning of `out`. `from` is its first pixel in the image, if it has any.
 fn write_row<U: Stored>(
     rows: &dyn Source,
-    plan: &Plan,
+    walk: &Walk,
     fill: &[U],
     out: &mut [U],
     from: Option<usize>,
     scratch: &mut Vec<f32>,
 ) {
-    let Channels { count, padded, out_step, .. } = plan.channels;
-    let width = plan.width.out_extent;
+    let Channels { count, padded, out_step, .. } = walk.channels;
+    let width = walk.width.out_extent;
     let inside = match from {
         None => 0..0,
-        Some(_) if plan.mirror => width - plan.inside.end..width - plan.inside.start,
-        Some(_) => plan.inside.clone(),
+        Some(_) if walk.mirror => width - walk.inside.end..width - walk.inside.start,
+        Some(_) => walk.inside.clone(),
     };
-    if plan.width.out_step == 1 {
+    if walk.width.out_step == 1 {
         for (channel, &fill) in fill.iter().enumerate() {
             let row = &mut out[channel * out_step..][..width];
             let inside = if channel < count { inside.clone() } else { 0..0 };
@@ -558,7 +566,7 @@ fn write_row<U: Stored>(
         }
         let Some(from) = from else { return };
         if count == 3
-            && plan.is_interleaved()
+            && walk.is_interleaved()
             && let Some(three) = three_rows(out, out_step, &inside)
             && U::write_three(three, scratch, |out| rows.three(from, out))
         {
@@ -570,7 +578,7 @@ fn write_row<U: Stored>(
         }
         return;
     }
-    let step = plan.width.out_step;
+    let step = walk.width.out_step;
     if out_step == 1 && step == padded {
         let row = &mut out[..width * padded];
         let (before, rest) = row.split_at_mut(inside.start * padded);
@@ -579,7 +587,7 @@ fn write_row<U: Stored>(
             pixel.copy_from_slice(fill);
         }
         if let Some(from) = from
-            && plan.is_interleaved()
+            && walk.is_interleaved()
         {
             U::write(middle, scratch, |out| rows.pixels(from, padded, out));
             if padded > count {
@@ -607,8 +615,8 @@ fn write_row<U: Stored>(
         for start in (0..inside.len()).step_by(piece.len()) {
             let piece = &mut piece[..(inside.len() - start).min(256)];
             // A mirrored piece comes from the other end of the row.
-            let before = if plan.mirror { inside.len() - start - piece.len() } else { start };
-            let from = from + before * plan.width.step;
+            let before = if walk.mirror { inside.len() - start - piece.len() } else { start };
+            let from = from + before * walk.width.step;
             U::write(piece, scratch, |out| rows.channel(from, channel, out));
             for (place, &x) in (inside.start + start..).zip(&*piece) {
                 out[place * step + channel * out_step] = x;

@@ -5,12 +5,8 @@ pub(super) mod random_window;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::regions::{Border, LONGEST, Policy, Region, cut_alike, cut_as, fill_of, too_large};
-use super::{
-    Alike, Arg, ArgReader, Entry, FromArg, FromArgs, ManyKernel, Result, SampleKernel, Space, Work,
-    args,
-};
-use crate::kernels::contract::kernel::Allocate;
+use super::regions::{Cut, LONGEST, Policy, Region, too_large};
+use super::{Arg, Entry, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::kernels::crop::random_window::RandomWindow;
 use crate::kernels::numeric::philox::Stream;
 use crate::kernels::numeric::precision::part_of;
@@ -18,10 +14,8 @@ use crate::value::{Cause, DType, Desc, Sample, extent, with_element};
 
 pub const TABLES: &[&[Entry]] = &[TABLE, crop_mirror_normalize::TABLE];
 
-const TABLE: &[Entry] = &[
-    Entry { name: "crop", args: CropArgs::NAMES, make: || Work::Sample(&Crop) },
-    Entry::many::<RandomCropGenerator>("random_crop_generator"),
-];
+const TABLE: &[Entry] =
+    &[Entry::new::<Crop>("crop"), Entry::new::<RandomCropGenerator>("random_crop_generator")];
 
 pub type Floats = SmallVec<[f64; 6]>;
 
@@ -168,42 +162,30 @@ crop_args! {
     struct CropArgs { dtype: Option<DType> }
 }
 
-impl SampleKernel for Crop {
-    fn run(
-        &self,
-        args: &ArgReader<'_>,
-        inputs: &[Sample],
-        allocate: &Allocate<'_>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
-        let args = CropArgs::from_args(args)?;
-        let sample = &inputs[0];
-        let region = args.window().region(&sample.desc)?;
-        let dtype = args.dtype.unwrap_or(sample.desc.dtype);
+impl Kernel for Crop {
+    type Args = CropArgs;
+    type Plan = Cut;
+    const TRAITS: Traits = Traits {
+        uniform_outputs: true,
+        stacks: true,
+        strided: true,
+        frames: Frames::Whole,
+        ..Traits::DEFAULT
+    };
+
+    fn plan(args: CropArgs, inputs: &[&Desc]) -> Result<(Cut, Outputs)> {
+        let region = args.window().region(inputs[0])?;
         let border = args.out_of_bounds_policy.border();
-        let fill = fill_of(&args.fill_values, &sample.desc, &region, border, dtype)?;
-        let mut out =
-            allocate(0, Desc { dtype, shape: region.shape.clone(), layout: sample.desc.layout })?;
-        cut_as(sample, &region, border.unwrap_or(Border::Constant), &fill, &mut out)?;
-        Ok(smallvec![out.into_sample()?])
+        let (cut, desc) = Cut::new(inputs[0], region, border, &args.fill_values, args.dtype)?;
+        Ok((cut, one(desc)))
     }
 
-    fn run_stacked(&self, alike: &Alike<'_>) -> Option<Sample> {
-        let args = CropArgs::from_args(&alike.reader(0)).ok()?;
-        let border = args.out_of_bounds_policy.border();
-        let window = || Ok((args.window().region(&alike.data()[0].desc)?, border));
-        cut_alike(alike, window, &args.fill_values, args.dtype)
+    fn run(cut: &Cut, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        cut.run(&inputs[0], &mut outputs[0])
     }
 
-    /// A window that may go outside can be larger than the input.
-    fn result_bytes(&self, args: &ArgReader<'_>, inputs: &[Sample]) -> usize {
-        let desc = &inputs[0].desc;
-        let window = CropArgs::from_args(args).and_then(|args| {
-            args.out_of_bounds_policy.border().map(|_| args.window().region(desc)).transpose()
-        });
-        window.ok().flatten().map_or(0, |region| Desc::new(desc.dtype, &region.shape).bytes())
-    }
-
-    fn evens_out(&self) -> bool {
+    fn stack(cut: &mut Cut, inputs: &[&Desc]) -> bool {
+        cut.stack(inputs[0].shape[0]);
         true
     }
 }
@@ -219,15 +201,17 @@ args! {
     }
 }
 
-impl ManyKernel for RandomCropGenerator {
+impl Kernel for RandomCropGenerator {
     type Args = RandomCropArgs;
-    const SHAPED_BY_ARGS: bool = false;
+    type Plan = RandomCropArgs;
+    const TRAITS: Traits =
+        Traits { shaped_by_args: false, frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn outputs(_: &RandomCropArgs, _: &[&Desc]) -> Result<SmallVec<[Desc; 2]>> {
-        Ok(smallvec![Desc::new(DType::I32, &[2]), Desc::new(DType::I32, &[2])])
+    fn plan(args: RandomCropArgs, _: &[&Desc]) -> Result<(RandomCropArgs, Outputs)> {
+        Ok((args, smallvec![Desc::new(DType::I32, &[2]), Desc::new(DType::I32, &[2])]))
     }
 
-    fn run(args: &RandomCropArgs, inputs: &[Sample], outs: &mut [Space]) -> Result<()> {
+    fn run(args: &RandomCropArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
         let refuse = |problem| Err(Cause::Input { index: 0, problem });
         let desc = &inputs[0].desc;
         if !matches!(desc.shape[..], [2 | 3]) {
@@ -257,7 +241,7 @@ impl ManyKernel for RandomCropGenerator {
         let window = RandomWindow::new(area, ratio, args.num_attempts)?;
         let window = window.draw(&args.rng, height, width);
         let pairs = [[window.y, window.x], [window.height, window.width]];
-        for (out, pair) in outs.iter_mut().zip(pairs) {
+        for (out, pair) in outputs.iter_mut().zip(pairs) {
             out.elements::<i32>().copy_from_slice(&pair.map(|n| n as i32));
         }
         Ok(())

@@ -4,25 +4,20 @@ mod window;
 
 use std::marker::PhantomData;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 use self::window::{CropArgs, RandomArgs, WholeArgs, WindowArgs, WindowedSliceArgs};
-use super::{Arg, ArgReader, Entry, FromArg, FromArgs, Result, SampleKernel, Work, args};
+use super::{Allocate, Arg, DirectKernel, Entry, FromArg, Result, Samples, Traits, args};
 use crate::codecs::{Image, Output, Request};
-use crate::kernels::contract::kernel::Allocate;
 use crate::value::{Cause, DType, Desc, Sample};
 
 pub const TABLE: &[Entry] = &[
-    decoder::<WholeArgs>("decoders.image"),
-    decoder::<CropArgs>("decoders.image_crop"),
-    decoder::<RandomArgs>("decoders.image_random_crop"),
-    decoder::<WindowedSliceArgs>("decoders.image_slice"),
-    Entry { name: "peek_image_shape", args: PeekArgs::NAMES, make: || Work::Sample(&Peek) },
+    Entry::direct::<Decode<WholeArgs>>("decoders.image"),
+    Entry::direct::<Decode<CropArgs>>("decoders.image_crop"),
+    Entry::direct::<Decode<RandomArgs>>("decoders.image_random_crop"),
+    Entry::direct::<Decode<WindowedSliceArgs>>("decoders.image_slice"),
+    Entry::direct::<Peek>("peek_image_shape"),
 ];
-
-const fn decoder<W: WindowArgs>(name: &'static str) -> Entry {
-    Entry { name, args: W::NAMES, make: || Work::Sample(&Decode::<W>(PhantomData)) }
-}
 
 /// What all decoders are told: how the image is wanted.
 impl FromArg for Output {
@@ -59,14 +54,11 @@ fn encoded(sample: &Sample) -> Result<Sample> {
 
 struct Decode<W>(PhantomData<W>);
 
-impl<W: WindowArgs> SampleKernel for Decode<W> {
-    fn run(
-        &self,
-        args: &ArgReader<'_>,
-        inputs: &[Sample],
-        allocate: &Allocate<'_>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
-        let args = W::from_args(args)?;
+impl<W: WindowArgs> DirectKernel for Decode<W> {
+    type Args = W;
+    const TRAITS: Traits = Traits { cheap: false, ..Traits::DEFAULT };
+
+    fn run(args: &W, inputs: &[Sample], allocate: &Allocate<'_>) -> Result<Samples> {
         let request: Request = args.request();
         let bytes = encoded(&inputs[0])?;
         let mut image = Image::open(bytes.elements_as_bytes())?;
@@ -77,10 +69,6 @@ impl<W: WindowArgs> SampleKernel for Decode<W> {
         let mut out = allocate(0, Desc::new(request.dtype, &shape))?;
         image.decode(&request, window, out.bytes())?;
         Ok(smallvec![out.into_sample()?])
-    }
-
-    fn is_cheap(&self) -> bool {
-        false
     }
 }
 
@@ -94,14 +82,10 @@ args! {
     }
 }
 
-impl SampleKernel for Peek {
-    fn run(
-        &self,
-        args: &ArgReader<'_>,
-        inputs: &[Sample],
-        allocate: &Allocate<'_>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
-        let args = PeekArgs::from_args(args)?;
+impl DirectKernel for Peek {
+    type Args = PeekArgs;
+
+    fn run(args: &PeekArgs, inputs: &[Sample], allocate: &Allocate<'_>) -> Result<Samples> {
         let bytes = encoded(&inputs[0])?;
         let image = Image::open(bytes.elements_as_bytes())?;
         let (height, width) = image.size(args.adjust_orientation);

@@ -4,10 +4,9 @@ use smallvec::SmallVec;
 
 use super::axes::{Axes, filtered, per_axis, spatial};
 use super::rows::mirrored;
-use crate::kernels::contract::frames::Frames;
 use crate::kernels::numeric::floats;
 use crate::kernels::numeric::isa::Isa;
-use crate::kernels::{Arg, FromArg, Kernel, Result, Space, args};
+use crate::kernels::{Arg, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{Cause, DType, Desc, Sample, Shape, filled, zeroed};
 
 pub struct Filter;
@@ -83,14 +82,22 @@ fn axes_for(inputs: &[&Desc]) -> Result<Axes> {
     Ok(axes)
 }
 
+/// Where the filter goes.
+pub struct Correlation {
+    axes: Axes,
+    anchors: Vec<isize>,
+    border: Border,
+}
+
 impl Kernel for Filter {
     type Args = FilterArgs;
-    const CHEAP: bool = false;
-    const FRAMES: Frames = Frames::Made;
+    type Plan = Correlation;
+    const TRAITS: Traits = Traits { cheap: false, frames: Frames::Made, ..Traits::DEFAULT };
 
-    fn output(args: &FilterArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: FilterArgs, inputs: &[&Desc]) -> Result<(Correlation, Outputs)> {
         let mut desc = filtered(inputs[0], args.dtype)?;
-        for (axis, &size) in axes_for(inputs)?.into_iter().zip(&inputs[1].shape) {
+        let axes = axes_for(inputs)?;
+        for (&axis, &size) in axes.iter().zip(&inputs[1].shape) {
             if !args.valid {
                 continue;
             }
@@ -103,13 +110,14 @@ impl Kernel for Filter {
             }
             desc.shape[axis] = extent + 1 - size;
         }
-        Ok(desc)
+        let anchors = anchors(&args, inputs[1], axes.len())?;
+        Ok((Correlation { axes, anchors, border: args.border }, one(desc)))
     }
 
-    fn run(args: &FilterArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(plan: &Correlation, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let (data, filter) = (&inputs[0], &inputs[1]);
-        let axes = axes_for(&[&data.desc, &filter.desc])?;
-        let anchors = anchors(args, &filter.desc, axes.len())?;
+        let Correlation { axes, anchors, border } = plan;
         if out.desc.elements() == 0 {
             return Ok(());
         }
@@ -123,7 +131,7 @@ impl Kernel for Filter {
         let weights: Vec<f64> = Vec::from_sample(filter)
             .map_err(|problem| Cause::Input { index: 1, problem: problem.into() })?;
         let (last, down) = (axes[axes.len() - 1], axes.len().checked_sub(2).map(|k| axes[k]));
-        let mut seen = Seen::new(isa, data, &axes, &filter.desc, &anchors, args.border, fill)?;
+        let mut seen = Seen::new(isa, data, axes, &filter.desc, anchors, *border, fill)?;
         let shape = out.desc.shape.clone();
         let inner = shape[last] * seen.pixel;
         let direct = out.desc.dtype == DType::F32;

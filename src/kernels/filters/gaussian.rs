@@ -1,10 +1,10 @@
 //! Gaussian blur.
 
-use super::axes::{convolve_axes, filtered, per_axis, spatial};
+use super::axes::{Axes, convolve_axes, filtered, per_axis, spatial};
 use super::rows::Window;
 use crate::kernels::numeric::floats;
 use crate::kernels::numeric::isa::Isa;
-use crate::kernels::{Kernel, Result, Space, args};
+use crate::kernels::{Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{Cause, DType, Desc, Sample};
 
 pub struct GaussianBlur;
@@ -13,25 +13,31 @@ args! {
     pub struct GaussianBlurArgs { dtype: DType, sigma: Vec<f64>, window_size: Vec<i64> }
 }
 
+/// The axes to blur along, with the window for each.
+pub struct Blur {
+    axes: Axes,
+    windows: Vec<Window>,
+}
+
 impl Kernel for GaussianBlur {
     type Args = GaussianBlurArgs;
-    const CHEAP: bool = false;
-    const SHAPED_BY_ARGS: bool = false;
+    type Plan = Blur;
+    const TRAITS: Traits = Traits { cheap: false, shaped_by_args: false, ..Traits::DEFAULT };
 
-    fn output(args: &GaussianBlurArgs, inputs: &[&Desc]) -> Result<Desc> {
-        filtered(inputs[0], args.dtype)
-    }
-
-    fn run(args: &GaussianBlurArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let input = &inputs[0];
-        let axes = spatial(&input.desc)?;
+    fn plan(args: GaussianBlurArgs, inputs: &[&Desc]) -> Result<(Blur, Outputs)> {
+        let desc = filtered(inputs[0], args.dtype)?;
+        let axes = spatial(inputs[0])?;
         let sigmas = per_axis("sigma", &args.sigma, axes.len())?;
         let sizes = per_axis("window_size", &args.window_size, axes.len())?;
         let windows = sigmas.into_iter().zip(sizes).map(|(sigma, size)| window(sigma as f32, size));
-        let windows: Vec<Window> = windows.collect::<Result<_>>()?;
+        let windows = windows.collect::<Result<_>>()?;
+        Ok((Blur { axes, windows }, one(desc)))
+    }
+
+    fn run(plan: &Blur, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
         let isa = Isa::best();
-        convolve_axes(isa, input, &axes, &windows, |start, row| {
-            floats::write(isa, row, start, out);
+        convolve_axes(isa, &inputs[0], &plan.axes, &plan.windows, |start, row| {
+            floats::write(isa, row, start, &mut outputs[0]);
         })
     }
 }

@@ -1,10 +1,10 @@
 //! The Laplacian: the sum of the second derivatives along all axes, each smoothed along the others.
 
-use super::axes::{convolve_axes, filtered, per_axis, spatial};
+use super::axes::{Axes, convolve_axes, filtered, per_axis, spatial};
 use super::rows::Window;
 use crate::kernels::numeric::floats;
 use crate::kernels::numeric::isa::Isa;
-use crate::kernels::{Kernel, Result, Space, args};
+use crate::kernels::{Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{Cause, DType, Desc, Sample, zeroed};
 
 pub struct Laplacian;
@@ -19,31 +19,52 @@ args! {
     }
 }
 
+/// The axes, and for each of them the windows along all axes that make its second derivative.
+pub struct Derivatives {
+    axes: Axes,
+    windows: Vec<Vec<Window>>,
+}
+
 impl Kernel for Laplacian {
     type Args = LaplacianArgs;
-    const CHEAP: bool = false;
-    const SHAPED_BY_ARGS: bool = false;
+    type Plan = Derivatives;
+    const TRAITS: Traits = Traits { cheap: false, shaped_by_args: false, ..Traits::DEFAULT };
 
-    fn output(args: &LaplacianArgs, inputs: &[&Desc]) -> Result<Desc> {
-        filtered(inputs[0], args.dtype)
+    fn plan(args: LaplacianArgs, inputs: &[&Desc]) -> Result<(Derivatives, Outputs)> {
+        let desc = filtered(inputs[0], args.dtype)?;
+        let axes = spatial(inputs[0])?;
+        let windows = args.windows(axes.len())?;
+        Ok((Derivatives { axes, windows }, one(desc)))
     }
 
-    fn run(args: &LaplacianArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let input = &inputs[0];
-        let axes = spatial(&input.desc)?;
-        let count = axes.len();
-        let scales = per_axis("scale", &args.scale, count)?;
-        let sizes = per_axis("window_size", &args.window_size, count)?;
+    fn run(plan: &Derivatives, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let (input, isa) = (&inputs[0], Isa::best());
+        let mut sums = zeroed::<f32>(input.desc.elements())?;
+        for windows in &plan.windows {
+            convolve_axes(isa, input, &plan.axes, windows, |start, row| {
+                for (sum, x) in sums[start..].iter_mut().zip(row) {
+                    *sum += x;
+                }
+            })?;
+        }
+        floats::write(isa, &sums, 0, &mut outputs[0]);
+        Ok(())
+    }
+}
+
+impl LaplacianArgs {
+    /// For the derivative along each axis, the windows along all of them.
+    fn windows(&self, count: usize) -> Result<Vec<Vec<Window>>> {
+        let scales = per_axis("scale", &self.scale, count)?;
+        let sizes = per_axis("window_size", &self.window_size, count)?;
         let sizes = odd("window_size", sizes, 3)?;
-        let smoothing = match &args.smoothing_size {
+        let smoothing = match &self.smoothing_size {
             Some(given) => {
                 Some(odd("smoothing_size", per_axis("smoothing_size", given, count)?, 1)?)
             }
             None => None,
         };
-        let isa = Isa::best();
-        let mut sums = zeroed::<f32>(input.desc.elements())?;
-        for derived in 0..count {
+        let derivative = |derived: usize| {
             let mut windows = Vec::with_capacity(count);
             let mut scale = scales[derived];
             for axis in 0..count {
@@ -53,7 +74,7 @@ impl Kernel for Laplacian {
                     Some(smoothing) => smoothing[axis],
                     None => sizes[derived],
                 };
-                if args.normalized_kernel {
+                if self.normalized_kernel {
                     scale /= 2_f64.powi(size as i32 - 1);
                 }
                 let binomial = binomial(size);
@@ -62,14 +83,9 @@ impl Kernel for Laplacian {
             for weight in &mut windows[derived] {
                 *weight = (f64::from(*weight) * scale) as f32;
             }
-            convolve_axes(isa, input, &axes, &windows, |start, row| {
-                for (sum, x) in sums[start..].iter_mut().zip(row) {
-                    *sum += x;
-                }
-            })?;
-        }
-        floats::write(isa, &sums, 0, out);
-        Ok(())
+            windows
+        };
+        Ok((0..count).map(derivative).collect())
     }
 }
 

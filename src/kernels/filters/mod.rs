@@ -9,7 +9,7 @@ mod rows;
 use super::Entry;
 
 pub const TABLE: &[Entry] = &[
-    Entry::one::<correlate::Filter>("filter"),
-    Entry::one::<gaussian::GaussianBlur>("gaussian_blur"),
-    Entry::one::<laplacian::Laplacian>("laplacian"),
+    Entry::new::<correlate::Filter>("filter"),
+    Entry::new::<gaussian::GaussianBlur>("gaussian_blur"),
+    Entry::new::<laplacian::Laplacian>("laplacian"),
 ];

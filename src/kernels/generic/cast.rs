@@ -3,10 +3,10 @@
 use half::{bf16, f16};
 
 use crate::kernels::numeric::isa::Isa;
-use crate::kernels::{Entry, Kernel, Result, Space, args};
+use crate::kernels::{Entry, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{Bool, DType, Desc, Element, Sample, with_element};
 
-pub const TABLE: &[Entry] = &[Entry::one::<Cast>("cast")];
+pub const TABLE: &[Entry] = &[Entry::new::<Cast>("cast")];
 
 pub struct Cast;
 
@@ -16,20 +16,21 @@ args! {
 
 impl Kernel for Cast {
     type Args = CastArgs;
-    const SHAPED_BY_ARGS: bool = false;
-    const STACKS: bool = true;
+    type Plan = ();
+    const TRAITS: Traits = Traits { shaped_by_args: false, stacks: true, ..Traits::DEFAULT };
 
-    fn output(args: &CastArgs, inputs: &[&Desc]) -> Result<Desc> {
-        Ok(Desc { dtype: args.dtype, ..inputs[0].clone() })
+    fn plan(args: CastArgs, inputs: &[&Desc]) -> Result<((), Outputs)> {
+        Ok(((), one(Desc { dtype: args.dtype, ..inputs[0].clone() })))
     }
 
-    fn run(_: &CastArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run((): &(), inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         cast(&inputs[0], out)
     }
 }
 
 /// Converts a contiguous sample to the type of `out`.
-pub fn cast(sample: &Sample, out: &mut Space) -> Result<()> {
+pub fn cast(sample: &Sample, out: &mut Output<'_>) -> Result<()> {
     with_element!(out.desc.dtype, |T| out.write(|start, piece| {
         T::convert_row(sample, start, piece);
         Ok(())

@@ -1,11 +1,11 @@
 //! From numbers that name something to values: tables, and classes as vectors.
 
 use crate::kernels::generic::cast::Convert;
-use crate::kernels::{Entry, Frames, Kernel, Result, Space, args};
+use crate::kernels::{Entry, Frames, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{Cause, DType, Desc, Element, Sample, Shape, extent, filled, with_element};
 
 pub const TABLE: &[Entry] =
-    &[Entry::one::<LookupTable>("lookup_table"), Entry::one::<OneHot>("one_hot")];
+    &[Entry::new::<LookupTable>("lookup_table"), Entry::new::<OneHot>("one_hot")];
 
 struct LookupTable;
 
@@ -20,23 +20,25 @@ args! {
 
 impl Kernel for LookupTable {
     type Args = LookupTableArgs;
-    const SHAPED_BY_ARGS: bool = false;
-    const STACKS: bool = true;
+    type Plan = LookupTableArgs;
+    const TRAITS: Traits = Traits { shaped_by_args: false, stacks: true, ..Traits::DEFAULT };
 
-    fn output(args: &LookupTableArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: LookupTableArgs, inputs: &[&Desc]) -> Result<(LookupTableArgs, Outputs)> {
         if matches!(inputs[0].dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64) {
             let problem = format!("keys must be integers, got {}", inputs[0].dtype.name());
             return Err(Cause::Input { index: 0, problem: problem.into() });
         }
-        Ok(Desc { dtype: args.dtype, ..inputs[0].clone() })
+        let desc = Desc { dtype: args.dtype, ..inputs[0].clone() };
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &LookupTableArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &LookupTableArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         with_element!(args.dtype, |T| look_up::<T>(args, &inputs[0], out))
     }
 }
 
-fn look_up<T: Element>(args: &LookupTableArgs, input: &Sample, out: &mut Space) -> Result<()>
+fn look_up<T: Element>(args: &LookupTableArgs, input: &Sample, out: &mut Output<'_>) -> Result<()>
 where
     f32: Convert<T>,
 {
@@ -88,9 +90,10 @@ args! {
 
 impl Kernel for OneHot {
     type Args = OneHotArgs;
-    const FRAMES: Frames = Frames::Whole;
+    type Plan = OneHotArgs;
+    const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(args: &OneHotArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: OneHotArgs, inputs: &[&Desc]) -> Result<(OneHotArgs, Outputs)> {
         let classes = usize::try_from(args.num_classes).map_err(|_| Cause::Argument {
             name: "num_classes",
             problem: format!("must not be negative, got {}", args.num_classes).into(),
@@ -102,13 +105,15 @@ impl Kernel for OneHot {
             return Err(Cause::Argument { name: "axis", problem: problem.into() });
         }
         shape.insert(axis, classes);
-        match extent(&shape) {
+        let desc = match extent(&shape) {
             Some(_) => Ok(Desc { dtype: args.dtype, shape, ..inputs[0].clone() }),
             None => Err(Cause::Memory { bytes: usize::MAX }),
-        }
+        }?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &OneHotArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &OneHotArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let classes = args.num_classes as usize;
         let inner: usize = out.desc.shape[args.axis as usize + 1..].iter().product();
         with_element!(args.dtype, |T| {

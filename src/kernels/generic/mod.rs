@@ -8,21 +8,21 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use super::{
-    Arg, ArgReader, BatchKernel, Entry, FromArg, Kernel, Result, SampleKernel, Space, Work,
+    Allocate, Arg, ArgReader, BatchKernel, DirectKernel, Entry, FromArg, FromArgs, Kernel, Output,
+    OutputBuffer, Outputs, Result, Samples, Traits, Work, args, one,
 };
-use crate::kernels::contract::kernel::Allocate;
 use crate::value::{Cause, DType, Desc, Device, Origin, Sample, Shape, Strides, copy_strided};
 
 pub const TABLES: &[&[Entry]] = &[TABLE, cast::TABLE, lookup::TABLE];
 
 const TABLE: &[Entry] = &[
-    Entry::one::<CastLike>("cast_like"),
-    Entry::one::<Copy>("copy"),
-    Entry { name: "get_property", args: &["key"], make: || Work::Sample(&GetProperty) },
-    Entry { name: "same", args: &[], make: || Work::Sample(&Same) },
-    Entry { name: "move", args: &["force"], make: || Work::Sample(&Move) },
-    Entry { name: "subscript", args: &["axes"], make: || Work::Sample(&Subscript) },
-    Entry { name: "stack", args: &["pad"], make: || Work::Batch(Arc::new(Stack)) },
+    Entry::new::<CastLike>("cast_like"),
+    Entry::new::<Copy>("copy"),
+    Entry::direct::<GetProperty>("get_property"),
+    Entry::direct::<Same>("same"),
+    Entry::direct::<Move>("move"),
+    Entry::direct::<Subscript>("subscript"),
+    Entry { name: "stack", args: &["pad"], cpu: || Work::Batch(Arc::new(Stack)) },
 ];
 
 /// The numbers of the first input in the type of the second.
@@ -30,12 +30,14 @@ struct CastLike;
 
 impl Kernel for CastLike {
     type Args = ();
+    type Plan = ();
 
-    fn output(_: &(), inputs: &[&Desc]) -> Result<Desc> {
-        Ok(Desc { dtype: inputs[1].dtype, ..inputs[0].clone() })
+    fn plan((): (), inputs: &[&Desc]) -> Result<((), Outputs)> {
+        Ok(((), one(Desc { dtype: inputs[1].dtype, ..inputs[0].clone() })))
     }
 
-    fn run(_: &(), inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run((): &(), inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         crate::kernels::generic::cast::cast(&inputs[0], out)
     }
 }
@@ -43,18 +45,19 @@ impl Kernel for CastLike {
 /// What is known of a sample beside its data, as bytes of text.
 struct GetProperty;
 
-impl SampleKernel for GetProperty {
-    fn run(
-        &self,
-        args: &ArgReader<'_>,
-        inputs: &[Sample],
-        allocate: &Allocate<'_>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
-        let key: String = args.get(0, "key")?;
-        let text = match key.as_str() {
+args! {
+    struct GetPropertyArgs { key: String }
+}
+
+impl DirectKernel for GetProperty {
+    type Args = GetPropertyArgs;
+    const TRAITS: Traits = Traits { view: true, ..Traits::DEFAULT };
+
+    fn run(args: &GetPropertyArgs, inputs: &[Sample], allocate: &Allocate<'_>) -> Result<Samples> {
+        let text = match args.key.as_str() {
             "layout" => inputs[0].desc.layout.letters(),
             "source_info" => inputs[0].source.as_ref().map_or("", Origin::name).as_bytes(),
-            _ => {
+            key => {
                 let problem = format!("names no property: {key:?}");
                 return Err(Cause::Argument { name: "key", problem: problem.into() });
             }
@@ -63,10 +66,6 @@ impl SampleKernel for GetProperty {
         out.bytes().copy_from_slice(text);
         Ok(smallvec![out.into_sample()?])
     }
-
-    fn is_view(&self) -> bool {
-        true
-    }
 }
 
 /// The same data in memory of its own.
@@ -74,14 +73,15 @@ pub struct Copy;
 
 impl Kernel for Copy {
     type Args = ();
-    const SHAPED_BY_ARGS: bool = false;
-    const STACKS: bool = true;
+    type Plan = ();
+    const TRAITS: Traits = Traits { shaped_by_args: false, stacks: true, ..Traits::DEFAULT };
 
-    fn output(_: &(), inputs: &[&Desc]) -> Result<Desc> {
-        Ok(inputs[0].clone())
+    fn plan((): (), inputs: &[&Desc]) -> Result<((), Outputs)> {
+        Ok(((), one(inputs[0].clone())))
     }
 
-    fn run(_: &(), inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run((): &(), inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         out.store(|bytes, stores| stores.copy(bytes, inputs[0].elements_as_bytes()));
         Ok(())
     }
@@ -90,63 +90,93 @@ impl Kernel for Copy {
 /// The same data, not copied: picks samples, or gives them another layout.
 struct Same;
 
-impl SampleKernel for Same {
-    fn run(
-        &self,
-        _: &ArgReader<'_>,
-        inputs: &[Sample],
-        _: &Allocate<'_>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
-        Ok(smallvec![inputs[0].clone()])
-    }
+impl DirectKernel for Same {
+    type Args = ();
+    const TRAITS: Traits = Traits { view: true, ..Traits::DEFAULT };
 
-    fn is_view(&self) -> bool {
-        true
+    fn run((): &(), inputs: &[Sample], _: &Allocate<'_>) -> Result<Samples> {
+        Ok(smallvec![inputs[0].clone()])
     }
 }
 
 /// The data on another device.
 struct Move;
 
-impl SampleKernel for Move {
-    fn run(
-        &self,
-        args: &ArgReader<'_>,
-        inputs: &[Sample],
-        _: &Allocate<'_>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
+args! {
+    struct MoveArgs { force: bool }
+}
+
+impl DirectKernel for Move {
+    type Args = MoveArgs;
+
+    fn run(args: &MoveArgs, inputs: &[Sample], _: &Allocate<'_>) -> Result<Samples> {
         // Devices of today share the host's memory, so that it does not matter which one it is.
-        Ok(smallvec![Device::Cpu.accelerator().copy(&inputs[0], args.get(0, "force")?)?])
+        Ok(smallvec![Device::Cpu.accelerator().copy(&inputs[0], args.force)?])
     }
 }
 
-/// Indexing as Python does it. The first argument has a letter for each subscripted axis, and the
-/// others follow in order: `i` takes an index, `r` a start, a stop and a step, `:` nothing. The
-/// letter `n` stands for a new axis.
+/// Indexing as Python does it.
 struct Subscript;
 
-impl SampleKernel for Subscript {
-    fn run(
-        &self,
-        args: &ArgReader<'_>,
-        inputs: &[Sample],
-        allocate: &Allocate<'_>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
+/// What is done to an axis.
+enum Axis {
+    Index(i64),
+    Range {
+        start: Option<i64>,
+        stop: Option<i64>,
+        step: Option<i64>,
+    },
+    Whole,
+    /// It is not one of the input's.
+    New,
+}
+
+struct SubscriptArgs {
+    axes: SmallVec<[Axis; 4]>,
+}
+
+/// The first argument has a letter for each subscripted axis, and the others follow in order: `i`
+/// takes an index, `r` a start, a stop and a step, `:` nothing. The letter `n` is a new axis.
+impl FromArgs for SubscriptArgs {
+    const NAMES: &'static [&'static str] = &["axes"];
+
+    fn from_args(reader: &ArgReader<'_>) -> Result<SubscriptArgs> {
+        let letters: String = reader.get(0, "axes")?;
+        let mut position = 0;
+        let mut next = || {
+            position += 1;
+            position
+        };
+        let mut axes = SmallVec::new();
+        for letter in letters.bytes() {
+            axes.push(match letter {
+                b'n' => Axis::New,
+                b'i' => Axis::Index(reader.get(next(), "index")?),
+                b'r' => Axis::Range {
+                    start: reader.get(next(), "start")?,
+                    stop: reader.get(next(), "stop")?,
+                    step: reader.get(next(), "step")?,
+                },
+                _ => Axis::Whole,
+            });
+        }
+        Ok(SubscriptArgs { axes })
+    }
+}
+
+impl DirectKernel for Subscript {
+    type Args = SubscriptArgs;
+
+    fn run(args: &SubscriptArgs, inputs: &[Sample], allocate: &Allocate<'_>) -> Result<Samples> {
         let sample = &inputs[0];
-        let axes: String = args.get(0, "axes")?;
         let strides = sample.strides();
         let mut offset = 0_isize;
         let mut shape = Shape::new();
         let mut kept = Strides::new();
-        let mut position = 1;
-        let mut next = || {
-            position += 1;
-            position - 1
-        };
         let ndim = sample.desc.ndim();
         let mut axis = 0;
-        for kind in axes.bytes().chain(std::iter::repeat(b':')) {
-            if kind == b'n' {
+        for kind in args.axes.iter().chain(std::iter::repeat(&Axis::Whole)) {
+            if let Axis::New = kind {
                 shape.push(1);
                 kept.push(0);
                 continue;
@@ -156,42 +186,37 @@ impl SampleKernel for Subscript {
             }
             let (extent, stride) = (sample.desc.shape[axis], strides[axis]);
             axis += 1;
-            match kind {
-                b'i' => {
-                    let index: i64 = args.get(next(), "index")?;
+            match *kind {
+                Axis::Index(index) => {
                     let from_start = if index < 0 { index + extent as i64 } else { index };
                     if from_start < 0 || from_start >= extent as i64 {
                         return Err(Cause::Index { axis: axis - 1, index, extent });
                     }
                     offset += from_start as isize * stride;
                 }
-                b'r' => {
-                    let (start, stop, step) = (
-                        args.get(next(), "start")?,
-                        args.get(next(), "stop")?,
-                        args.get(next(), "step")?,
-                    );
+                Axis::Range { start, stop, step } => {
                     let (first, count, step) = range(start, stop, step, extent)?;
                     offset += first as isize * stride;
                     shape.push(count);
                     kept.push(step as isize * stride);
                 }
-                _ => {
+                Axis::Whole | Axis::New => {
                     shape.push(extent);
                     kept.push(stride);
                 }
             }
         }
-        let mut out = allocate(0, Desc { shape, ..sample.desc.clone() })?;
-        let (shape, size) = (out.desc.shape.clone(), out.desc.dtype.size());
+        let mut made = allocate(0, Desc { shape, ..sample.desc.clone() })?;
+        let mut out = made.output();
+        let (shape, size) = (&out.desc.shape, out.desc.dtype.size());
         if !shape.contains(&0) {
             // SAFETY: `range` and the check of indices keep every element inside of the sample.
             out.store(|bytes, stores| unsafe {
                 let src = sample.as_ptr().offset(offset);
-                copy_strided(src, &kept, &shape, size, bytes, stores);
+                copy_strided(src, &kept, shape, size, bytes, stores);
             });
         }
-        Ok(smallvec![out.into_sample()?])
+        Ok(smallvec![made.into_sample()?])
     }
 }
 
@@ -220,8 +245,8 @@ fn range(
     Ok((start, count as usize, step))
 }
 
-/// All samples of a batch as one, along a new first axis. Samples that lie in one block already
-/// are not copied.
+/// All samples of a batch as one, along a new first axis. Samples that are in one block
+/// already are not copied.
 struct Stack;
 
 impl BatchKernel for Stack {
@@ -229,8 +254,8 @@ impl BatchKernel for Stack {
         &self,
         args: &[Arg],
         inputs: &[&[Sample]],
-        allocate: &dyn Fn(Desc) -> Result<Space>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
+        allocate: &dyn Fn(Desc) -> Result<OutputBuffer>,
+    ) -> Result<Samples> {
         let samples = inputs[0];
         let first = samples.first().ok_or_else(|| Cause::Input {
             index: 0,
@@ -251,7 +276,7 @@ impl BatchKernel for Stack {
         let mut shape: Shape = smallvec![samples.len()];
         shape.extend_from_slice(&inner);
         let desc = Desc { shape, ..first.desc.clone() };
-        if lie_together(samples) {
+        if are_in_one_block(samples) {
             // SAFETY: those after the first are samples as well, which nobody writes to any more.
             return Ok(smallvec![unsafe { first.extended(desc) }?]);
         }
@@ -271,12 +296,12 @@ impl BatchKernel for Stack {
     }
 
     fn is_view_of(&self, inputs: &[&[Sample]]) -> bool {
-        lie_together(inputs[0])
+        are_in_one_block(inputs[0])
     }
 }
 
 /// Whether samples of one shape follow one another in memory.
-fn lie_together(samples: &[Sample]) -> bool {
+fn are_in_one_block(samples: &[Sample]) -> bool {
     let Some(first) = samples.first() else { return true };
     let bytes = first.desc.bytes();
     samples.iter().enumerate().all(|(index, sample)| {

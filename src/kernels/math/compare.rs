@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::{Operation, Types, apply, map2, unknown};
-use crate::kernels::{Kernel, Result, Space};
+use crate::kernels::{Kernel, Output, Outputs, Result, Traits};
 use crate::value::{Bool, DType, Desc, Sample};
 
 /// A relation between two numbers.
@@ -30,14 +30,15 @@ pub struct Compare<R>(PhantomData<R>);
 
 impl<R: Relation> Kernel for Compare<R> {
     type Args = Types;
-    const SHAPED_BY_ARGS: bool = false;
-    const STACKS: bool = true;
+    type Plan = Types;
+    const TRAITS: Traits = super::TRAITS;
 
-    fn output(types: &Types, inputs: &[&Desc]) -> Result<Desc> {
-        super::output(types, inputs)
+    fn plan(types: Types, inputs: &[&Desc]) -> Result<(Types, Outputs)> {
+        super::plan(types, inputs)
     }
 
-    fn run(types: &Types, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(types: &Types, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         macro_rules! run {
             ($type:ty) => {
                 apply::<2, $type, Bool, Compare<R>>(inputs, out)

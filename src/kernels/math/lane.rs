@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use smallvec::SmallVec;
 
 use crate::kernels::Result;
-use crate::kernels::contract::space::PIECE;
+use crate::kernels::contract::output::PIECE;
 use crate::kernels::generic::cast::Number;
 use crate::value::{Element, LINE, Sample, with_room, zeroed};
 
@@ -245,7 +245,7 @@ mod tests {
 
     fn counting(shape: &[usize]) -> Sample {
         let desc = Desc::new(DType::I32, shape);
-        let mut space = crate::kernels::Space::alone(desc).unwrap();
+        let mut space = crate::kernels::OutputBuffer::new(desc).unwrap();
         space.elements::<i32>().iter_mut().enumerate().for_each(|(i, e)| *e = i as i32);
         space.into_sample().unwrap()
     }

@@ -10,7 +10,7 @@ mod single;
 
 use std::borrow::Cow;
 
-use super::{Entry, Result, Space, args};
+use super::{Entry, Output, Outputs, Result, Traits, args, one};
 use crate::kernels::generic::cast::Number;
 use crate::kernels::numeric::isa::Isa;
 use crate::value::{Cause, DType, Desc, Sample, Shape, extent};
@@ -20,54 +20,54 @@ use functions as f;
 use lane::{Holds, Lane};
 
 pub const TABLE: &[Entry] = &[
-    Entry::one::<a::Abs>("abs"),
-    Entry::one::<a::Add>("add"),
-    Entry::one::<a::Atan2>("atan2"),
-    Entry::one::<a::Clamp>("clamp"),
-    Entry::one::<a::Divide>("divide"),
-    Entry::one::<a::FloatPower>("float_power"),
-    Entry::one::<a::Max>("max"),
-    Entry::one::<a::Min>("min"),
-    Entry::one::<a::Multiply>("multiply"),
-    Entry::one::<a::Negate>("negate"),
-    Entry::one::<a::Power>("power"),
-    Entry::one::<a::Quotient>("quotient"),
-    Entry::one::<a::Remainder>("remainder"),
-    Entry::one::<a::Subtract>("subtract"),
-    Entry::one::<bits::And>("bit_and"),
-    Entry::one::<bits::Not>("bit_not"),
-    Entry::one::<bits::Or>("bit_or"),
-    Entry::one::<bits::ShiftLeft>("shift_left"),
-    Entry::one::<bits::ShiftRight>("shift_right"),
-    Entry::one::<bits::Xor>("bit_xor"),
-    Entry::one::<compare::Compare<compare::Equal>>("equal"),
-    Entry::one::<compare::Compare<compare::Greater>>("greater"),
-    Entry::one::<compare::Compare<compare::GreaterEqual>>("greater_equal"),
-    Entry::one::<compare::Compare<compare::Less>>("less"),
-    Entry::one::<compare::Compare<compare::LessEqual>>("less_equal"),
-    Entry::one::<compare::Compare<compare::NotEqual>>("not_equal"),
-    Entry::one::<f::Acos>("acos"),
-    Entry::one::<f::Acosh>("acosh"),
-    Entry::one::<f::Asin>("asin"),
-    Entry::one::<f::Asinh>("asinh"),
-    Entry::one::<f::Atan>("atan"),
-    Entry::one::<f::Atanh>("atanh"),
-    Entry::one::<f::Cbrt>("cbrt"),
-    Entry::one::<f::Ceil>("ceil"),
-    Entry::one::<f::Cos>("cos"),
-    Entry::one::<f::Cosh>("cosh"),
-    Entry::one::<f::Exp>("exp"),
-    Entry::one::<f::Fabs>("fabs"),
-    Entry::one::<f::Floor>("floor"),
-    Entry::one::<f::Log>("log"),
-    Entry::one::<f::Log10>("log10"),
-    Entry::one::<f::Log2>("log2"),
-    Entry::one::<f::Rsqrt>("rsqrt"),
-    Entry::one::<f::Sin>("sin"),
-    Entry::one::<f::Sinh>("sinh"),
-    Entry::one::<f::Sqrt>("sqrt"),
-    Entry::one::<f::Tan>("tan"),
-    Entry::one::<f::Tanh>("tanh"),
+    Entry::new::<a::Abs>("abs"),
+    Entry::new::<a::Add>("add"),
+    Entry::new::<a::Atan2>("atan2"),
+    Entry::new::<a::Clamp>("clamp"),
+    Entry::new::<a::Divide>("divide"),
+    Entry::new::<a::FloatPower>("float_power"),
+    Entry::new::<a::Max>("max"),
+    Entry::new::<a::Min>("min"),
+    Entry::new::<a::Multiply>("multiply"),
+    Entry::new::<a::Negate>("negate"),
+    Entry::new::<a::Power>("power"),
+    Entry::new::<a::Quotient>("quotient"),
+    Entry::new::<a::Remainder>("remainder"),
+    Entry::new::<a::Subtract>("subtract"),
+    Entry::new::<bits::And>("bit_and"),
+    Entry::new::<bits::Not>("bit_not"),
+    Entry::new::<bits::Or>("bit_or"),
+    Entry::new::<bits::ShiftLeft>("shift_left"),
+    Entry::new::<bits::ShiftRight>("shift_right"),
+    Entry::new::<bits::Xor>("bit_xor"),
+    Entry::new::<compare::Compare<compare::Equal>>("equal"),
+    Entry::new::<compare::Compare<compare::Greater>>("greater"),
+    Entry::new::<compare::Compare<compare::GreaterEqual>>("greater_equal"),
+    Entry::new::<compare::Compare<compare::Less>>("less"),
+    Entry::new::<compare::Compare<compare::LessEqual>>("less_equal"),
+    Entry::new::<compare::Compare<compare::NotEqual>>("not_equal"),
+    Entry::new::<f::Acos>("acos"),
+    Entry::new::<f::Acosh>("acosh"),
+    Entry::new::<f::Asin>("asin"),
+    Entry::new::<f::Asinh>("asinh"),
+    Entry::new::<f::Atan>("atan"),
+    Entry::new::<f::Atanh>("atanh"),
+    Entry::new::<f::Cbrt>("cbrt"),
+    Entry::new::<f::Ceil>("ceil"),
+    Entry::new::<f::Cos>("cos"),
+    Entry::new::<f::Cosh>("cosh"),
+    Entry::new::<f::Exp>("exp"),
+    Entry::new::<f::Fabs>("fabs"),
+    Entry::new::<f::Floor>("floor"),
+    Entry::new::<f::Log>("log"),
+    Entry::new::<f::Log10>("log10"),
+    Entry::new::<f::Log2>("log2"),
+    Entry::new::<f::Rsqrt>("rsqrt"),
+    Entry::new::<f::Sin>("sin"),
+    Entry::new::<f::Sinh>("sinh"),
+    Entry::new::<f::Sqrt>("sqrt"),
+    Entry::new::<f::Tan>("tan"),
+    Entry::new::<f::Tanh>("tanh"),
 ];
 
 args! {
@@ -106,7 +106,7 @@ fn row_for<const N: usize, C, Op: Operation<N, C>>(isa: Isa) -> Row<N, C, Op::Ou
 }
 
 /// Applies `Op` piece by piece: operands are broadcast and converted to `C`, results stored as `O`.
-fn apply<const N: usize, C, O, Op>(inputs: &[Sample], out: &mut Space) -> Result<()>
+fn apply<const N: usize, C, O, Op>(inputs: &[Sample], out: &mut Output<'_>) -> Result<()>
 where
     C: Number,
     Op: Operation<N, C>,
@@ -230,23 +230,24 @@ macro_rules! kernel {
     ($n:literal operands, [$($compute:ident $dtype:ident),*]: $op:ident) => {
         impl $crate::kernels::Kernel for $op {
             type Args = super::Types;
-            const SHAPED_BY_ARGS: bool = false;
-            const STACKS: bool = true;
+            type Plan = super::Types;
+            const TRAITS: $crate::kernels::Traits = super::TRAITS;
 
-            fn output(
-                types: &super::Types,
+            fn plan(
+                types: super::Types,
                 inputs: &[&$crate::value::Desc],
-            ) -> $crate::kernels::Result<$crate::value::Desc> {
-                super::output(types, inputs)
+            ) -> $crate::kernels::Result<(super::Types, $crate::kernels::Outputs)> {
+                super::plan(types, inputs)
             }
 
             fn run(
                 types: &super::Types,
                 inputs: &[$crate::value::Sample],
-                out: &mut $crate::kernels::Space,
+                outputs: &mut [$crate::kernels::Output<'_>],
             ) -> $crate::kernels::Result<()> {
                 use $crate::value::DType as D;
                 use super::rust;
+                let out = &mut outputs[0];
                 match (types.compute, types.dtype) {
                     $((D::$compute, D::$dtype) => {
                         super::apply::<$n, rust!($compute), rust!($dtype), $op>(inputs, out)
@@ -275,7 +276,9 @@ fn unknown(types: &Types) -> Cause {
     Cause::Internal(format!("no code that computes {dtype} in {compute}"))
 }
 
-fn output(types: &Types, inputs: &[&Desc]) -> Result<Desc> {
+const TRAITS: Traits = Traits { shaped_by_args: false, stacks: true, ..Traits::DEFAULT };
+
+fn plan(types: Types, inputs: &[&Desc]) -> Result<(Types, Outputs)> {
     let mut shape = inputs[0].shape.clone();
     for (index, input) in inputs.iter().enumerate().skip(1) {
         shape = broadcast(&shape, &input.shape).ok_or_else(|| {
@@ -286,7 +289,8 @@ fn output(types: &Types, inputs: &[&Desc]) -> Result<Desc> {
             Cause::Input { index, problem: problem.into() }
         })?;
     }
-    Ok(Desc { dtype: types.dtype, shape, layout: inputs[0].layout })
+    let desc = Desc { dtype: types.dtype, shape, layout: inputs[0].layout };
+    Ok((types, one(desc)))
 }
 
 /// The common shape, axes aligned at the end; `None` when there is none.

@@ -4,7 +4,7 @@ use crate::kernels::generic::cast::{Convert, Number};
 use crate::kernels::numeric::isa::Isa;
 use crate::value::{DType, Sample, with_element};
 
-use crate::kernels::Space;
+use crate::kernels::Output;
 
 /// The largest number below one half: adding it and cutting off rounds halves up, and nothing else.
 pub const BELOW_HALF: f32 = 0.499_999_97;
@@ -18,7 +18,7 @@ pub fn read(isa: Isa, sample: &Sample, start: usize, row: &mut [f32]) {
 }
 
 /// Writes elements from `start` on, converted as `cast` does it.
-pub fn write(isa: Isa, row: &[f32], start: usize, out: &mut Space) {
+pub fn write(isa: Isa, row: &[f32], start: usize, out: &mut Output<'_>) {
     match out.desc.dtype {
         DType::U8 => narrow(isa, row, &mut out.elements::<u8>()[start..start + row.len()]),
         DType::F32 => out.elements::<f32>()[start..start + row.len()].copy_from_slice(row),

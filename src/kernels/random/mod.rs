@@ -8,7 +8,10 @@ use std::sync::Arc;
 use half::{bf16, f16};
 use smallvec::SmallVec;
 
-use super::{Arg, BatchKernel, Entry, FromArg, Kernel, Result, Space, Work, args};
+use super::{
+    Arg, BatchKernel, Entry, Frames, FromArg, Kernel, Output, OutputBuffer, Outputs, Result,
+    Traits, Work, args, one,
+};
 use crate::kernels::generic::cast::Convert;
 use crate::kernels::numeric::isa::Isa;
 use crate::kernels::numeric::philox::{GROUP, LANES, Stream, below, fraction, short_fraction};
@@ -19,15 +22,15 @@ use crate::value::{
 };
 
 pub const TABLE: &[Entry] = &[
-    Entry::one::<Uniform>("random.uniform"),
-    Entry::one::<Normal>("random.normal"),
-    Entry::one::<CoinFlip>("random.coin_flip"),
-    Entry::one::<Choice>("random.choice"),
-    Entry::one::<Beta>("random.beta"),
+    Entry::new::<Uniform>("random.uniform"),
+    Entry::new::<Normal>("random.normal"),
+    Entry::new::<CoinFlip>("random.coin_flip"),
+    Entry::new::<Choice>("random.choice"),
+    Entry::new::<Beta>("random.beta"),
     Entry {
         name: "batch_permutation",
         args: &["allow_repetitions", "no_fixed_points", "batch_size", "rng"],
-        make: || Work::Batch(Arc::new(BatchPermutation)),
+        cpu: || Work::Batch(Arc::new(BatchPermutation)),
     },
 ];
 
@@ -92,12 +95,16 @@ args! {
 
 impl Kernel for Uniform {
     type Args = UniformArgs;
+    type Plan = UniformArgs;
+    const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(args: &UniformArgs, inputs: &[&Desc]) -> Result<Desc> {
-        described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)
+    fn plan(args: UniformArgs, inputs: &[&Desc]) -> Result<(UniformArgs, Outputs)> {
+        let desc = described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &UniformArgs, _: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &UniformArgs, _: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let rng = &args.rng;
         if let Some(values) = &args.values {
             if values.is_empty() {
@@ -194,12 +201,16 @@ args! {
 
 impl Kernel for Normal {
     type Args = NormalArgs;
+    type Plan = NormalArgs;
+    const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(args: &NormalArgs, inputs: &[&Desc]) -> Result<Desc> {
-        described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)
+    fn plan(args: NormalArgs, inputs: &[&Desc]) -> Result<(NormalArgs, Outputs)> {
+        let desc = described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &NormalArgs, _: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &NormalArgs, _: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         with_element!(args.dtype, |T| {
             let out = out.elements::<T>();
             normals(&args.rng, out.len(), |start, normals| {
@@ -280,12 +291,16 @@ args! {
 
 impl Kernel for CoinFlip {
     type Args = CoinFlipArgs;
+    type Plan = CoinFlipArgs;
+    const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(args: &CoinFlipArgs, inputs: &[&Desc]) -> Result<Desc> {
-        described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)
+    fn plan(args: CoinFlipArgs, inputs: &[&Desc]) -> Result<(CoinFlipArgs, Outputs)> {
+        let desc = described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &CoinFlipArgs, _: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &CoinFlipArgs, _: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         // Of all words, these many are heads. The conversion saturates; "not a number" is none.
         let heads = ((args.probability * 4_294_967_296.0) as u64).min(1 << 32);
         with_element!(args.dtype, |T| {
@@ -307,14 +322,18 @@ args! {
 
 impl Kernel for Choice {
     type Args = ChoiceArgs;
+    type Plan = ChoiceArgs;
+    const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(args: &ChoiceArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: ChoiceArgs, inputs: &[&Desc]) -> Result<(ChoiceArgs, Outputs)> {
         let mut shape = asked_shape(args.shape.as_deref(), inputs.get(1))?;
         shape.extend_from_slice(inputs[0].shape.get(1..).unwrap_or_default());
-        described(inputs[0].dtype, shape)
+        let desc = described(inputs[0].dtype, shape)?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &ChoiceArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &ChoiceArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let from = &inputs[0];
         let count = choices(from)?;
         let chances = args.p.as_deref().map(|p| Chances::new(p, count)).transpose()?.flatten();
@@ -418,12 +437,16 @@ args! {
 
 impl Kernel for Beta {
     type Args = BetaArgs;
+    type Plan = BetaArgs;
+    const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(args: &BetaArgs, inputs: &[&Desc]) -> Result<Desc> {
-        described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)
+    fn plan(args: BetaArgs, inputs: &[&Desc]) -> Result<(BetaArgs, Outputs)> {
+        let desc = described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)?;
+        Ok((args, one(desc)))
     }
 
-    fn run(args: &BetaArgs, _: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &BetaArgs, _: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         for (name, value) in [("alpha", args.alpha), ("beta", args.beta)] {
             // Beyond 32 bits, the numbers below would leave those of 64.
             let short = value as f32;
@@ -453,7 +476,7 @@ impl BatchKernel for BatchPermutation {
         &self,
         args: &[Arg],
         _: &[&[Sample]],
-        allocate: &dyn Fn(Desc) -> Result<Space>,
+        allocate: &dyn Fn(Desc) -> Result<OutputBuffer>,
     ) -> Result<SmallVec<[Sample; 1]>> {
         let [repeats, no_fixed_points, count, Arg::Draw(position)] = args else {
             return Err(Cause::Internal("batch_permutation has four arguments".into()));

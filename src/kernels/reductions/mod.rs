@@ -9,20 +9,19 @@ use smallvec::SmallVec;
 use self::fold::{Center, Extreme, Fold, Highest, Lowest, Real, Spread, Squares, Sum, fold};
 use self::plan::Plan;
 use self::store::{Total, store};
-use super::{Entry, Kernel, Result, Space, args};
-use crate::kernels::contract::alike::axes_of_stack;
+use super::{Entry, Frames, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::kernels::generic::cast::Convert;
 use crate::value::{Cause, DType, Desc, Sample, Shape, collected, with_element, zeroed};
 
 pub const TABLE: &[Entry] = &[
-    Entry::one::<Max>("reductions.max"),
-    Entry::one::<Min>("reductions.min"),
-    Entry::one::<SumOf>("reductions.sum"),
-    Entry::one::<Mean>("reductions.mean"),
-    Entry::one::<MeanSquare>("reductions.mean_square"),
-    Entry::one::<Rms>("reductions.rms"),
-    Entry::one::<Variance>("reductions.variance"),
-    Entry::one::<StdDev>("reductions.std_dev"),
+    Entry::new::<Max>("reductions.max"),
+    Entry::new::<Min>("reductions.min"),
+    Entry::new::<SumOf>("reductions.sum"),
+    Entry::new::<Mean>("reductions.mean"),
+    Entry::new::<MeanSquare>("reductions.mean_square"),
+    Entry::new::<Rms>("reductions.rms"),
+    Entry::new::<Variance>("reductions.variance"),
+    Entry::new::<StdDev>("reductions.std_dev"),
 ];
 
 args! {
@@ -56,14 +55,6 @@ pub(super) fn reduced(axes: &[i64], ndim: usize) -> Result<Flags> {
     Ok(reduced)
 }
 
-/// Makes axes of samples those of a stack of them, if they are axes. The stack's own is one more
-/// that is kept, so that elements are added up in the same order.
-pub(super) fn move_axes(axes: &mut Vec<i64>) -> bool {
-    let Some(moved) = axes_of_stack(axes).map(Iterator::collect) else { return false };
-    *axes = moved;
-    true
-}
-
 pub(super) fn numeric(desc: &Desc) -> Result<()> {
     if desc.dtype.storage() == desc.dtype {
         return Ok(());
@@ -72,62 +63,93 @@ pub(super) fn numeric(desc: &Desc) -> Result<()> {
     Err(Cause::Input { index: 0, problem: problem.into() })
 }
 
-fn output(axes: &[i64], keep_dims: bool, dtype: DType, input: &Desc) -> Result<Desc> {
-    numeric(input)?;
-    let reduced = reduced(axes, input.ndim())?;
-    let axes = input.shape.iter().zip(&reduced);
-    let shape: Shape = if keep_dims {
-        axes.map(|(&d, &reduced)| if reduced { 1 } else { d }).collect()
-    } else {
-        axes.filter(|&(_, &reduced)| !reduced).map(|(&d, _)| d).collect()
-    };
-    Ok(Desc::new(dtype, &shape))
+/// Which axes are reduced, and how to walk through memory for it.
+pub struct Reduction {
+    reduced: Flags,
+    walk: Plan,
 }
 
-fn plan(axes: &[i64], input: &Sample) -> Result<Plan> {
-    Ok(Plan::new(&input.desc.shape, &reduced(axes, input.desc.ndim())?))
+impl Reduction {
+    pub(super) fn new(reduced: Flags, shape: &[usize]) -> Reduction {
+        let walk = Plan::new(shape, &reduced);
+        Reduction { reduced, walk }
+    }
+
+    /// The reduction that `axes` ask for, and what it makes.
+    fn plan(
+        axes: &[i64],
+        keep_dims: bool,
+        dtype: DType,
+        input: &Desc,
+    ) -> Result<(Reduction, Outputs)> {
+        numeric(input)?;
+        let reduced = reduced(axes, input.ndim())?;
+        let axes = input.shape.iter().zip(&reduced);
+        let shape: Shape = if keep_dims {
+            axes.map(|(&d, &reduced)| if reduced { 1 } else { d }).collect()
+        } else {
+            axes.filter(|&(_, &reduced)| !reduced).map(|(&d, _)| d).collect()
+        };
+        Ok((Reduction::new(reduced, &input.shape), one(Desc::new(dtype, &shape))))
+    }
+
+    /// Makes this the reduction of each sample of a stack. Its axis is one more that is kept, so
+    /// that elements are added up in the same order.
+    pub(super) fn stack(&mut self, shape: &[usize]) -> bool {
+        self.reduced.insert(0, false);
+        self.walk = Plan::new(shape, &self.reduced);
+        true
+    }
+
+    pub(super) fn walk(&self) -> &Plan {
+        &self.walk
+    }
 }
+
+const STACKING: Traits = Traits { stacks: true, frames: Frames::Whole, ..Traits::DEFAULT };
 
 pub struct Max;
 pub struct Min;
 
 impl Kernel for Max {
     type Args = ExtremeArgs;
-    const STACKS: bool = true;
+    type Plan = Reduction;
+    const TRAITS: Traits = STACKING;
 
-    fn output(args: &ExtremeArgs, inputs: &[&Desc]) -> Result<Desc> {
-        output(&args.axes, args.keep_dims, inputs[0].dtype, inputs[0])
+    fn plan(args: ExtremeArgs, inputs: &[&Desc]) -> Result<(Reduction, Outputs)> {
+        Reduction::plan(&args.axes, args.keep_dims, inputs[0].dtype, inputs[0])
     }
 
-    fn run(args: &ExtremeArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let plan = plan(&args.axes, &inputs[0])?;
-        with_element!(inputs[0].desc.dtype, |T| extreme::<Highest<T>>(&plan, &inputs[0], out))
+    fn run(plan: &Reduction, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
+        with_element!(inputs[0].desc.dtype, |T| extreme::<Highest<T>>(&plan.walk, &inputs[0], out))
     }
 
-    fn for_stack(args: &mut ExtremeArgs, _: usize) -> bool {
-        move_axes(&mut args.axes)
+    fn stack(plan: &mut Reduction, inputs: &[&Desc]) -> bool {
+        plan.stack(&inputs[0].shape)
     }
 }
 
 impl Kernel for Min {
     type Args = ExtremeArgs;
-    const STACKS: bool = true;
+    type Plan = Reduction;
+    const TRAITS: Traits = STACKING;
 
-    fn output(args: &ExtremeArgs, inputs: &[&Desc]) -> Result<Desc> {
-        output(&args.axes, args.keep_dims, inputs[0].dtype, inputs[0])
+    fn plan(args: ExtremeArgs, inputs: &[&Desc]) -> Result<(Reduction, Outputs)> {
+        Reduction::plan(&args.axes, args.keep_dims, inputs[0].dtype, inputs[0])
     }
 
-    fn run(args: &ExtremeArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let plan = plan(&args.axes, &inputs[0])?;
-        with_element!(inputs[0].desc.dtype, |T| extreme::<Lowest<T>>(&plan, &inputs[0], out))
+    fn run(plan: &Reduction, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
+        with_element!(inputs[0].desc.dtype, |T| extreme::<Lowest<T>>(&plan.walk, &inputs[0], out))
     }
 
-    fn for_stack(args: &mut ExtremeArgs, _: usize) -> bool {
-        move_axes(&mut args.axes)
+    fn stack(plan: &mut Reduction, inputs: &[&Desc]) -> bool {
+        plan.stack(&inputs[0].shape)
     }
 }
 
-fn extreme<F: Fold<Center = ()>>(plan: &Plan, input: &Sample, out: &mut Space) -> Result<()>
+fn extreme<F: Fold<Center = ()>>(plan: &Plan, input: &Sample, out: &mut Output<'_>) -> Result<()>
 where
     F::Item: Extreme,
     F::Total: Convert<F::Item>,
@@ -143,22 +165,22 @@ pub struct SumOf;
 
 impl Kernel for SumOf {
     type Args = SumArgs;
-    const STACKS: bool = true;
+    type Plan = Reduction;
+    const TRAITS: Traits = STACKING;
 
-    fn output(args: &SumArgs, inputs: &[&Desc]) -> Result<Desc> {
-        output(&args.axes, args.keep_dims, args.result, inputs[0])
+    fn plan(args: SumArgs, inputs: &[&Desc]) -> Result<(Reduction, Outputs)> {
+        Reduction::plan(&args.axes, args.keep_dims, args.result, inputs[0])
     }
 
-    fn run(args: &SumArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let plan = plan(&args.axes, &inputs[0])?;
+    fn run(plan: &Reduction, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
         with_element!(inputs[0].desc.dtype, |T| {
-            store(out, fold::<Sum<T>>(&plan, inputs[0].elements(), &[()])?);
+            store(&mut outputs[0], fold::<Sum<T>>(&plan.walk, inputs[0].elements(), &[()])?);
         });
         Ok(())
     }
 
-    fn for_stack(args: &mut SumArgs, _: usize) -> bool {
-        move_axes(&mut args.axes)
+    fn stack(plan: &mut Reduction, inputs: &[&Desc]) -> bool {
+        plan.stack(&inputs[0].shape)
     }
 }
 
@@ -168,59 +190,59 @@ pub struct Rms;
 
 impl Kernel for Mean {
     type Args = SumArgs;
-    const STACKS: bool = true;
+    type Plan = Reduction;
+    const TRAITS: Traits = STACKING;
 
-    fn output(args: &SumArgs, inputs: &[&Desc]) -> Result<Desc> {
-        output(&args.axes, args.keep_dims, args.result, inputs[0])
+    fn plan(args: SumArgs, inputs: &[&Desc]) -> Result<(Reduction, Outputs)> {
+        Reduction::plan(&args.axes, args.keep_dims, args.result, inputs[0])
     }
 
-    fn run(args: &SumArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let plan = plan(&args.axes, &inputs[0])?;
-        store(out, means(&plan, &inputs[0])?);
+    fn run(plan: &Reduction, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        store(&mut outputs[0], means(&plan.walk, &inputs[0])?);
         Ok(())
     }
 
-    fn for_stack(args: &mut SumArgs, _: usize) -> bool {
-        move_axes(&mut args.axes)
+    fn stack(plan: &mut Reduction, inputs: &[&Desc]) -> bool {
+        plan.stack(&inputs[0].shape)
     }
 }
 
 impl Kernel for MeanSquare {
     type Args = SumArgs;
-    const STACKS: bool = true;
+    type Plan = Reduction;
+    const TRAITS: Traits = STACKING;
 
-    fn output(args: &SumArgs, inputs: &[&Desc]) -> Result<Desc> {
-        output(&args.axes, args.keep_dims, args.result, inputs[0])
+    fn plan(args: SumArgs, inputs: &[&Desc]) -> Result<(Reduction, Outputs)> {
+        Reduction::plan(&args.axes, args.keep_dims, args.result, inputs[0])
     }
 
-    fn run(args: &SumArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let plan = plan(&args.axes, &inputs[0])?;
-        store(out, mean_squares(&plan, &inputs[0])?);
+    fn run(plan: &Reduction, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        store(&mut outputs[0], mean_squares(&plan.walk, &inputs[0])?);
         Ok(())
     }
 
-    fn for_stack(args: &mut SumArgs, _: usize) -> bool {
-        move_axes(&mut args.axes)
+    fn stack(plan: &mut Reduction, inputs: &[&Desc]) -> bool {
+        plan.stack(&inputs[0].shape)
     }
 }
 
 impl Kernel for Rms {
     type Args = SumArgs;
-    const STACKS: bool = true;
+    type Plan = Reduction;
+    const TRAITS: Traits = STACKING;
 
-    fn output(args: &SumArgs, inputs: &[&Desc]) -> Result<Desc> {
-        output(&args.axes, args.keep_dims, args.result, inputs[0])
+    fn plan(args: SumArgs, inputs: &[&Desc]) -> Result<(Reduction, Outputs)> {
+        Reduction::plan(&args.axes, args.keep_dims, args.result, inputs[0])
     }
 
-    fn run(args: &SumArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let plan = plan(&args.axes, &inputs[0])?;
-        let squares = mean_squares(&plan, &inputs[0])?;
-        store(out, squares.into_iter().map(f64::sqrt).collect());
+    fn run(plan: &Reduction, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let squares = mean_squares(&plan.walk, &inputs[0])?;
+        store(&mut outputs[0], squares.into_iter().map(f64::sqrt).collect());
         Ok(())
     }
 
-    fn for_stack(args: &mut SumArgs, _: usize) -> bool {
-        move_axes(&mut args.axes)
+    fn stack(plan: &mut Reduction, inputs: &[&Desc]) -> bool {
+        plan.stack(&inputs[0].shape)
     }
 }
 
@@ -259,55 +281,76 @@ fn mean_squares(plan: &Plan, input: &Sample) -> Result<Vec<f64>> {
 pub struct Variance;
 pub struct StdDev;
 
-impl Kernel for Variance {
-    type Args = SpreadArgs;
+/// A reduction of squared distances from a mean, which is the second input.
+pub struct Spreading {
+    reduction: Reduction,
+    ddof: i64,
+    /// Single elements don't vary, whatever the mean; as in DALI.
+    single: bool,
+}
 
-    fn output(args: &SpreadArgs, inputs: &[&Desc]) -> Result<Desc> {
-        output(&args.axes, args.keep_dims, args.result, inputs[0])
+impl Spreading {
+    fn plan(args: &SpreadArgs, inputs: &[&Desc]) -> Result<(Spreading, Outputs)> {
+        let (input, mean) = (inputs[0], inputs[1]);
+        let (reduction, outputs) = Reduction::plan(&args.axes, args.keep_dims, args.result, input)?;
+        let single = args.axes.is_empty() && input.ndim() > 0;
+        let given = |s: &Desc| s.shape.iter().copied().filter(|&d| d != 1).collect::<Shape>();
+        if !single && mean.elements() != 1 && given(mean) != given(&outputs[0]) {
+            let problem = format!(
+                "the mean has the shape {:?}; it needs one number, or one for each result, in the \
+                 shape {:?}",
+                &mean.shape[..],
+                &outputs[0].shape[..]
+            );
+            return Err(Cause::Input { index: 1, problem: problem.into() });
+        }
+        Ok((Spreading { reduction, ddof: args.ddof, single }, outputs))
     }
 
-    fn run(args: &SpreadArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        store(out, variances(args, inputs, out)?);
+    fn variances(&self, inputs: &[Sample], results: usize) -> Result<Vec<f64>> {
+        if self.single {
+            return zeroed(results);
+        }
+        let (input, mean, walk) = (&inputs[0], &inputs[1], &self.reduction.walk);
+        let centers: Vec<f64> = with_element!(mean.desc.dtype, |T| {
+            collected(mean.elements::<T>().iter().map(|&x| x.convert()))?
+        });
+        let freedom = walk.count() as f64 - self.ddof as f64;
+        Ok(averages(spreads(walk, input, &centers)?, freedom))
+    }
+}
+
+impl Kernel for Variance {
+    type Args = SpreadArgs;
+    type Plan = Spreading;
+    const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
+
+    fn plan(args: SpreadArgs, inputs: &[&Desc]) -> Result<(Spreading, Outputs)> {
+        Spreading::plan(&args, inputs)
+    }
+
+    fn run(plan: &Spreading, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
+        store(out, plan.variances(inputs, out.desc.elements())?);
         Ok(())
     }
 }
 
 impl Kernel for StdDev {
     type Args = SpreadArgs;
+    type Plan = Spreading;
+    const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(args: &SpreadArgs, inputs: &[&Desc]) -> Result<Desc> {
-        output(&args.axes, args.keep_dims, args.result, inputs[0])
+    fn plan(args: SpreadArgs, inputs: &[&Desc]) -> Result<(Spreading, Outputs)> {
+        Spreading::plan(&args, inputs)
     }
 
-    fn run(args: &SpreadArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let variances = variances(args, inputs, out)?;
+    fn run(plan: &Spreading, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
+        let variances = plan.variances(inputs, out.desc.elements())?;
         store(out, variances.into_iter().map(f64::sqrt).collect());
         Ok(())
     }
-}
-
-fn variances(args: &SpreadArgs, inputs: &[Sample], out: &Space) -> Result<Vec<f64>> {
-    let (input, mean) = (&inputs[0], &inputs[1]);
-    if args.axes.is_empty() && input.desc.ndim() > 0 {
-        // Single elements don't vary, whatever the mean; as in the reference.
-        return zeroed(out.desc.elements());
-    }
-    let plan = plan(&args.axes, input)?;
-    let given = |s: &Desc| s.shape.iter().copied().filter(|&d| d != 1).collect::<Shape>();
-    if mean.desc.elements() != 1 && given(&mean.desc) != given(&out.desc) {
-        let problem = format!(
-            "the mean has the shape {:?}; it needs one number, or one for each result, in the \
-             shape {:?}",
-            &mean.desc.shape[..],
-            &out.desc.shape[..]
-        );
-        return Err(Cause::Input { index: 1, problem: problem.into() });
-    }
-    let centers: Vec<f64> = with_element!(mean.desc.dtype, |T| {
-        collected(mean.elements::<T>().iter().map(|&x| x.convert()))?
-    });
-    let freedom = plan.count() as f64 - args.ddof as f64;
-    Ok(averages(spreads(&plan, input, &centers)?, freedom))
 }
 
 /// The sum of squared distances from `centers`: one for all, or one for each result.

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use super::super::Space;
+use super::super::Output;
 use crate::kernels::generic::cast::Convert;
 use crate::value::{Bool, Element, with_element};
 
@@ -80,7 +80,7 @@ macro_rules! others {
 }
 others!(Bool f16 bf16 f32 f64);
 
-pub fn store<T: Total>(out: &mut Space, totals: Vec<T>) {
+pub fn store<T: Total>(out: &mut Output<'_>, totals: Vec<T>) {
     with_element!(out.desc.dtype, |O| {
         for (slot, total) in out.elements::<O>().iter_mut().zip(totals) {
             *slot = total.store();

@@ -7,10 +7,9 @@ use half::{bf16, f16};
 use smallvec::{SmallVec, smallvec};
 
 use super::{
-    Alike, Arg, ArgReader, BatchKernel, Entry, FromArg, FromArgs, Kernel, Lie, Result,
-    SampleKernel, Space, Work, args,
+    Allocate, Arg, BatchKernel, DirectKernel, Entry, Frames, FromArg, Kernel, Output, OutputBuffer,
+    Outputs, Placement, Result, Samples, Traits, UniformBatch, Work, args, one,
 };
-use crate::kernels::contract::kernel::Allocate;
 use crate::kernels::generic::cast::{Convert, Number, cast};
 use crate::kernels::numeric::precision::part_of;
 use crate::value::{
@@ -19,9 +18,9 @@ use crate::value::{
 };
 
 pub const TABLE: &[Entry] = &[
-    Entry { name: "slice", args: SliceArgs::NAMES, make: || Work::Sample(&Slice) },
-    Entry::one::<Pad>("pad"),
-    Entry { name: "largest", args: &[], make: || Work::Batch(Arc::new(Largest)) },
+    Entry::direct::<Slice>("slice"),
+    Entry::new::<Pad>("pad"),
+    Entry { name: "largest", args: &[], cpu: || Work::Batch(Arc::new(Largest)) },
 ];
 
 type Ints = SmallVec<[i64; 6]>;
@@ -504,38 +503,34 @@ fn implied_layout(desc: &Desc) -> Layout {
     Layout::new(letters).unwrap_or_default()
 }
 
-impl SampleKernel for Slice {
-    fn run(
-        &self,
-        args: &ArgReader<'_>,
-        inputs: &[Sample],
-        allocate: &Allocate<'_>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
-        let args = SliceArgs::from_args(args)?;
-        let sample = &inputs[0];
-        let (region, border) = args.region(&sample.desc, inputs)?;
-        let dtype = args.to.unwrap_or(sample.desc.dtype);
-        let fill = fill_of(&args.fill_values, &sample.desc, &region, border, dtype)?;
-        let border = border.unwrap_or(Border::Constant);
-        let mut out =
-            allocate(0, Desc { dtype, shape: region.shape.clone(), layout: sample.desc.layout })?;
-        cut_as(sample, &region, border, &fill, &mut out)?;
-        Ok(smallvec![out.into_sample()?])
+impl DirectKernel for Slice {
+    type Args = SliceArgs;
+    const TRAITS: Traits = Traits { stacks: true, ..Traits::DEFAULT };
+
+    fn run(args: &SliceArgs, inputs: &[Sample], allocate: &Allocate<'_>) -> Result<Samples> {
+        let (cut, desc) = args.cut(inputs)?;
+        let mut made = allocate(0, desc)?;
+        cut.run(&inputs[0], &mut made.output())?;
+        Ok(smallvec![made.into_sample()?])
     }
 
-    fn run_stacked(&self, alike: &Alike<'_>) -> Option<Sample> {
-        let args = SliceArgs::from_args(&alike.reader(0)).ok()?;
-        let window = || args.region(&alike.data()[0].desc, alike.data());
-        cut_alike(alike, window, &args.fill_values, args.to)
+    fn run_stacked(args: &SliceArgs, batch: &UniformBatch<'_>) -> Option<Sample> {
+        let inputs = batch.stacked()?;
+        // Other inputs say where the window is.
+        batch.placements[1..].iter().all(|&place| place == Placement::Shared).then_some(())?;
+        let (mut cut, desc) = args.cut(batch.data()).ok()?;
+        cut.stack(batch.count);
+        let (each, mut stack) = batch.allocate_stack(desc)?;
+        cut.run(&inputs[0], &mut stack.output()).ok()?;
+        stack.into_sample().ok()?.part(each, 0).ok()
     }
 
     /// A window that may go outside can be larger than the input.
-    fn result_bytes(&self, args: &ArgReader<'_>, inputs: &[Sample]) -> usize {
+    fn result_bytes(args: &SliceArgs, inputs: &[Sample]) -> usize {
         let desc = &inputs[0].desc;
-        let window = SliceArgs::from_args(args).and_then(|args| {
-            args.out_of_bounds_policy.border().map(|_| args.region(desc, inputs)).transpose()
-        });
-        window.ok().flatten().map_or(0, |(region, _)| Desc::new(desc.dtype, &region.shape).bytes())
+        let window =
+            args.out_of_bounds_policy.border().and_then(|_| args.region(desc, inputs).ok());
+        window.map_or(0, |(region, _)| Desc::new(desc.dtype, &region.shape).bytes())
     }
 }
 
@@ -543,6 +538,13 @@ impl SliceArgs {
     /// The same for an operator that has no `out_of_bounds_policy`.
     pub fn inside(self) -> SliceArgs {
         SliceArgs { out_of_bounds_policy: Policy::Inside, ..self }
+    }
+
+    /// What to cut out, and what it becomes.
+    fn cut(&self, inputs: &[Sample]) -> Result<(Cut, Desc)> {
+        let desc = &inputs[0].desc;
+        let (region, border) = self.region(desc, inputs)?;
+        Cut::new(desc, region, border, &self.fill_values, self.to)
     }
 
     /// The window, and what to take for what is outside where it may go there.
@@ -674,51 +676,62 @@ pub fn fill_of(
     }
 }
 
+/// A window of an array, to be copied.
+pub struct Cut {
+    region: Region,
+    border: Border,
+    fill: Fill,
+}
+
+impl Cut {
+    /// Also says what is made: `to` is its element type, where it is not that of the array.
+    pub fn new(
+        desc: &Desc,
+        region: Region,
+        border: Option<Border>,
+        fill_values: &[f64],
+        to: Option<DType>,
+    ) -> Result<(Cut, Desc)> {
+        let dtype = to.unwrap_or(desc.dtype);
+        let fill = fill_of(fill_values, desc, &region, border, dtype)?;
+        let made = Desc { dtype, shape: region.shape.clone(), layout: desc.layout };
+        Ok((Cut { region, border: border.unwrap_or(Border::Constant), fill }, made))
+    }
+
+    /// Makes this the same window of each of `count` stacked arrays.
+    pub fn stack(&mut self, count: usize) {
+        self.region.start.insert(0, 0);
+        self.region.shape.insert(0, count);
+        self.fill.channels = self.fill.channels.map(|axis| axis + 1);
+    }
+
+    pub fn run(&self, sample: &Sample, out: &mut Output<'_>) -> Result<()> {
+        cut_as(sample, &self.region, self.border, &self.fill, out)
+    }
+}
+
 /// Copies the window of `sample` to `out`, which may have another element type.
 pub fn cut_as(
     sample: &Sample,
     region: &Region,
     border: Border,
     fill: &Fill,
-    out: &mut Space,
+    out: &mut Output<'_>,
 ) -> Result<()> {
     let dtype = out.desc.dtype;
     if dtype == sample.desc.dtype {
         out.store(|dst, stores| cut(sample, region, border, fill, dst, stores))
     } else if region.is_inside(&sample.desc.shape) {
         let shape = region.shape.clone();
-        let mut part = Space::alone(Desc { shape, ..sample.desc.clone() })?;
+        let mut part = OutputBuffer::new(Desc { shape, ..sample.desc.clone() })?;
         cut(sample, region, border, fill, part.bytes(), &Stores::plain())?;
         convert(&part.into_sample()?, out)
     } else {
-        let mut whole = Space::alone(Desc { dtype, ..sample.desc.clone() })?;
-        convert(&sample.compact()?, &mut whole)?;
+        let mut whole = OutputBuffer::new(Desc { dtype, ..sample.desc.clone() })?;
+        convert(&sample.compact()?, &mut whole.output())?;
         let whole = whole.into_sample()?;
         out.store(|dst, stores| cut(&whole, region, border, fill, dst, stores))
     }
-}
-
-/// Copies a window, of which the first sample tells, of all samples that are alike.
-pub fn cut_alike(
-    alike: &Alike<'_>,
-    window: impl FnOnce() -> Result<(Region, Option<Border>)>,
-    fill_values: &[f64],
-    to: Option<DType>,
-) -> Option<Sample> {
-    let stacks = alike.stacked()?;
-    // Other inputs say where the window is.
-    alike.lie[1..].iter().all(|&lie| lie == Lie::Shared).then_some(())?;
-    let desc = &alike.data()[0].desc;
-    let (mut region, border) = window().ok()?;
-    let dtype = to.unwrap_or(desc.dtype);
-    let mut fill = fill_of(fill_values, desc, &region, border, dtype).ok()?;
-    let made = Desc { dtype, shape: region.shape.clone(), layout: desc.layout };
-    region.start.insert(0, 0);
-    region.shape.insert(0, alike.count);
-    fill.channels = fill.channels.map(|axis| axis + 1);
-    let (first, mut out) = alike.room(made)?;
-    cut_as(&stacks[0], &region, border.unwrap_or(Border::Constant), &fill, &mut out).ok()?;
-    Some(first)
 }
 
 pub fn too_large(name: &'static str) -> Cause {
@@ -824,12 +837,12 @@ fn is_float(dtype: DType) -> bool {
 
 /// Converts a contiguous sample as `slice` does: fractions are cut off and what does not fit
 /// becomes the nearest value that does, for 16-bit floats too.
-fn convert(src: &Sample, out: &mut Space) -> Result<()> {
+fn convert(src: &Sample, out: &mut Output<'_>) -> Result<()> {
     let to = out.desc.dtype;
     let adapted = match (is_float(src.desc.dtype), to) {
         (true, DType::F16) => adapt(src, |x| x.clamp(-65504.0, 65504.0))?,
         (false, DType::F16) => {
-            let mut wide = Space::alone(Desc { dtype: DType::F32, ..src.desc.clone() })?;
+            let mut wide = OutputBuffer::new(Desc { dtype: DType::F32, ..src.desc.clone() })?;
             f32::convert_row(src, 0, wide.elements());
             adapt(&wide.into_sample()?, |x| x.clamp(-65504.0, 65504.0))?
         }
@@ -841,7 +854,7 @@ fn convert(src: &Sample, out: &mut Space) -> Result<()> {
 
 /// The floats of a sample, each changed.
 fn adapt(src: &Sample, change: impl Fn(f64) -> f64) -> Result<Sample> {
-    let mut out = Space::alone(Desc { dtype: DType::F64, ..src.desc.clone() })?;
+    let mut out = OutputBuffer::new(Desc { dtype: DType::F64, ..src.desc.clone() })?;
     let values = out.elements::<f64>();
     f64::convert_row(src, 0, values);
     values.iter_mut().for_each(|x| *x = change(*x));
@@ -864,11 +877,11 @@ args! {
 
 impl Kernel for Pad {
     type Args = PadArgs;
-    const EVENS_OUT: bool = true;
-    // The shape of the result is all that is asked for.
-    const STACKS: bool = true;
+    type Plan = PadArgs;
+    const TRAITS: Traits =
+        Traits { uniform_outputs: true, stacks: true, frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(args: &PadArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: PadArgs, inputs: &[&Desc]) -> Result<(PadArgs, Outputs)> {
         let desc = inputs[0];
         if desc.ndim() == 0 {
             let problem = "a sample without dimensions can't be padded".into();
@@ -908,10 +921,11 @@ impl Kernel for Pad {
         if extent(&shape).is_none() {
             return Err(too_large("shape"));
         }
-        Ok(Desc { shape, ..desc.clone() })
+        Ok((args, one(Desc { shape, ..desc.clone() })))
     }
 
-    fn run(args: &PadArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
+    fn run(args: &PadArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
         let region = Region { start: smallvec![0; out.desc.ndim()], shape: out.desc.shape.clone() };
         let fill = Fill::new(&[args.fill_value as f32], out.desc.dtype, None);
         out.store(|dst, stores| cut(&inputs[0], &region, Border::Constant, &fill, dst, stores))
@@ -926,8 +940,8 @@ impl BatchKernel for Largest {
         &self,
         _: &[Arg],
         inputs: &[&[Sample]],
-        allocate: &dyn Fn(Desc) -> Result<Space>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
+        allocate: &dyn Fn(Desc) -> Result<OutputBuffer>,
+    ) -> Result<Samples> {
         let samples = inputs[0];
         let ndim = samples.first().map_or(0, |sample| sample.desc.ndim());
         let mut out = allocate(Desc::new(DType::I64, &[ndim]))?;
@@ -943,7 +957,7 @@ mod tests {
     use super::*;
 
     fn row(values: &[u8]) -> Sample {
-        let mut space = Space::alone(Desc::new(DType::U8, &[values.len()])).unwrap();
+        let mut space = OutputBuffer::new(Desc::new(DType::U8, &[values.len()])).unwrap();
         space.bytes().copy_from_slice(values);
         space.into_sample().unwrap()
     }
@@ -970,7 +984,7 @@ mod tests {
 
     #[test]
     fn channels_have_fills_of_their_own_wherever_their_axis_is() {
-        let mut space = Space::alone(Desc::new(DType::U8, &[2, 1, 2])).unwrap();
+        let mut space = OutputBuffer::new(Desc::new(DType::U8, &[2, 1, 2])).unwrap();
         space.bytes().copy_from_slice(&[1, 2, 3, 4]);
         let src = space.into_sample().unwrap();
         let region = Region { start: smallvec![0, 0, 0], shape: smallvec![2, 2, 2] };

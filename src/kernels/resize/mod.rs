@@ -9,7 +9,7 @@ mod stage;
 
 use std::cell::RefCell;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use self::extent::{
     Map, Mode, PerAxis, Rounding, Wanted, argument, maps, region, spread, too_long,
@@ -17,7 +17,7 @@ use self::extent::{
 use self::filter::{Filter, Filters, taps};
 use self::stage::{Real, Scratch, Source, Stage};
 use super::regions::LONGEST;
-use super::{Entry, Kernel, ManyKernel, Result, Space, args};
+use super::{Entry, Frames, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::kernels::crop::random_window::RandomWindow;
 use crate::kernels::generic::cast::Convert;
 use crate::kernels::numeric::isa::Isa;
@@ -27,10 +27,10 @@ use crate::value::{
 };
 
 pub const TABLE: &[Entry] = &[
-    Entry::many::<Resize>("resize"),
-    Entry::one::<TensorResize>("tensor_resize"),
-    Entry::one::<ResizeCropMirror>("resize_crop_mirror"),
-    Entry::one::<RandomResizedCrop>("random_resized_crop"),
+    Entry::new::<Resize>("resize"),
+    Entry::new::<TensorResize>("tensor_resize"),
+    Entry::new::<ResizeCropMirror>("resize_crop_mirror"),
+    Entry::new::<RandomResizedCrop>("random_resized_crop"),
 ];
 
 type Numbers = SmallVec<[f64; 6]>;
@@ -74,6 +74,18 @@ fn all_axes(desc: &Desc, axes: &[usize], some: &[Map]) -> PerAxis<Map> {
     let mut all: PerAxis<Map> = desc.shape.iter().map(|&extent| Map::identity(extent)).collect();
     axes.iter().zip(some).for_each(|(&axis, map)| all[axis] = *map);
     all
+}
+
+/// What a sample is resized by: a map for each axis, and the filters.
+pub struct Resizing {
+    maps: PerAxis<Map>,
+    filters: Filters,
+}
+
+impl Resizing {
+    fn run(&self, input: &Sample, out: &mut Output<'_>) -> Result<()> {
+        resample(input, out, &self.maps, &self.filters)
+    }
 }
 
 fn described(name: &'static str, input: &Desc, to: Option<DType>, maps: &[Map]) -> Result<Desc> {
@@ -190,26 +202,25 @@ impl ResizeArgs {
     }
 }
 
-impl ManyKernel for Resize {
+impl Kernel for Resize {
     type Args = ResizeArgs;
-    const CHEAP: bool = false;
-    const EVENS_OUT: bool = true;
+    type Plan = Resizing;
+    const TRAITS: Traits = Traits { cheap: false, uniform_outputs: true, ..Traits::DEFAULT };
 
-    fn outputs(args: &ResizeArgs, inputs: &[&Desc]) -> Result<SmallVec<[Desc; 2]>> {
+    fn plan(args: ResizeArgs, inputs: &[&Desc]) -> Result<(Resizing, Outputs)> {
         let (name, maps) = args.maps(inputs[0])?;
-        let mut outputs = smallvec![described(name, inputs[0], args.to, &maps)?];
+        let mut outputs = one(described(name, inputs[0], args.to, &maps)?);
         if args.save_attrs {
             outputs.push(Desc::new(DType::I32, &[spatial(&inputs[0].layout).len()]));
         }
-        Ok(outputs)
+        let filters = filters(args.interp_type, args.min_filter, args.mag_filter, args.antialias)?;
+        Ok((Resizing { maps, filters }, outputs))
     }
 
-    fn run(args: &ResizeArgs, inputs: &[Sample], outs: &mut [Space]) -> Result<()> {
-        let (input, desc) = (&inputs[0], &inputs[0].desc);
-        let (_, maps) = args.maps(desc)?;
-        let filters = filters(args.interp_type, args.min_filter, args.mag_filter, args.antialias)?;
-        resample(input, &mut outs[0], &maps, &filters)?;
-        if let [_, extents] = outs {
+    fn run(plan: &Resizing, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        plan.run(&inputs[0], &mut outputs[0])?;
+        if let [_, extents] = outputs {
+            let desc = &inputs[0].desc;
             for (out, axis) in extents.elements::<i32>().iter_mut().zip(spatial(&desc.layout)) {
                 *out = i32::try_from(desc.shape[axis]).unwrap_or(i32::MAX);
             }
@@ -331,18 +342,18 @@ impl ResizeCropMirrorArgs {
 
 impl Kernel for ResizeCropMirror {
     type Args = ResizeCropMirrorArgs;
-    const CHEAP: bool = false;
-    const EVENS_OUT: bool = true;
+    type Plan = Resizing;
+    const TRAITS: Traits = Traits { cheap: false, uniform_outputs: true, ..Traits::DEFAULT };
 
-    fn output(args: &ResizeCropMirrorArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: ResizeCropMirrorArgs, inputs: &[&Desc]) -> Result<(Resizing, Outputs)> {
         let (name, maps) = args.maps(inputs[0])?;
-        described(name, inputs[0], args.to, &maps)
+        let desc = described(name, inputs[0], args.to, &maps)?;
+        let filters = filters(args.interp_type, args.min_filter, args.mag_filter, args.antialias)?;
+        Ok((Resizing { maps, filters }, one(desc)))
     }
 
-    fn run(args: &ResizeCropMirrorArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let (_, maps) = args.maps(&inputs[0].desc)?;
-        let filters = filters(args.interp_type, args.min_filter, args.mag_filter, args.antialias)?;
-        resample(&inputs[0], out, &maps, &filters)
+    fn run(plan: &Resizing, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        plan.run(&inputs[0], &mut outputs[0])
     }
 }
 
@@ -424,18 +435,18 @@ impl TensorResizeArgs {
 
 impl Kernel for TensorResize {
     type Args = TensorResizeArgs;
-    const CHEAP: bool = false;
-    const EVENS_OUT: bool = true;
+    type Plan = Resizing;
+    const TRAITS: Traits = Traits { cheap: false, uniform_outputs: true, ..Traits::DEFAULT };
 
-    fn output(args: &TensorResizeArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: TensorResizeArgs, inputs: &[&Desc]) -> Result<(Resizing, Outputs)> {
         let (name, maps) = args.maps(inputs[0])?;
-        described(name, inputs[0], args.to, &maps)
+        let desc = described(name, inputs[0], args.to, &maps)?;
+        let filters = filters(args.interp_type, args.min_filter, args.mag_filter, args.antialias)?;
+        Ok((Resizing { maps, filters }, one(desc)))
     }
 
-    fn run(args: &TensorResizeArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let (_, maps) = args.maps(&inputs[0].desc)?;
-        let filters = filters(args.interp_type, args.min_filter, args.mag_filter, args.antialias)?;
-        resample(&inputs[0], out, &maps, &filters)
+    fn run(plan: &Resizing, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        plan.run(&inputs[0], &mut outputs[0])
     }
 }
 
@@ -491,17 +502,19 @@ impl RandomResizedCropArgs {
 
 impl Kernel for RandomResizedCrop {
     type Args = RandomResizedCropArgs;
-    const CHEAP: bool = false;
-    const EVENS_OUT: bool = true;
+    type Plan = Resizing;
+    const TRAITS: Traits =
+        Traits { cheap: false, uniform_outputs: true, frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn output(args: &RandomResizedCropArgs, inputs: &[&Desc]) -> Result<Desc> {
-        described("size", inputs[0], args.to, &args.maps(inputs[0])?)
+    fn plan(args: RandomResizedCropArgs, inputs: &[&Desc]) -> Result<(Resizing, Outputs)> {
+        let maps = args.maps(inputs[0])?;
+        let desc = described("size", inputs[0], args.to, &maps)?;
+        let filters = filters(args.interp_type, args.min_filter, args.mag_filter, args.antialias)?;
+        Ok((Resizing { maps, filters }, one(desc)))
     }
 
-    fn run(args: &RandomResizedCropArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let maps = args.maps(&inputs[0].desc)?;
-        let filters = filters(args.interp_type, args.min_filter, args.mag_filter, args.antialias)?;
-        resample(&inputs[0], out, &maps, &filters)
+    fn run(plan: &Resizing, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        plan.run(&inputs[0], &mut outputs[0])
     }
 }
 
@@ -518,7 +531,7 @@ fn is_detour(vertical: &Map, horizontal: &Map) -> bool {
 }
 
 /// Resamples along every axis whose map says so.
-fn resample(input: &Sample, out: &mut Space, maps: &[Map], filters: &Filters) -> Result<()> {
+fn resample(input: &Sample, out: &mut Output<'_>, maps: &[Map], filters: &Filters) -> Result<()> {
     if out.desc.elements() == 0 {
         return Ok(());
     }
@@ -610,7 +623,7 @@ fn resample(input: &Sample, out: &mut Space, maps: &[Map], filters: &Filters) ->
 /// An element as a number to compute with, and back.
 trait Computed: Real + Element {
     fn load(src: &Sample, at: usize, row: &mut [Self]);
-    fn store(row: &[Self], dst: &mut Space, at: usize);
+    fn store(row: &[Self], dst: &mut Output<'_>, at: usize);
 }
 
 macro_rules! computed {
@@ -628,7 +641,7 @@ macro_rules! computed {
                 }
 
                 #[inline(always)]
-                fn store(row: &[$real], dst: &mut Space, at: usize) {
+                fn store(row: &[$real], dst: &mut Output<'_>, at: usize) {
                     with_element!(dst.desc.dtype, |T| {
                         let dst = &mut dst.elements::<T>()[at..at + row.len()];
                         for (d, &s) in dst.iter_mut().zip(row) {
@@ -646,7 +659,7 @@ fn run_stages<R: Computed>(
     isa: Isa,
     stages: &[Stage],
     input: &Sample,
-    out: &mut Space,
+    out: &mut Output<'_>,
     scratch: &mut Scratch<R>,
 ) -> Result<()> {
     let mut between: Option<Vec<R>> = None;
@@ -687,10 +700,10 @@ fn load<R: Computed>(isa: Isa, src: &Sample, at: usize, row: &mut [R]) {
     }
 }
 
-fn store<R: Computed>(isa: Isa, row: &[R], dst: &mut Space, at: usize) {
+fn store<R: Computed>(isa: Isa, row: &[R], dst: &mut Output<'_>, at: usize) {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn vectors<R: Computed>(row: &[R], dst: &mut Space, at: usize) {
+    fn vectors<R: Computed>(row: &[R], dst: &mut Output<'_>, at: usize) {
         R::store(row, dst, at);
     }
     match isa {

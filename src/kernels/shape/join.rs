@@ -2,13 +2,12 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::kernels::contract::alike::{Lie, axes_of_stack};
-use crate::kernels::contract::kernel::Allocate;
-use crate::kernels::{Alike, Arg, ArgReader, Entry, FromArgs, Result, SampleKernel, Work, args};
+use crate::kernels::{
+    Allocate, DirectKernel, Entry, Placement, Result, Samples, Traits, UniformBatch, args,
+};
 use crate::value::{Cause, Desc, Sample, Shape, Stores, extent};
 
-pub const TABLE: &[Entry] =
-    &[Entry { name: "join", args: JoinArgs::NAMES, make: || Work::Sample(&Join) }];
+pub const TABLE: &[Entry] = &[Entry::direct::<Join>("join")];
 
 struct Join;
 
@@ -17,44 +16,47 @@ args! {
     struct JoinArgs { axis: i64, new_axis: bool }
 }
 
-impl SampleKernel for Join {
-    fn run(
-        &self,
-        args: &ArgReader<'_>,
-        inputs: &[Sample],
-        allocate: &Allocate<'_>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
-        let args = JoinArgs::from_args(args)?;
+impl DirectKernel for Join {
+    type Args = JoinArgs;
+    const TRAITS: Traits = Traits { stacks: true, ..Traits::DEFAULT };
+
+    fn run(args: &JoinArgs, inputs: &[Sample], allocate: &Allocate<'_>) -> Result<Samples> {
         let axis = usize::try_from(args.axis).unwrap_or(usize::MAX);
-        let first = &inputs[0].desc;
-        if axis >= first.ndim() + usize::from(args.new_axis) {
-            let problem = format!("{} is not one of {} dimensions", args.axis, first.ndim());
+        let ndim = inputs[0].desc.ndim();
+        if axis >= ndim + usize::from(args.new_axis) {
+            let problem = format!("{} is not one of {ndim} dimensions", args.axis);
             return Err(Cause::Argument { name: "axis", problem: problem.into() });
         }
-        let (used, shape) =
-            if args.new_axis { stacked(inputs, axis)? } else { concatenated(inputs, axis)? };
-        if extent(&shape).is_none() {
-            return Err(Cause::Memory { bytes: usize::MAX });
-        }
-        let desc = Desc { shape, ..first.clone() };
-        if let [only] = used[..] {
-            return Ok(smallvec![only.reshaped(desc)?]);
-        }
-        let mut out = allocate(0, desc)?;
-        let parts: SmallVec<[Sample; 4]> =
-            used.iter().map(|sample| sample.compact()).collect::<Result<_>>()?;
-        let rows: usize = first_axes(&out.desc.shape, axis);
-        out.store(|bytes, stores| interleave(&parts, rows, bytes, stores));
-        Ok(smallvec![out.into_sample()?])
+        Ok(smallvec![join(axis, args.new_axis, inputs, allocate)?])
     }
 
-    fn run_stacked(&self, alike: &Alike<'_>) -> Option<Sample> {
-        // What is there for all samples would have to be repeated.
-        alike.lie.iter().all(|&lie| lie == Lie::Packed).then_some(())?;
-        let args = JoinArgs::from_args(&alike.reader(0)).ok()?;
-        let axis = Arg::Int(axes_of_stack(&[args.axis])?.next()?);
-        alike.run_stacked(self, &[axis, Arg::Int(args.new_axis.into())])
+    fn run_stacked(args: &JoinArgs, batch: &UniformBatch<'_>) -> Option<Sample> {
+        // A shared input would have to be repeated.
+        let all = batch.placements.iter().all(|&placement| placement == Placement::Stacked);
+        let axis = usize::try_from(args.axis).ok()?;
+        let valid = axis < batch.data()[0].desc.ndim() + usize::from(args.new_axis);
+        (all && valid).then_some(())?;
+        batch.run_stacked(|inputs, allocate| {
+            Ok(smallvec![join(axis + 1, args.new_axis, inputs, allocate)?])
+        })
     }
+}
+
+fn join(axis: usize, new_axis: bool, inputs: &[Sample], allocate: &Allocate<'_>) -> Result<Sample> {
+    let (used, shape) = if new_axis { stacked(inputs, axis)? } else { concatenated(inputs, axis)? };
+    if extent(&shape).is_none() {
+        return Err(Cause::Memory { bytes: usize::MAX });
+    }
+    let desc = Desc { shape, ..inputs[0].desc.clone() };
+    if let [only] = used[..] {
+        return only.reshaped(desc);
+    }
+    let mut made = allocate(0, desc)?;
+    let parts: SmallVec<[Sample; 4]> =
+        used.iter().map(|sample| sample.compact()).collect::<Result<_>>()?;
+    let rows: usize = first_axes(&made.desc().shape, axis);
+    made.output().store(|bytes, stores| interleave(&parts, rows, bytes, stores));
+    made.into_sample()
 }
 
 fn first_axes(shape: &[usize], axis: usize) -> usize {

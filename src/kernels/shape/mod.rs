@@ -6,19 +6,17 @@ use std::marker::PhantomData;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::{Alike, Arg, ArgReader, Entry, FromArgs, Result, SampleKernel, Work, args};
-use crate::kernels::contract::alike::axes_of_stack;
-use crate::kernels::contract::kernel::Allocate;
+use super::{Allocate, DirectKernel, Entry, FromArgs, Result, Samples, Traits, UniformBatch, args};
 use crate::value::{Cause, DType, Desc, Sample, Shape, Strides, copy_strided, extent};
 
 pub const TABLES: &[&[Entry]] = &[TABLE, join::TABLE];
 
 const TABLE: &[Entry] = &[
-    view::<Reshape>("reshape"),
-    view::<Reinterpret>("reinterpret"),
-    view::<Squeeze>("squeeze"),
-    view::<ExpandDims>("expand_dims"),
-    Entry { name: "transpose", args: TransposeArgs::NAMES, make: || Work::Sample(&Transpose) },
+    Entry::direct::<Viewed<Reshape>>("reshape"),
+    Entry::direct::<Viewed<Reinterpret>>("reinterpret"),
+    Entry::direct::<Viewed<Squeeze>>("squeeze"),
+    Entry::direct::<Viewed<ExpandDims>>("expand_dims"),
+    Entry::direct::<Transpose>("transpose"),
 ];
 
 /// A kernel whose result is its input's memory under another description.
@@ -30,24 +28,13 @@ trait View: Send + Sync + 'static {
 
 struct Viewed<K>(PhantomData<K>);
 
-const fn view<K: View>(name: &'static str) -> Entry {
-    let make = || Work::Sample(&Viewed::<K>(PhantomData));
-    Entry { name, args: K::Args::NAMES, make }
-}
+impl<K: View> DirectKernel for Viewed<K> {
+    type Args = K::Args;
+    const TRAITS: Traits = Traits { view: true, ..Traits::DEFAULT };
 
-impl<K: View> SampleKernel for Viewed<K> {
-    fn run(
-        &self,
-        args: &ArgReader<'_>,
-        inputs: &[Sample],
-        _: &Allocate<'_>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
-        let desc = K::describe(&K::Args::from_args(args)?, &inputs[0].desc)?;
+    fn run(args: &K::Args, inputs: &[Sample], _: &Allocate<'_>) -> Result<Samples> {
+        let desc = K::describe(args, &inputs[0].desc)?;
         Ok(smallvec![inputs[0].reshaped(desc)?])
-    }
-
-    fn is_view(&self) -> bool {
-        true
     }
 }
 
@@ -279,45 +266,46 @@ args! {
     struct TransposeArgs { perm: Vec<i64> }
 }
 
-impl SampleKernel for Transpose {
-    fn run(
-        &self,
-        args: &ArgReader<'_>,
-        inputs: &[Sample],
-        allocate: &Allocate<'_>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
-        let sample = &inputs[0];
-        let perm = permutation(&TransposeArgs::from_args(args)?.perm, sample.desc.ndim())?;
-        let shape: Shape = perm.iter().map(|&axis| sample.desc.shape[axis]).collect();
-        let desc = Desc { shape, ..sample.desc.clone() };
-        if sample.is_contiguous() && keeps_order(&perm, &sample.desc.shape) {
-            return Ok(smallvec![sample.reshaped(desc)?]);
-        }
-        let strides = sample.strides();
-        let strides: Strides = perm.iter().map(|&axis| strides[axis]).collect();
-        let mut out = allocate(0, desc)?;
-        let (shape, size) = (out.desc.shape.clone(), out.desc.dtype.size());
-        // SAFETY: these are the sample's own elements in another order.
-        out.store(|bytes, stores| unsafe {
-            copy_strided(sample.as_ptr(), &strides, &shape, size, bytes, stores);
-        });
-        Ok(smallvec![out.into_sample()?])
+impl DirectKernel for Transpose {
+    type Args = TransposeArgs;
+    const TRAITS: Traits = Traits { shaped_by_args: false, stacks: true, ..Traits::DEFAULT };
+
+    fn run(args: &TransposeArgs, inputs: &[Sample], allocate: &Allocate<'_>) -> Result<Samples> {
+        let perm = permutation(&args.perm, inputs[0].desc.ndim())?;
+        Ok(smallvec![transpose(&perm, &inputs[0], allocate)?])
     }
 
     /// The stack's axis stays the first.
-    fn run_stacked(&self, alike: &Alike<'_>) -> Option<Sample> {
-        let perm = TransposeArgs::from_args(&alike.reader(0)).ok()?.perm;
-        let perm: Vec<i64> = std::iter::once(0).chain(axes_of_stack(&perm)?).collect();
-        alike.run_stacked(self, &[Arg::Ints(perm.into())])
-    }
-
-    fn is_shaped_by_args(&self) -> bool {
-        false
+    fn run_stacked(args: &TransposeArgs, batch: &UniformBatch<'_>) -> Option<Sample> {
+        let perm = permutation(&args.perm, batch.data()[0].desc.ndim()).ok()?;
+        let perm: Permutation =
+            std::iter::once(0).chain(perm.into_iter().map(|axis| axis + 1)).collect();
+        batch.run_stacked(|inputs, allocate| Ok(smallvec![transpose(&perm, &inputs[0], allocate)?]))
     }
 }
 
-fn permutation(perm: &[i64], ndim: usize) -> Result<SmallVec<[usize; 6]>> {
-    let axes: SmallVec<[usize; 6]> =
+fn transpose(perm: &[usize], sample: &Sample, allocate: &Allocate<'_>) -> Result<Sample> {
+    let shape: Shape = perm.iter().map(|&axis| sample.desc.shape[axis]).collect();
+    let desc = Desc { shape, ..sample.desc.clone() };
+    if sample.is_contiguous() && keeps_order(perm, &sample.desc.shape) {
+        return sample.reshaped(desc);
+    }
+    let strides = sample.strides();
+    let strides: Strides = perm.iter().map(|&axis| strides[axis]).collect();
+    let mut made = allocate(0, desc)?;
+    let mut out = made.output();
+    let (shape, size) = (&out.desc.shape, out.desc.dtype.size());
+    // SAFETY: these are the sample's own elements in another order.
+    out.store(|bytes, stores| unsafe {
+        copy_strided(sample.as_ptr(), &strides, shape, size, bytes, stores);
+    });
+    made.into_sample()
+}
+
+type Permutation = SmallVec<[usize; 6]>;
+
+fn permutation(perm: &[i64], ndim: usize) -> Result<Permutation> {
+    let axes: Permutation =
         perm.iter().map(|&axis| usize::try_from(axis).unwrap_or(usize::MAX)).collect();
     let complete = axes.len() == ndim && (0..ndim).all(|axis| axes.contains(&axis));
     if !complete {

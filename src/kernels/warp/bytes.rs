@@ -2,7 +2,7 @@
 
 use super::line::{Line, LongLine, edges, nearest, split};
 use super::{Extents, Map, needs_double};
-use crate::kernels::Space;
+use crate::kernels::Output;
 use crate::kernels::generic::cast::Convert;
 use crate::kernels::numeric::isa::Isa;
 
@@ -21,7 +21,7 @@ pub fn warp(
     map: &Map,
     src: &[u8],
     from: &Extents,
-    out: &mut Space,
+    out: &mut Output<'_>,
     to: &Extents,
 ) {
     let [width, height, _] = from.sides;

@@ -9,14 +9,14 @@ mod numbers;
 use smallvec::SmallVec;
 
 use super::regions::{LONGEST, too_large};
-use super::{Arg, Entry, FromArg, Kernel, Result, Space, args};
-use crate::kernels::contract::frames::{self, Frames};
+use super::{Arg, Entry, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one};
+use crate::kernels::contract::frames;
 use crate::kernels::numeric::portable::sin_cos_of_turn;
 use crate::kernels::numeric::precision::is_long;
 use crate::value::{Cause, DType, Desc, Sample, extent, with_room};
 
 pub const TABLE: &[Entry] =
-    &[Entry::one::<WarpAffine>("warp_affine"), Entry::one::<Rotate>("rotate")];
+    &[Entry::new::<WarpAffine>("warp_affine"), Entry::new::<Rotate>("rotate")];
 
 type Floats = SmallVec<[f64; 6]>;
 
@@ -172,7 +172,7 @@ struct Sampling {
     fill: Option<f64>,
 }
 
-fn warp(sampling: &Sampling, map: &Map, image: &Sample, out: &mut Space) -> Result<()> {
+fn warp(sampling: &Sampling, map: &Map, image: &Sample, out: &mut Output<'_>) -> Result<()> {
     if out.desc.elements() == 0 {
         return Ok(());
     }
@@ -204,55 +204,78 @@ args! {
     }
 }
 
+/// How to sample, and the map from places of the result to places of the image.
+pub struct Warping {
+    sampling: Sampling,
+    /// `None` where the second input has it.
+    map: Option<Map>,
+    inverse_map: bool,
+}
+
+/// The map that a matrix describes, as the way from the result to the image.
+fn map_of(numbers: &Floats, volumetric: bool, inverse_map: bool) -> Result<Map> {
+    let Some(map) = Map::new(numbers, volumetric) else {
+        let (count, wanted) = (numbers.len(), matrix_size(volumetric));
+        return argument("matrix", format!("must be {wanted}, got {count} numbers"));
+    };
+    if !map.is_finite() {
+        return argument("matrix", format!("must have finite numbers, got {numbers:?}"));
+    }
+    match inverse_map {
+        true => Ok(map),
+        false => map.inverse().ok_or_else(|| Cause::Value {
+            problem: format!("the matrix {:?} has no inverse", &numbers[..]).into(),
+        }),
+    }
+}
+
+fn matrix_size(volumetric: bool) -> &'static str {
+    if volumetric { "3x4" } else { "2x3" }
+}
+
 impl Kernel for WarpAffine {
     type Args = WarpAffineArgs;
-    const FRAMES: Frames = Frames::Made;
-    const CHEAP: bool = false;
-    const EVENS_OUT: bool = true;
+    type Plan = Warping;
+    const TRAITS: Traits =
+        Traits { cheap: false, uniform_outputs: true, frames: Frames::Made, ..Traits::DEFAULT };
 
-    fn output(args: &WarpAffineArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: WarpAffineArgs, inputs: &[&Desc]) -> Result<(Warping, Outputs)> {
         let own = Extents::of(inputs[0]);
         let extents = match args.size.as_deref() {
             None | Some([]) => own,
             Some(size) => own.asked(size)?,
         };
-        extents.describe(inputs[0], args.dtype)
-    }
-
-    fn run(args: &WarpAffineArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let volumetric = Extents::of(&out.desc).volumetric;
-        let wanted = if volumetric { "3x4" } else { "2x3" };
-        let numbers: Option<Floats> = match inputs.get(1) {
+        let desc = extents.describe(inputs[0], args.dtype)?;
+        let map = match inputs.get(1) {
             Some(matrix) => {
-                let numbers = Floats::from_sample(matrix).ok();
-                let shape = if volumetric { [3, 4] } else { [2, 3] };
-                if matrix.desc.shape[..] != shape {
-                    let shape = &matrix.desc.shape[..];
+                let expected = if own.volumetric { [3, 4] } else { [2, 3] };
+                if matrix.shape[..] != expected {
+                    let (wanted, shape) = (matrix_size(own.volumetric), &matrix.shape[..]);
                     let problem = format!("the matrix must be {wanted}, got the shape {shape:?}");
                     return Err(Cause::Input { index: 1, problem: problem.into() });
                 }
-                numbers
+                None
             }
-            None => args.matrix.clone().filter(|matrix| !matrix.is_empty()),
-        };
-        let Some(numbers) = numbers else {
-            return argument("matrix", "must be given, as an argument or an input".into());
-        };
-        let Some(map) = Map::new(&numbers, volumetric) else {
-            let count = numbers.len();
-            return argument("matrix", format!("must be {wanted}, got {count} numbers"));
-        };
-        if !map.is_finite() {
-            return argument("matrix", format!("must have finite numbers, got {numbers:?}"));
-        }
-        let map = match args.inverse_map {
-            true => map,
-            false => map.inverse().ok_or_else(|| Cause::Value {
-                problem: format!("the matrix {:?} has no inverse", &numbers[..]).into(),
-            })?,
+            None => match args.matrix.filter(|matrix| !matrix.is_empty()) {
+                Some(numbers) => Some(map_of(&numbers, own.volumetric, args.inverse_map)?),
+                None => {
+                    return argument("matrix", "must be given, as an argument or an input".into());
+                }
+            },
         };
         let sampling = Sampling { interpolation: args.interp_type, fill: args.fill_value };
-        warp(&sampling, &map, &inputs[0], out)
+        Ok((Warping { sampling, map, inverse_map: args.inverse_map }, one(desc)))
+    }
+
+    fn run(plan: &Warping, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
+        if let Some(map) = &plan.map {
+            return warp(&plan.sampling, map, &inputs[0], out);
+        }
+        let numbers = Floats::from_sample(&inputs[1])
+            .map_err(|problem| Cause::Input { index: 1, problem: problem.into() })?;
+        let map = map_of(&numbers, Extents::of(out.desc).volumetric, plan.inverse_map)?;
+        warp(&plan.sampling, &map, &inputs[0], out)
     }
 }
 
@@ -307,10 +330,6 @@ impl RotateArgs {
             _ => Ok(self.keep_size.then_some(*own)),
         }
     }
-
-    fn canvas(&self, own: &Extents) -> Result<Canvas> {
-        Canvas::new(&self.turn(own.volumetric)?, own, self.angle)
-    }
 }
 
 /// What a result needs to hold all of a turned image.
@@ -354,7 +373,7 @@ impl Canvas {
     }
 
     /// The sides that hold all of them; odd where most should be.
-    fn of_all(canvases: &[Canvas]) -> [usize; 3] {
+    fn of_all(canvases: &[&Canvas]) -> [usize; 3] {
         [0, 1, 2].map(|axis| {
             let side = canvases.iter().map(|canvas| canvas.sides[axis]).max().unwrap_or(0);
             let odd = canvases.iter().filter(|canvas| canvas.odd[axis]).count();
@@ -364,41 +383,56 @@ impl Canvas {
     }
 }
 
+/// A turn, and how to sample.
+pub struct Rotation {
+    /// From places of the image, about its centre, to places of the result.
+    turn: [[f64; 3]; 3],
+    /// What holds all of the turned image; `None` where the size is given.
+    canvas: Option<Canvas>,
+    dtype: Option<DType>,
+    sampling: Sampling,
+}
+
 impl Kernel for Rotate {
     type Args = RotateArgs;
-    const CHEAP: bool = false;
+    type Plan = Rotation;
+    const TRAITS: Traits = Traits { cheap: false, ..Traits::DEFAULT };
 
-    fn output(args: &RotateArgs, inputs: &[&Desc]) -> Result<Desc> {
+    fn plan(args: RotateArgs, inputs: &[&Desc]) -> Result<(Rotation, Outputs)> {
         let own = Extents::of(inputs[0]);
-        let made = match args.asked(&own)? {
-            Some(asked) => asked,
-            None => Extents { sides: Canvas::of_all(&[args.canvas(&own)?]), ..own },
+        let asked = args.asked(&own)?;
+        let turn = args.turn(own.volumetric)?;
+        let (made, canvas) = match asked {
+            Some(asked) => (asked, None),
+            None => {
+                let canvas = Canvas::new(&turn, &own, args.angle)?;
+                (Extents { sides: Canvas::of_all(&[&canvas]), ..own }, Some(canvas))
+            }
         };
-        made.describe(inputs[0], args.dtype)
+        let desc = made.describe(inputs[0], args.dtype)?;
+        let sampling = Sampling { interpolation: args.interp_type, fill: args.fill_value };
+        Ok((Rotation { turn, canvas, dtype: args.dtype, sampling }, one(desc)))
     }
 
-    fn run(args: &RotateArgs, inputs: &[Sample], out: &mut Space) -> Result<()> {
-        let (from, to) = (Extents::of(&inputs[0].desc), Extents::of(&out.desc));
-        let turn = args.turn(from.volumetric)?;
+    fn run(plan: &Rotation, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
+        let (from, to) = (Extents::of(&inputs[0].desc), Extents::of(out.desc));
+        let turn = &plan.turn;
         // The way back of a turn is its transpose.
         let back = [0, 1, 2].map(|i| [turn[0][i], turn[1][i], turn[2][i]]);
         let map = Map::about_centres(back, &from, &to);
-        let sampling = Sampling { interpolation: args.interp_type, fill: args.fill_value };
-        warp(&sampling, &map, &inputs[0], out)
+        warp(&plan.sampling, &map, &inputs[0], out)
     }
 
     /// Frames that are turned by angles of their own get a canvas for all.
-    fn fit(args: &[RotateArgs], inputs: &[&Desc], frames: &[Desc]) -> Result<Desc> {
-        let own = Extents::of(inputs[0]);
-        let mut canvases = with_room(args.len())?;
-        for args in args {
-            if args.asked(&own)?.is_some() {
-                return Ok(frames::largest(frames));
-            }
-            canvases.push(args.canvas(&own)?);
+    fn fit(plans: &[Rotation], inputs: &[&Desc], frames: &[Desc]) -> Result<Desc> {
+        let mut canvases = with_room(plans.len())?;
+        canvases.extend(plans.iter().filter_map(|plan| plan.canvas.as_ref()));
+        if canvases.len() < plans.len() {
+            return Ok(frames::largest(frames));
         }
-        let made = Extents { sides: Canvas::of_all(&canvases), ..own };
-        made.describe(inputs[0], args[0].dtype)
+        let made = Extents { sides: Canvas::of_all(&canvases), ..Extents::of(inputs[0]) };
+        made.describe(inputs[0], plans[0].dtype)
     }
 }
 

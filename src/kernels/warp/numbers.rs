@@ -9,7 +9,7 @@ use super::line::{Line, LongLine, edges, nearest, split, split_long};
 use super::{Extents, Interpolation, Map, Sampling, needs_double};
 use crate::kernels::generic::cast::Convert;
 use crate::kernels::numeric::isa::Isa;
-use crate::kernels::{Result, Space};
+use crate::kernels::{Output, Result};
 use crate::value::{Bool, DType, Element, Sample, with_element, zeroed};
 
 /// A type to compute in.
@@ -44,7 +44,7 @@ fn between<A: Wide>(a: A, b: A, part: A) -> A {
     a + (b - a) * part
 }
 
-pub fn warp(sampling: &Sampling, map: &Map, image: &Sample, out: &mut Space) -> Result<()> {
+pub fn warp(sampling: &Sampling, map: &Map, image: &Sample, out: &mut Output<'_>) -> Result<()> {
     let dtype = image.desc.dtype;
     let from = Extents::of(&image.desc);
     let long = needs_double(&from, &Extents::of(&out.desc));
@@ -125,7 +125,7 @@ where
 }
 
 /// Nearest neighbours, which only move.
-fn pick_rows<T: Element>(picture: &Picture<'_, T>, map: &Map, out: &mut Space)
+fn pick_rows<T: Element>(picture: &Picture<'_, T>, map: &Map, out: &mut Output<'_>)
 where
     f64: Convert<T>,
 {
@@ -216,7 +216,7 @@ fn pick<T: Element, const C: usize>(
 fn rows<T: Element + Convert<A>, A: Wide>(
     picture: &Picture<'_, T>,
     map: &Map,
-    out: &mut Space,
+    out: &mut Output<'_>,
 ) -> Result<()>
 where
     f64: Convert<T>,

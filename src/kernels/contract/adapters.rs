@@ -1,0 +1,392 @@
+//! Kernels as the engine sees them, and where an operator has one.
+//!
+//! The engine runs a [`SampleKernel`] sample by sample and a [`BatchKernel`] on the whole batch.
+//! The two adapters here make a `SampleKernel` of a [`Kernel`] and of a [`DirectKernel`]. Readers'
+//! `Fetch` is one by itself, as it holds state: the data set that it reads from.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::kernels::Result;
+use crate::kernels::contract::args::{Arg, ArgReader, FromArgs};
+use crate::kernels::contract::frames::Sequence;
+use crate::kernels::contract::kernel::{
+    Allocate, DirectKernel, Kernel, Outputs, Samples, Traits, descs,
+};
+use crate::kernels::contract::output::{Output, OutputBuffer};
+use crate::kernels::contract::uniform::{Placement, UniformBatch};
+use crate::value::{Desc, Origin, Sample};
+
+/// A sample's plan that one attempt has made for another to use.
+pub type SavedPlan = Box<dyn Any + Send>;
+
+/// What became of running a sample whose results must be small.
+pub enum Attempt {
+    Done(Samples),
+    /// The results would be too large; nothing was run.
+    TooLarge(SavedPlan),
+}
+
+/// What became of running samples of one description in one go.
+pub enum UniformAttempt {
+    /// The first result, which the others follow in memory.
+    Done(Sample),
+    /// They have to be taken one by one. This has no say about faults, since every sample can then
+    /// fail on its own.
+    OneByOne,
+    /// The results would be too large; nothing was run. The plan is the first sample's.
+    TooLarge(SavedPlan),
+}
+
+/// A kernel as the engine sees it.
+pub trait SampleKernel: Send + Sync {
+    fn run(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+    ) -> Result<Samples>;
+
+    /// As `run`, if the results have at most `limit` bytes, where that can be told beforehand.
+    fn run_if_small(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+        _limit: usize,
+    ) -> Result<Attempt> {
+        self.run(args, inputs, allocate).map(Attempt::Done)
+    }
+
+    /// As `run`, with the plan that an attempt on the same sample has made.
+    fn run_saved(
+        &self,
+        _plan: SavedPlan,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+    ) -> Result<Samples> {
+        self.run(args, inputs, allocate)
+    }
+
+    /// Runs on samples whose inputs have one description, into one block.
+    fn run_uniform(&self, batch: &mut UniformBatch<'_>) -> UniformAttempt {
+        one_after_the_other(self, batch).map_or(UniformAttempt::OneByOne, UniformAttempt::Done)
+    }
+
+    fn traits(&self) -> Traits {
+        Traits::DEFAULT
+    }
+
+    /// Where a sample comes from that is made of nothing in the engine, usually a file name.
+    fn origin(&self, _sample: usize) -> Option<Origin> {
+        None
+    }
+}
+
+/// Runs samples of which each may or may not be made where it belongs. Returns the first result if
+/// the others follow it.
+fn one_after_the_other<K: SampleKernel + ?Sized>(
+    kernel: &K,
+    batch: &mut UniformBatch<'_>,
+) -> Option<Sample> {
+    let first = kernel.run(&batch.reader(0), batch.data(), batch.allocate).ok()?;
+    let [first] = &first[..] else { return None };
+    let bytes = first.desc.bytes();
+    let follows = |sample: &Sample, index: usize| {
+        sample.is_contiguous()
+            && sample.shares_buffer(first)
+            && sample.offset() == first.offset() + index * bytes
+            && sample.desc == first.desc
+    };
+    if kernel.traits().view && batch.placements[0] == Placement::Stacked && !batch.args_vary() {
+        let input = &batch.data()[0];
+        let same = input.shares_buffer(first)
+            && input.offset() == first.offset()
+            && input.desc.bytes() == bytes;
+        return same.then(|| first.clone());
+    }
+    for index in 1..batch.count {
+        batch.load(index)?;
+        let made = kernel.run(&batch.reader(index), batch.data(), batch.allocate).ok()?;
+        if !made.first().is_some_and(|sample| follows(sample, index)) {
+            return None;
+        }
+    }
+    Some(first.clone())
+}
+
+/// A kernel that needs its whole batch at once. It has no plan: what it makes of one sample depends
+/// on the others, and each of these kernels runs once per call. `inputs` has a row of samples for
+/// each input; the results of all outputs follow one another.
+pub trait BatchKernel: Send + Sync {
+    fn run(
+        &self,
+        args: &[Arg],
+        inputs: &[&[Sample]],
+        allocate: &dyn Fn(Desc) -> Result<OutputBuffer>,
+    ) -> Result<Samples>;
+
+    fn is_cheap(&self) -> bool {
+        true
+    }
+
+    /// Whether these inputs, of any size, would be handed on as they lie in memory.
+    fn is_view_of(&self, _inputs: &[&[Sample]]) -> bool {
+        false
+    }
+
+    /// Whether nobody notices when it does not run.
+    fn is_pure(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Clone)]
+pub enum Work {
+    Sample(&'static dyn SampleKernel),
+    /// As `Sample`, for a kernel that knows more than its arguments: where to read from.
+    Source(Arc<dyn SampleKernel>),
+    Batch(Arc<dyn BatchKernel>),
+}
+
+impl Work {
+    /// The kernel of work that is done sample by sample.
+    pub fn sample_kernel(&self) -> Option<&dyn SampleKernel> {
+        match self {
+            Work::Sample(kernel) => Some(*kernel),
+            Work::Source(kernel) => Some(&**kernel),
+            Work::Batch(_) => None,
+        }
+    }
+
+    pub fn is_whole_batch(&self) -> bool {
+        matches!(self, Work::Batch(_))
+    }
+
+    pub fn traits(&self) -> Traits {
+        match self {
+            Work::Sample(kernel) => kernel.traits(),
+            Work::Source(kernel) => kernel.traits(),
+            Work::Batch(kernel) => Traits { cheap: kernel.is_cheap(), ..Traits::DEFAULT },
+        }
+    }
+
+    pub fn is_pure(&self) -> bool {
+        match self {
+            Work::Sample(_) | Work::Source(_) => true,
+            Work::Batch(kernel) => kernel.is_pure(),
+        }
+    }
+}
+
+/// A row of a family's table: an operator's kernel for each device that has one.
+pub struct Entry {
+    pub name: &'static str,
+    /// Names of the arguments, in the order in which calls pass them.
+    pub args: &'static [&'static str],
+    /// Runs on the host. Other devices have no kernels yet; each will be an optional field here.
+    pub cpu: fn() -> Work,
+}
+
+impl Entry {
+    pub const fn new<K: Kernel>(name: &'static str) -> Entry {
+        let cpu = || Work::Sample(&Planned::<K>(PhantomData));
+        Entry { name, args: K::Args::NAMES, cpu }
+    }
+
+    pub const fn direct<K: DirectKernel>(name: &'static str) -> Entry {
+        let cpu = || Work::Sample(&Direct::<K>(PhantomData));
+        Entry { name, args: K::Args::NAMES, cpu }
+    }
+}
+
+struct Planned<K>(PhantomData<K>);
+
+/// The plan for a sample, or those for its frames.
+enum Plans<P> {
+    Sample(P),
+    Frames { plans: Vec<P>, divided: usize },
+}
+
+struct SamplePlan<P> {
+    plans: Plans<P>,
+    outputs: Outputs,
+}
+
+impl<P> SamplePlan<P> {
+    fn new<K: Kernel<Plan = P>>(args: &ArgReader<'_>, inputs: &[Sample]) -> Result<SamplePlan<P>> {
+        if let Some(sequence) = Sequence::of(K::TRAITS.frames, K::Args::NAMES, args, inputs)? {
+            let (plans, outputs) = sequence.plan::<K>()?;
+            let plans = Plans::Frames { plans, divided: sequence.divided };
+            return Ok(SamplePlan { plans, outputs });
+        }
+        let (plan, outputs) = K::plan(K::Args::from_args(args)?, &descs(inputs))?;
+        Ok(SamplePlan { plans: Plans::Sample(plan), outputs })
+    }
+
+    fn bytes(&self) -> usize {
+        self.outputs.iter().map(Desc::bytes).sum()
+    }
+
+    fn run<K: Kernel<Plan = P>>(
+        self,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+    ) -> Result<Samples> {
+        let buffers = self.outputs.into_iter().enumerate();
+        let mut buffers: SmallVec<[OutputBuffer; 2]> =
+            buffers.map(|(index, desc)| allocate(index, desc)).collect::<Result<_>>()?;
+        let mut outputs: SmallVec<[Output<'_>; 2]> =
+            buffers.iter_mut().map(OutputBuffer::output).collect();
+        match self.plans {
+            Plans::Sample(plan) => K::run(&plan, inputs, &mut outputs)?,
+            Plans::Frames { plans, divided } => {
+                Sequence::run::<K>(&plans, inputs, divided, &mut outputs)?;
+            }
+        }
+        drop(outputs);
+        buffers.into_iter().map(OutputBuffer::into_sample).collect()
+    }
+}
+
+impl<K: Kernel> SampleKernel for Planned<K> {
+    fn run(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+    ) -> Result<Samples> {
+        let inputs = as_needed::<K>(inputs)?;
+        SamplePlan::new::<K>(args, &inputs)?.run::<K>(&inputs, allocate)
+    }
+
+    fn run_if_small(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+        limit: usize,
+    ) -> Result<Attempt> {
+        let plan = SamplePlan::new::<K>(args, inputs)?;
+        if plan.bytes() > limit {
+            return Ok(Attempt::TooLarge(Box::new(plan)));
+        }
+        plan.run::<K>(&as_needed::<K>(inputs)?, allocate).map(Attempt::Done)
+    }
+
+    fn run_saved(
+        &self,
+        plan: SavedPlan,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+    ) -> Result<Samples> {
+        match plan.downcast::<SamplePlan<K::Plan>>() {
+            Ok(plan) => plan.run::<K>(&as_needed::<K>(inputs)?, allocate),
+            Err(_) => self.run(args, inputs, allocate),
+        }
+    }
+
+    fn run_uniform(&self, batch: &mut UniformBatch<'_>) -> UniformAttempt {
+        run_uniform::<K>(batch).unwrap_or(UniformAttempt::OneByOne)
+    }
+
+    fn traits(&self) -> Traits {
+        K::TRAITS
+    }
+}
+
+/// `None` when the samples have to be taken one by one.
+fn run_uniform<K: Kernel>(batch: &mut UniformBatch<'_>) -> Option<UniformAttempt> {
+    let reader = batch.reader(0);
+    let framed = Sequence::of(K::TRAITS.frames, K::Args::NAMES, &reader, batch.data()).ok()?;
+    framed.is_none().then_some(())?;
+    let args = K::Args::from_args(&reader).ok()?;
+    let (mut plan, outputs) = K::plan(args, &descs(batch.data())).ok()?;
+    let [desc] = &outputs[..] else { return None };
+    if desc.bytes() > batch.limit {
+        let plans = Plans::Sample(plan);
+        return Some(UniformAttempt::TooLarge(Box::new(SamplePlan { plans, outputs })));
+    }
+    let (each, mut stack) = batch.allocate_stack(desc.clone())?;
+    if K::TRAITS.stacks
+        && let Some(inputs) = batch.stacked()
+        && K::stack(&mut plan, &descs(&inputs))
+    {
+        K::run(&plan, &inputs, &mut [stack.output()]).ok()?;
+        return Some(UniformAttempt::Done(stack.into_sample().ok()?.part(each, 0).ok()?));
+    }
+    let args_vary = batch.args_vary();
+    for index in 0..batch.count {
+        if index > 0 {
+            batch.load(index)?;
+            if args_vary {
+                let args = K::Args::from_args(&batch.reader(index)).ok()?;
+                let (own, again) = K::plan(args, &descs(batch.data())).ok()?;
+                (again == outputs).then_some(())?;
+                plan = own;
+            }
+        }
+        K::run(&plan, batch.data(), &mut [stack.output().part(index, &each)]).ok()?;
+    }
+    Some(UniformAttempt::Done(stack.into_sample().ok()?.part(each, 0).ok()?))
+}
+
+/// Strided inputs are made contiguous for kernels that don't take them as they are.
+fn as_needed<K: Kernel>(inputs: &[Sample]) -> Result<Cow<'_, [Sample]>> {
+    if K::TRAITS.strided || inputs.iter().all(Sample::is_contiguous) {
+        return Ok(Cow::Borrowed(inputs));
+    }
+    inputs.iter().map(Sample::compact).collect()
+}
+
+struct Direct<K>(PhantomData<K>);
+
+impl<K: DirectKernel> SampleKernel for Direct<K> {
+    fn run(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+    ) -> Result<Samples> {
+        K::run(&K::Args::from_args(args)?, inputs, allocate)
+    }
+
+    fn run_if_small(
+        &self,
+        args: &ArgReader<'_>,
+        inputs: &[Sample],
+        allocate: &Allocate<'_>,
+        limit: usize,
+    ) -> Result<Attempt> {
+        let args = K::Args::from_args(args)?;
+        if K::result_bytes(&args, inputs) > limit {
+            return Ok(Attempt::TooLarge(Box::new(())));
+        }
+        K::run(&args, inputs, allocate).map(Attempt::Done)
+    }
+
+    fn run_uniform(&self, batch: &mut UniformBatch<'_>) -> UniformAttempt {
+        let Ok(args) = K::Args::from_args(&batch.reader(0)) else {
+            return UniformAttempt::OneByOne;
+        };
+        if K::result_bytes(&args, batch.data()) > batch.limit {
+            return UniformAttempt::TooLarge(Box::new(()));
+        }
+        if K::TRAITS.stacks
+            && let Some(first) = K::run_stacked(&args, batch)
+        {
+            return UniformAttempt::Done(first);
+        }
+        one_after_the_other(self, batch).map_or(UniformAttempt::OneByOne, UniformAttempt::Done)
+    }
+
+    fn traits(&self) -> Traits {
+        K::TRAITS
+    }
+}
