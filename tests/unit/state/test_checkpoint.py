@@ -317,7 +317,9 @@ def test_killed_processes_leave_usable_checkpoints(program):
 def test_messages_say_what_to_do():
     loaded = Checkpoint()
     loaded.deserialize(collected(train=1, rng=2).serialize())
-    with pytest.raises(KeyError, match=r"no loaded state for 'test'.*'train', 'rng'.*name it was saved"):
+    with pytest.raises(
+        KeyError, match=r"for 'test'.*'train', 'rng'.*name it was saved"
+    ):
         loaded.register(RNG(), "test")
     with pytest.raises(KeyError, match="in the same order as when saving"):
         loaded.register(RNG())
