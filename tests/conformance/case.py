@@ -1,6 +1,6 @@
 """Runs the source of one conformance case and records what came out.
 
-The original and penstock live in different environments, so what a case gives is turned into
+DALI and penstock live in different environments, so what a case gives is turned into
 plain data (NumPy arrays, names, messages) that can be sent through a pipe and compared.
 """
 
@@ -153,7 +153,7 @@ def _raised(error: BaseException, when: str) -> Raised:
     chain = [error]
     while (cause := chain[-1].__cause__) is not None and cause not in chain:
         chain.append(cause)
-    # Penstock's messages name the line of the call; the reference chains errors up to it.
+    # Penstock's messages name the line of the call; DALI chains errors up to it.
     named = re.search(rf"\n  at {re.escape(FILE)}:(\d+)", str(error))
     lines = [int(named[1])] if named else []
     lines += [

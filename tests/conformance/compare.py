@@ -1,4 +1,4 @@
-"""Says in words where the outcome of a case with the original and with penstock differ."""
+"""Says in words where the outcome of a case with DALI and with penstock differ."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.conformance.case import Raised, Value
 
 
 def differences(a: Any, b: Any, tol: float | None, where: str = "the result") -> Iterator[str]:
-    """What tells the original's `a` from our `b`; nothing when they agree.
+    """What tells DALI's `a` from our `b`; nothing when they agree.
 
     Args:
-        a: What the original gave.
+        a: What DALI gave.
         b: What penstock gave.
         tol: The largest difference allowed between numbers; none when None.
         where: What to call this part of the result.
@@ -71,9 +71,9 @@ def show(outcome: Any) -> str:
 
 def _error_differences(a: Any, b: Any) -> Iterator[str]:
     if not isinstance(b, Raised):
-        yield "the original raises, penstock doesn't"
+        yield "DALI raises, penstock doesn't"
     elif not isinstance(a, Raised):
-        yield "penstock raises, the original doesn't"
+        yield "penstock raises, DALI doesn't"
     elif a.type not in b.bases:
         yield f"the errors are of type {a.type} and {b.type}"
 

@@ -1,4 +1,4 @@
-"""Ends the original's process with the run."""
+"""Ends DALI's process with the run."""
 
 from collections.abc import Iterator
 

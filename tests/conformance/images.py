@@ -128,7 +128,7 @@ def png_samples() -> Iterator[Sample]:
         plte = chunk(b"PLTE", colors[:, :3].tobytes())
         trns = chunk(b"tRNS", colors[: (1 << bits) // 2, 3].tobytes())
         yield Sample(f"palette{bits}.png", png(low, PALETTE, bits, before=(plte,)), colors[low, :3])
-        # The original leaves the transparency of a tRNS chunk out.
+        # DALI leaves the transparency of a tRNS chunk out.
         yield Sample(
             f"palette{bits}-alpha.png",
             png(low, PALETTE, bits, before=(plte, trns)),
@@ -242,7 +242,7 @@ def bmp_samples() -> Iterator[Sample]:
     ):
         low = [rgb[..., c].astype("u2") >> (8 - n) for c, n in enumerate(widths)]
         word = low[0] << (widths[1] + widths[2]) | low[1] << widths[2] | low[2]
-        full = [v << (8 - n) for v, n in zip(low, widths, strict=True)]  # as in the original
+        full = [v << (8 - n) for v, n in zip(low, widths, strict=True)]  # as in DALI
         yield Sample(
             f"{name}.bmp",
             bmp([r.astype("<u2").tobytes() for r in word], 16, compression=3 if masks else 0,
@@ -269,7 +269,7 @@ def pnm_samples() -> Iterator[Sample]:
     gray, rgb = photo(1, "u2"), photo(3, "u2")
     yield Sample("gray16.pgm", f"P5 {size} 65535\n".encode() + gray.astype(">u2").tobytes(), gray)
     yield Sample("rgb16.ppm", f"P6 {size} 65535\n".encode() + rgb.astype(">u2").tobytes(), rgb)
-    low = indices(4)  # and not scaled, as in the original
+    low = indices(4)  # and not scaled, as in DALI
     yield Sample("gray4.pgm", f"P5 {size} 15\n".encode() + low.tobytes(), low[..., None])
     for name, channels in (("GRAYSCALE_ALPHA", 2), ("RGB", 3), ("RGB_ALPHA", 4)):
         pixels = photo(channels)

@@ -1,4 +1,4 @@
-"""For cases where the original's answer is an accident: a defect, or an error nobody meant."""
+"""For cases where DALI's answer is an accident: a defect, or an error nobody meant."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MEANT = {"TypeError", "ValueError", "OverflowError", "IndexError", "BufferError"
 
 @dataclass(frozen=True)
 class Differs:
-    """A case in which penstock differs from the original, and why."""
+    """A case in which penstock differs from DALI, and why."""
 
     source: str
     ours: str
     """A source with the same outcome in penstock, or the name of the error it raises."""
     why: str
     ask: bool = True
-    """False where the original crashes, hangs or gives another answer each time."""
+    """False where DALI crashes, hangs or gives another answer each time."""
 
     def __str__(self) -> str:
         return self.source
@@ -35,7 +35,7 @@ class Differs:
         return replace(self, source=f"{start}\n{self.source}", ours=ours)
 
     def check(self) -> None:
-        """Fail unless penstock does what the row says, and the original still doesn't."""
+        """Fail unless penstock does what the row says, and DALI still doesn't."""
         actual = ours.run(self.source)
         if self.ours in MEANT:
             same = isinstance(actual, Raised) and self.ours in actual.bases
@@ -51,7 +51,7 @@ class Differs:
             )
         if self.ask and next(differences(oracle.run(self.source), actual, None), None) is None:
             pytest.fail(
-                f"{self.source}\nthe original does the same; this row belongs to the table of "
+                f"{self.source}\nDALI does the same; this row belongs to the table of "
                 "cases that agree",
                 pytrace=False,
             )
@@ -60,19 +60,19 @@ class Differs:
 def assert_refused(source: str) -> None:
     """Fail unless both raise, penstock with an error that is meant for callers.
 
-    For mistakes where the original's type of error comes from its insides.
+    For mistakes where DALI's type of error comes from its insides.
     """
     expected = oracle.run(source)
-    assert isinstance(expected, Raised), f"the original takes it: {show(expected)}"
+    assert isinstance(expected, Raised), f"DALI takes it: {show(expected)}"
     actual = ours.run(source)
     assert isinstance(actual, Raised), f"penstock takes it: {show(actual)}"
     assert MEANT & set(actual.bases), f"not an error for callers: {actual}"
 
 
 def assert_refused_alike(source: str, **inputs: Any) -> None:
-    """Fail unless both raise, penstock with an error of the original's type that is for callers."""
+    """Fail unless both raise, penstock with an error of DALI's type that is for callers."""
     expected, actual = oracle.run(source, **inputs), ours.run(source, **inputs)
-    assert isinstance(expected, Raised), f"the original takes it: {show(expected)}"
+    assert isinstance(expected, Raised), f"DALI takes it: {show(expected)}"
     assert isinstance(actual, Raised), f"penstock takes it: {show(actual)}"
     assert expected.type in actual.bases, f"{expected}\n{actual}"
     assert MEANT & set(actual.bases), f"not an error for callers: {actual}"

@@ -1,6 +1,6 @@
-"""One source string, run by the original and by penstock, with the same outcome.
+"""One source string, run by DALI and by penstock, with the same outcome.
 
-`assert_same(source, **inputs)` is what conformance tests call. The original runs in an
+`assert_same(source, **inputs)` is what conformance tests call. DALI runs in an
 environment of its own: `PENSTOCK_ORACLE` names its Python (`.venv-oracle/bin/python` when unset;
 `off` skips whatever needs it).
 """
@@ -30,11 +30,11 @@ CASE_SECONDS = 50.0  # under the tests' own timeout, so that the oracle's word c
 
 
 class OracleError(Exception):
-    """The original could not be asked: it isn't there, it died, or it doesn't answer."""
+    """DALI could not be asked: it isn't there, it died, or it doesn't answer."""
 
 
 class Oracle:
-    """The original in a process of its own, which starts at the first question.
+    """DALI in a process of its own, which starts at the first question.
 
     A question that kills or hangs the process fails alone: the next one starts a new process.
     """
@@ -46,9 +46,9 @@ class Oracle:
         self._unusable: str | None = None
 
     def run(self, source: str, **inputs: Any) -> Any:
-        """What the source gives with the original, as `case.evaluate` records it."""
+        """What the source gives with DALI, as `case.evaluate` records it."""
         if os.environ.get("PENSTOCK_ORACLE") == "off":
-            pytest.skip("PENSTOCK_ORACLE=off: the original is not asked")
+            pytest.skip("PENSTOCK_ORACLE=off: DALI is not asked")
         process = self._process or self._start()
         data = pickle.dumps((source, inputs), protocol=pickle.HIGHEST_PROTOCOL)
         assert process.stdin is not None
@@ -82,11 +82,11 @@ class Oracle:
         # Not resolved: the link is what makes it the environment's Python.
         python = ROOT / (os.environ.get("PENSTOCK_ORACLE") or ".venv-oracle/bin/python")
         advice = (
-            "`make oracle` sets the original up; PENSTOCK_ORACLE names the Python of another "
+            "`make oracle` sets DALI up; PENSTOCK_ORACLE names the Python of another "
             "environment that has it, PENSTOCK_ORACLE=off skips the tests that need it."
         )
         if not python.exists():
-            self._unusable = f"there is no Python at {python} to run the original with.\n{advice}"
+            self._unusable = f"there is no Python at {python} to run DALI with.\n{advice}"
             raise OracleError(self._unusable)
         self._owner = os.getpid()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115, it lives as long as the process
@@ -117,11 +117,11 @@ class Oracle:
         data = bytearray()
         while len(data) < size:
             if not select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise self._gone(f"the original did not answer in time {doing}")
+                raise self._gone(f"DALI did not answer in time {doing}")
             part = os.read(pipe, size - len(data))
             if not part:
                 process.wait()
-                raise self._gone(f"the original {_end(process.returncode)} {doing}")
+                raise self._gone(f"DALI {_end(process.returncode)} {doing}")
             data += part
         return bytes(data)
 
@@ -143,7 +143,7 @@ class Ours:
         import penstock
         from penstock import types
 
-        # The original gets its inputs through a pipe; what that does to strides and flags
+        # DALI gets its inputs through a pipe; what that does to strides and flags
         # happens to ours too.
         return evaluate(source, penstock, types, pickle.loads(pickle.dumps(inputs)))
 
@@ -155,7 +155,7 @@ ours = Ours()
 def assert_same(
     source: str, /, *, tol: float | None = None, says: str | None = None, **inputs: Any
 ) -> None:
-    """Fail unless the original and penstock give the same for the source.
+    """Fail unless DALI and penstock give the same for the source.
 
     Values agree in kind, dtype, layout, device, shape and elements. Errors agree in type (ours
     may be a subclass); their wording is our own. Arrays arrive contiguous and writable: make
@@ -173,16 +173,16 @@ def assert_same(
     actual = ours.run(source, **inputs)
     difference = next(differences(expected, actual, tol), None)
     if difference is None and says is not None:
-        difference = silence(expected, says, "the original") or silence(actual, says, "penstock")
+        difference = silence(expected, says, "DALI") or silence(actual, says, "penstock")
     if difference is not None:
         pytest.fail(_report(source, inputs, difference, expected, actual), pytrace=False)
 
 
 def _report(source: str, inputs: dict[str, Any], difference: str, a: Any, b: Any) -> str:
-    parts = [f"the original and penstock differ: {difference}", "source:", _indent(source)]
+    parts = [f"DALI and penstock differ: {difference}", "source:", _indent(source)]
     if inputs:
         parts += ["inputs:", *(_indent(f"{name} = {show(x)}") for name, x in inputs.items())]
-    parts += ["the original:", _indent(show(a)), "penstock:", _indent(show(b))]
+    parts += ["DALI:", _indent(show(a)), "penstock:", _indent(show(b))]
     return "\n".join(parts)
 
 

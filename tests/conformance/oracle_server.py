@@ -1,8 +1,8 @@
-"""Answers conformance cases with the original, from an environment of its own.
+"""Answers conformance cases with DALI, from an environment of its own.
 
 Run as `python -m tests.conformance.oracle_server`. A request is a pickled `(source, inputs)`,
 the answer what `case.evaluate` gives; both come after their length in eight bytes. The first
-message, sent when the original has been imported, is its version.
+message, sent when DALI has been imported, is its version.
 """
 
 from __future__ import annotations

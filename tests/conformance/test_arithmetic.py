@@ -25,7 +25,7 @@ def extremes(dtype: np.dtype) -> np.ndarray:
 
 
 def divisors(dtype: np.dtype) -> np.ndarray:
-    """Neither zero, nor the one by which the original can't divide the least integer."""
+    """Neither zero, nor the one by which DALI can't divide the least integer."""
     if dtype.kind == "b":
         return np.array([True] * 5)
     if dtype.kind == "f":
@@ -216,13 +216,13 @@ DIFFERS = [
     Differs(
         "ndd.tensor(np.int32([-(2**31)])) // -1, ndd.tensor(np.int64([-(2**63)])) // np.int64(-1)",
         "ndd.tensor(np.int32([-(2**31)])), ndd.tensor(np.int64([-(2**63)]))",
-        "integers wrap; the original crashes",
+        "integers wrap; DALI crashes",
         ask=False,
     ),
     Differs(
         "ndd.tensor(np.int32([-(2**31)])) % -1, ndd.tensor(np.int64([-(2**63)])) % np.int64(-1)",
         "ndd.tensor(np.int32([0])), ndd.tensor(np.int64([0]))",
-        "it leaves nothing; the original crashes",
+        "it leaves nothing; DALI crashes",
         ask=False,
     ),
     Differs(
@@ -234,7 +234,7 @@ DIFFERS = [
     Differs(
         "3 in ndd.tensor([1, 2])",
         "False",
-        "the original takes every comparison for true",
+        "DALI takes every comparison for true",
     ),
 ]
 

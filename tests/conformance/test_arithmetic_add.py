@@ -129,13 +129,13 @@ DIFFERS = [
     Differs(
         "ndd.batch([[1, 2], [3]]) + ndd.batch([[1, 2], [3, 4]])",
         "ndd.batch([[2, 4], [6, 7]])",
-        "each sample is broadcast on its own; the original reads beyond the sample",
+        "each sample is broadcast on its own; DALI reads beyond the sample",
         ask=False,
     ),
     Differs(
         "ndd.batch(np.zeros((0, 2), np.int32)) + ndd.tensor([1, 2])",
         "ndd.batch(np.zeros((0, 2), np.int32))",
-        "no samples give no samples; the original crashes",
+        "no samples give no samples; DALI crashes",
         ask=False,
     ),
     Differs(

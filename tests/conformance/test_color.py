@@ -22,7 +22,7 @@ def photograph() -> np.ndarray:
 PICTURES = {"noise": NOISE, "extremes": EXTREMES, "photograph": photograph()}
 BATCH = 'x = ndd.batch([noise, extremes, photograph], layout="HWC")\n'
 
-# In f32 the original sums up in another order; after rounding, that may be one apart.
+# In f32 DALI sums up in another order; after rounding, that may be one apart.
 ONE = 1.0
 
 SCALED = [
@@ -253,9 +253,9 @@ def test_jpeg_calls(source):
     assert_same(source, x=NOISE)
 
 
-GRAY = "gray has no hue; the original takes three pixels for one"
-JUNK = "the original leaves some channels unwritten"
-MORE = "the original has no code for this type"
+GRAY = "gray has no hue; DALI takes three pixels for one"
+JUNK = "DALI leaves some channels unwritten"
+MORE = "DALI has no code for this type"
 DIFFERS = [
     Differs(
         "ndd.hue(np.uint8([[[10], [20], [30]]]), hue=90)",
@@ -309,7 +309,7 @@ DIFFERS = [
     Differs(
         "ndd.brightness(np.uint8([[[2, 4]]]), brightness=0.5, dtype=ndd.bfloat16).dtype",
         "ndd.bfloat16",
-        "the original drops this type silently",
+        "DALI drops this type silently",
     ),
     Differs(
         "ndd.jpeg_compression_distortion(np.zeros((0, 2, 3), 'u1'))",

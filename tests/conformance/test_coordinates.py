@@ -26,7 +26,7 @@ MAPS = [
 
 @pytest.mark.parametrize("arguments", MAPS)
 def test_maps_agree(arguments):
-    # In variables: the original does not take nested lists that are written in the call.
+    # In variables: DALI does not take nested lists that are written in the call.
     given = "m, wide, row = [[1, 2], [3, 4]], [[1, 2], [3, 4], [5, 6]], [[1, 2]]\n"
     given += "both, none = [[1, 2, 3], [4, 5, 6]], []\n"
     assert_same(f"{given}ndd.coord_transform(p, {arguments})", tol=TOL, p=POINTS)

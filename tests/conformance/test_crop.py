@@ -253,19 +253,19 @@ DIFFERS = [
         "ndd.crop_mirror_normalize(np.full((1, 1, 3), 5, 'u1'), pad_output=True, crop=[1, 2], "
         "fill_values=[7, 8, 9, 10], out_of_bounds_policy='pad', output_layout='HWC', mean=1)",
         "ndd.tensor(np.float32([[[7, 8, 9, 10], [4, 4, 4, 10]]]), layout='HWC')",
-        "a mean is for every channel; the original drops those of all but the first",
+        "a mean is for every channel; DALI drops those of all but the first",
     ),
     Differs(
         "ndd.crop_mirror_normalize(np.ones((1, 1, 3), 'u1'), mean=[]).evaluate()",
         "RuntimeError",
-        "the original crashes",
+        "DALI crashes",
         ask=False,
     ),
     Differs(
         "ndd.crop(np.ones((1, 1, 3), 'u1'), crop=[1e10, 1e10], out_of_bounds_policy='pad')"
         ".evaluate()",
         "RuntimeError",
-        "the original asks for all the memory there is",
+        "DALI asks for all the memory there is",
         ask=False,
     ),
 ]

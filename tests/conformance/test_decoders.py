@@ -1,4 +1,4 @@
-"""Decoding images, compared with the original; where both can be had, with Pillow too."""
+"""Decoding images, compared with DALI; where both can be had, with Pillow too."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_colors(kind, colors):
 @pytest.mark.parametrize("colors", COLORS)
 @pytest.mark.parametrize("file", [CMYK, YCCK], ids=["CMYK", "YCCK"])
 def test_ink(file, colors):
-    # The original's weights of gray differ a little here; one pixel in a thousand is off by one.
+    # DALI's weights of gray differ a little here; one pixel in a thousand is off by one.
     source = f"ndd.decoders.image(ndd.tensor(x), output_type=types.{colors})"
     assert_same(source, tol=1 if colors == "GRAY" else None, x=file)
 
@@ -335,7 +335,7 @@ ON_PURPOSE = {
     "any gray": Differs(
         f"ndd.decoders.image({GRAY}, output_type=types.ANY_DATA)",
         f"ndd.decoders.image({GRAY}, output_type=types.GRAY)",
-        "the original crashes",
+        "DALI crashes",
         ask=False,
     ),
     "any ink": Differs(

@@ -1,4 +1,4 @@
-"""Calls drawn from the definitions: what the original answers, penstock answers too."""
+"""Calls drawn from the definitions: what DALI answers, penstock answers too."""
 
 import re
 
@@ -18,9 +18,9 @@ SEED = 2
 NOT_ASKED = {
     **dict.fromkeys(
         ["color_twist", "hsv", "hue", "saturation"],
-        "the original reads and writes beside the pixels of images that have not 3 channels",
+        "DALI reads and writes beside the pixels of images that have not 3 channels",
     ),
-    "grid_mask": "the original takes the first axes for rows and columns, whatever the layout",
+    "grid_mask": "DALI takes the first axes for rows and columns, whatever the layout",
 }
 
 ON_PURPOSE = {
@@ -52,7 +52,7 @@ each_operator = pytest.mark.parametrize("operator", ASKED.values(), ids=ASKED)
 @each_operator
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 # The same calls in each run, whatever becomes of this file: every one that is new has to be looked
-# at, as the original answers some by chance.
+# at, as DALI answers some by chance.
 @seed(SEED)
 @settings(
     max_examples=max(6, settings.default.max_examples // 10),
@@ -70,7 +70,7 @@ def test_a_drawn_call_is_answered_as_by_the_original(operator, data):
     if isinstance(expected, Raised):
         return
     actual = ours.run(call.source, **call.arrays)
-    note(f"the original: {show(expected)}\npenstock: {show(actual)}")
+    note(f"DALI: {show(expected)}\npenstock: {show(actual)}")
     if isinstance(actual, Raised) and not any(s.size for v in _values(expected) for s in v.samples):
         return  # it took no notice of a wrong argument, as there was nothing to use it on
     if operator.said.random:
@@ -83,7 +83,7 @@ def test_a_drawn_call_is_answered_as_by_the_original(operator, data):
 
 
 def _is_by_chance(call, answer):
-    """Whether the original reads or hands out memory that has nothing to do with the call."""
+    """Whether DALI reads or hands out memory that has nothing to do with the call."""
     if call.operator.name == "normalize":
         return any(sample.ndim == 0 for value in _values(answer) for sample in value.samples)
     if isinstance(call.operator, Function):

@@ -21,7 +21,7 @@ def cube(layout: str | None, dtype: str = "f4") -> np.ndarray:
     return (np.arange(np.prod(shape)) ** 2 % 113).reshape(shape).astype(dtype)
 
 
-# The original rounds weights to f32, and sums up in another order.
+# DALI rounds weights to f32, and sums up in another order.
 NEARLY = 2e-4
 
 
@@ -182,7 +182,7 @@ def test_filter(arguments):
 
 @pytest.mark.parametrize("dtype", ["u1", "u2", "i2", "f4"])
 def test_filter_of_types(dtype):
-    # The original rounds halves to the even number.
+    # DALI rounds halves to the even number.
     x = cube("HW", dtype)
     assert_same("ndd.filter(x, k)", tol=1.0 if dtype != "f4" else 1e-3, x=x, k=KERNEL)
     assert_same("ndd.filter(x, k, dtype=ndd.float32)", tol=1e-3, x=x, k=KERNEL)
@@ -213,7 +213,7 @@ def test_infinitely_wide_blur_is_refused():
     assert_refused("ndd.gaussian_blur(np.zeros((2, 2), 'f4'), sigma=float('inf'))")
 
 
-MORE = "the original has no code for this"
+MORE = "DALI has no code for this"
 DIFFERS = [
     Differs(
         "ndd.gaussian_blur(np.zeros((0, 3), 'f4'), sigma=1.0)",

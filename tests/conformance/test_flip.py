@@ -68,7 +68,7 @@ VALUES = [
 
 @pytest.mark.parametrize("value", VALUES)
 def test_arguments_are_taken_in_the_same_forms(value):
-    # In a variable: the original takes some values otherwise when they are written in the call.
+    # In a variable: DALI takes some values otherwise when they are written in the call.
     for call in (
         "ndd.flip(ndd.batch([x, x]), horizontal=v)",
         "ndd.flip(ndd.tensor(x), horizontal=v)",

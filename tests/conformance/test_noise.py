@@ -25,7 +25,7 @@ FLAT = np.full((120, 120, 3), 100, np.uint8)
 )
 def test_without_a_choice(source, dtype):
     if dtype == "u8" and "-300" in source:
-        pytest.skip("the original rounds below zero to the largest number")
+        pytest.skip("DALI rounds below zero to the largest number")
     assert_same(source, tol=1e-4, x=FLAT[:3, :4].astype(dtype))
 
 
@@ -102,12 +102,12 @@ DIFFERS = [
     Differs(
         "ndd.noise.salt_and_pepper(np.uint8([9]), prob=1, salt_vs_pepper=1, salt_val=300)",
         "ndd.tensor(np.uint8([255]))",
-        "saturated, where the original wraps around",
+        "saturated, where DALI wraps around",
     ),
     Differs(
         "ndd.noise.gaussian(np.float16([9]), mean=1, stddev=0)",
         "ndd.tensor(np.float16([10]))",
-        "the original has no code for this type",
+        "DALI has no code for this type",
     ),
     Differs(
         "ndd.noise.gaussian(np.zeros((0, 2), 'f4'))",

@@ -34,7 +34,7 @@ PER_SAMPLE = [
 
 @pytest.mark.parametrize("arguments", CALLS)
 def test_calls_agree(arguments):
-    # In variables: the original takes some values otherwise when they are written in the call.
+    # In variables: DALI takes some values otherwise when they are written in the call.
     batch = "ndd.batch([[[1, 2], [3, 4]], [[5, 6, 7]]], layout='HW')"
     given = f"given = dict({arguments})\n"
     assert_same(f"{given}ndd.pad({batch}, **given).evaluate()")
@@ -109,18 +109,18 @@ DIFFERS = [
     Differs(
         "ndd.pad(ndd.batch(np.zeros((0, 3), np.int32)), shape=[5])",
         "ndd.batch(np.zeros((0, 5), np.int32))",
-        "no samples give no samples; the original crashes",
+        "no samples give no samples; DALI crashes",
         ask=False,
     ),
     Differs(
         "ndd.pad(ndd.tensor([1, 2]), shape=2**40).evaluate()",
         "RuntimeError",
-        "the original takes the lower 32 bits",
+        "DALI takes the lower 32 bits",
     ),
     Differs(
         "ndd.pad(ndd.tensor([1, 2]), align=np.array([2**62])).evaluate()",
         "RuntimeError",
-        "the original runs out of memory",
+        "DALI runs out of memory",
         ask=False,
     ),
 ]

@@ -1,4 +1,4 @@
-"""`readers.COCO` against the original, on annotation files of all sorts."""
+"""`readers.COCO` against DALI, on annotation files of all sorts."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ DIFFERS = [
         Differs(
             PAINTED.format(case, ""),
             PAINTED.format("empty_outline", ""),
-            "an object without an outline is not painted, others are; the original paints none",
+            "an object without an outline is not painted, others are; DALI paints none",
         )
         for case in ("no_outline", "null_outline")
     ),
@@ -263,7 +263,7 @@ def test_outlines_beyond_the_image_are_painted_as_the_tools_of_coco_do():
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 def test_masks_that_the_tools_of_coco_wrote_are_painted_as_they_do(tmp_path):
-    """The original leaves out the end of a mask that reaches the last pixel."""
+    """DALI leaves out the end of a mask that reaches the last pixel."""
     made = drawn_masks()
     (tmp_path / "a.jpg").write_text("a")
     (tmp_path / "all.json").write_text(json.dumps(made))

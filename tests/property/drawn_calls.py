@@ -1,7 +1,7 @@
 """Calls of operators, drawn from their definitions.
 
 A call is a source with the arrays that it names, as the conformance tests have them: it can be
-run by penstock and by the original, and a failing one can be pasted.
+run by penstock and by DALI, and a failing one can be pasted.
 """
 
 from __future__ import annotations

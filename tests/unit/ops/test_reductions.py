@@ -1,4 +1,4 @@
-"""What reductions and `normalize` do where the original can't be asked."""
+"""What reductions and `normalize` do where DALI can't be asked."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Checkpoints: what the original has no word on: files that survive, messages, dictionaries."""
+"""Checkpoints: what DALI has no word on: files that survive, messages, dictionaries."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def test_a_round_trip_through_a_file(pattern):
 def test_the_format_is_that_of_the_original(pattern):
     with open(collected(a=5).save(pattern)) as file:
         content = json.load(file)
-    assert len(content.pop("checksum")) == 8  # ours, which the original passes over
+    assert len(content.pop("checksum")) == 8  # ours, which DALI passes over
     assert content == {
         "version": 2,
         "states": {"a": {"state": str(RNG(5).state), "type": "RNG"}},
@@ -317,9 +317,7 @@ def test_killed_processes_leave_usable_checkpoints(program):
 def test_messages_say_what_to_do():
     loaded = Checkpoint()
     loaded.deserialize(collected(train=1, rng=2).serialize())
-    with pytest.raises(
-        KeyError, match=r"for 'test'.*'train', 'rng'.*name it was saved"
-    ):
+    with pytest.raises(KeyError, match=r"for 'test'.*'train', 'rng'.*name it was saved"):
         loaded.register(RNG(), "test")
     with pytest.raises(KeyError, match="in the same order as when saving"):
         loaded.register(RNG())

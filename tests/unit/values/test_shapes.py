@@ -1,4 +1,4 @@
-"""What the reference can't be asked about shapes, joins, fills, tables and sequences."""
+"""What DALI can't be asked about shapes, joins, fills, tables and sequences."""
 
 import ml_dtypes
 import numpy as np
