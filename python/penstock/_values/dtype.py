@@ -293,7 +293,8 @@ def _refuse(value: Any) -> NoReturn:
 
 def _hint(name: str) -> str:
     if sized := re.fullmatch(r"[<>=|]?([iuf])([1248])", name):
-        return f" Numbers in names are bits; did you mean '{sized[1]}{int(sized[2]) * 8}'?"
+        meant = f"{sized[1]}{int(sized[2]) * 8}"
+        return f" Numbers in names are bits, not bytes; did you mean '{meant}'?"
     if name in ("int", "uint"):
         return f" Specify the number of bits, as in '{name}32'."
     if near := difflib.get_close_matches(name.lower(), _BY_NAME, n=1):

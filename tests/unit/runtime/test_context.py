@@ -151,7 +151,7 @@ def test_entering_in_two_threads_at_once_is_an_error():
             return str(error)
 
     with context, context:
-        assert "EvalContext cannot be active in two threads" in in_thread(enter)
+        assert "EvalContext can't be active in two threads" in in_thread(enter)
     assert in_thread(enter) == "entered"
     with context:
         assert EvalContext.current() is context

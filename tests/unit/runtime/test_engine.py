@@ -160,7 +160,7 @@ def test_samples_of_one_shape_stay_side_by_side_over_a_chain_of_operators():
 def test_samples_of_several_shapes_have_memory_of_their_own():
     x = ps.batch([np.full((i % 3 + 1, 2), i, np.int32) for i in range(6)])
     made = probe(x)
-    with pytest.raises(ValueError, match="side by side"):
+    with pytest.raises(ValueError, match="not contiguous"):
         made.torch(copy=False, pad=True)
     with pytest.raises(ValueError, match="non-uniform"):
         made.torch()

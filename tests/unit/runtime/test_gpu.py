@@ -1,4 +1,4 @@
-"""The gpu where there is none: emulated on the host, with rules of its own."""
+"""The gpu where there is none: `gpu` is emulated, with rules of its own."""
 
 import subprocess
 import sys
@@ -59,7 +59,7 @@ def test_a_process_warns_once_at_the_user_s_line(policy):
     assert out == "gpu:0 gpu:1 cpu\n"
     assert err.count("EmulatedDeviceWarning") == 1
     assert "<string>:4:" in err
-    assert "emulated on the host" in err
+    assert "`gpu` is emulated" in err
     assert "PENSTOCK_GPU=emulate" in err
 
 

@@ -81,7 +81,7 @@ def test_wrapped_stream_lives_as_long_as_its_wrapper():
 
 
 def test_wrong_arguments_are_refused():
-    with pytest.raises(ValueError, match="Leave it out"):
+    with pytest.raises(ValueError, match="Omit it"):
         Stream(stream=None)
     for wrong in ("x", 1.5, object()):
         with pytest.raises(TypeError, match="Expected a stream"):

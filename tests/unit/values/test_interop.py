@@ -297,11 +297,11 @@ def test_a_batch_that_does_not_is_copied_or_refused():
     a = np.zeros(3), np.ones(3)
     made = ndd.as_batch(list(a))
     assert made.torch().tolist() == [[0, 0, 0], [1, 1, 1]]
-    with pytest.raises(ValueError, match="side by side"):
+    with pytest.raises(ValueError, match="not contiguous"):
         made.torch(copy=False)
     reversed_ = ndd.flip(ndd.batch(np.ones((2, 4, 5, 3), np.uint8))).tensors[::-1]
     assert tuple(reversed_.torch().shape) == (2, 4, 5, 3)
-    with pytest.raises(ValueError, match="side by side"):
+    with pytest.raises(ValueError, match="not contiguous"):
         reversed_.torch(copy=False)
 
 
