@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 # Without this, JAX looks for accelerators and warns when it finds none.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-# Examples share two cores with the engine's threads, so how long one takes says nothing.
+# Examples share the cores with the engine's threads, so their duration means nothing.
 settings.register_profile("default", max_examples=60, deadline=None)
 settings.register_profile(
     "ci",
@@ -28,7 +28,7 @@ MARKED_FOLDERS = ("conformance", "stress")
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses by marker
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What lies in these folders carries their name as a marker."""
+    """Tests in these folders are marked with the folder's name."""
     for item in items:
         for folder in MARKED_FOLDERS:
             if folder in Path(item.path).relative_to(item.config.rootpath).parts:

@@ -1,6 +1,6 @@
-"""Runs the source of one conformance case and records what came out.
+"""Runs the source of one conformance case and records the outcome.
 
-DALI and penstock live in different environments, so what a case gives is turned into
+DALI and penstock live in different environments, so the outcome is converted to
 plain data (NumPy arrays, names, messages) that can be sent through a pipe and compared.
 """
 
@@ -24,7 +24,7 @@ FILE = "<case>"
 
 @dataclass
 class Value:
-    """A Tensor or a Batch: what it says about itself, and its samples."""
+    """A Tensor or a Batch: its properties and its samples."""
 
     kind: str
     dtype: str
@@ -42,7 +42,7 @@ class Value:
 
 @dataclass
 class Named:
-    """A thing known by its name: a dtype, a device, an enum's member, a class."""
+    """An object compared by name: a dtype, a device, an enum's member, a class."""
 
     kind: str
     name: str
@@ -53,7 +53,7 @@ class Named:
 
 @dataclass
 class Opaque:
-    """An object that doesn't travel; only its class is compared."""
+    """An object that can't be sent; only its class is compared."""
 
     type: str
 

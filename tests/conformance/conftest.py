@@ -1,4 +1,4 @@
-"""Ends DALI's process with the run."""
+"""Stops DALI's process at the end of the run."""
 
 from collections.abc import Iterator
 

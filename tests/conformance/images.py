@@ -1,4 +1,4 @@
-"""Small image files of every kind that decoders read, with the pixels they hold.
+"""Small image files of every kind that decoders support, with their pixels.
 
 `python -m tests.conformance.images` writes them to tests/data/images, with a table of what
 decoding gives, for the tests of the codecs themselves.
@@ -103,7 +103,7 @@ def png(
             rows = packed(part, bits).astype(int)
             step = max(1, CHANNELS[color] * bits // 8)
             moved = np.pad(rows, ((0, 0), (step, 0)))[:, : rows.shape[1]]
-            # Every other row says what it adds to its left neighbours.
+            # Every other row uses the filter that adds the left neighbour.
             kinds = np.arange(len(rows)) % 2
             rows = np.where(kinds[:, None] == 1, rows - moved, rows) % 256
             raw += np.hstack([kinds[:, None], rows]).astype("u1").tobytes()
@@ -171,7 +171,7 @@ def bmp(
     body: bytes | None = None,
     width: int = WIDTH,
 ) -> bytes:
-    """A BMP file of rows from top to bottom, each the bytes of its pixels."""
+    """A BMP file of rows from top to bottom, each given as bytes."""
     if body is None:
         padded = [row + b"\0" * (-len(row) % 4) for row in rows]
         body = b"".join(padded if top_down else padded[::-1])
@@ -188,7 +188,7 @@ def bmp(
 
 
 def run_lengths(row: np.ndarray, bits: int) -> bytes:
-    """A row of indices in BMP's run-length code, with some runs and some spelled out."""
+    """A row of indices in BMP's run-length code, with some runs and some literals."""
     out, at = b"", 0
     while at < len(row):
         same = 1
@@ -251,7 +251,7 @@ def bmp_samples() -> Iterator[Sample]:
         )  # fmt: skip
 
 
-# The others.
+# Other formats.
 
 
 def pnm_samples() -> Iterator[Sample]:
@@ -331,7 +331,7 @@ def tiff_samples() -> Iterator[Sample]:
     for compression in ("raw", "tiff_lzw", "tiff_adobe_deflate", "packbits"):
         name = compression.removeprefix("tiff_").replace("adobe_", "")
         yield Sample(f"rgb8-{name}.tif", saved(rgb, "tiff", compression=compression), rgb)
-    # So much of it that codes become as long as they can be, and start anew.
+    # Enough data for the longest codes and a restart of the table.
     noise = np.random.default_rng(0).integers(0, 256, (40, 50, 3), np.uint8)
     yield Sample("noise-lzw.tif", saved(noise, "tiff", compression="tiff_lzw"), noise)
     bits = Image.fromarray(indices(1).astype(bool))

@@ -1,4 +1,4 @@
-"""For cases where DALI's answer is an accident: a defect, or an error nobody meant."""
+"""Cases in which penstock differs from DALI on purpose: DALI's bugs and unintended errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Differs:
     """A source with the same outcome in penstock, or the name of the error it raises."""
     why: str
     ask: bool = True
-    """False where DALI crashes, hangs or gives another answer each time."""
+    """False if DALI crashes, hangs or is not deterministic."""
 
     def __str__(self) -> str:
         return self.source
@@ -35,7 +35,7 @@ class Differs:
         return replace(self, source=f"{start}\n{self.source}", ours=ours)
 
     def check(self) -> None:
-        """Fail unless penstock does what the row says, and DALI still doesn't."""
+        """Fail unless penstock behaves as the row requires, and DALI still doesn't."""
         actual = ours.run(self.source)
         if self.ours in MEANT:
             same = isinstance(actual, Raised) and self.ours in actual.bases
@@ -58,9 +58,9 @@ class Differs:
 
 
 def assert_refused(source: str) -> None:
-    """Fail unless both raise, penstock with an error that is meant for callers.
+    """Fail unless both raise, penstock with an error for callers.
 
-    For mistakes where DALI's type of error comes from its insides.
+    For mistakes where DALI raises an internal type of error.
     """
     expected = oracle.run(source)
     assert isinstance(expected, Raised), f"DALI takes it: {show(expected)}"
@@ -70,7 +70,7 @@ def assert_refused(source: str) -> None:
 
 
 def assert_refused_alike(source: str, **inputs: Any) -> None:
-    """Fail unless both raise, penstock with an error of DALI's type that is for callers."""
+    """Fail unless both raise, penstock with an error for callers that has DALI's type."""
     expected, actual = oracle.run(source, **inputs), ours.run(source, **inputs)
     assert isinstance(expected, Raised), f"DALI takes it: {show(expected)}"
     assert isinstance(actual, Raised), f"penstock takes it: {show(actual)}"

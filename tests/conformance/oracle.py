@@ -1,4 +1,4 @@
-"""One source string, run by DALI and by penstock, with the same outcome.
+"""Runs one source string with DALI and with penstock, and compares the outcomes.
 
 `assert_same(source, **inputs)` is what conformance tests call. DALI runs in an
 environment of its own: `PENSTOCK_ORACLE` names its Python (`.venv-oracle/bin/python` when unset;
@@ -26,15 +26,15 @@ from tests.conformance.oracle_server import LENGTH
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60.0
-CASE_SECONDS = 50.0  # under the tests' own timeout, so that the oracle's word comes first
+CASE_SECONDS = 50.0  # under the tests' own timeout, so that the oracle reports first
 
 
 class OracleError(Exception):
-    """DALI could not be asked: it isn't there, it died, or it doesn't answer."""
+    """DALI is not available: not installed, crashed, or not responding."""
 
 
 class Oracle:
-    """DALI in a process of its own, which starts at the first question.
+    """DALI in a separate process, which starts with the first request.
 
     A question that kills or hangs the process fails alone: the next one starts a new process.
     """
@@ -46,7 +46,7 @@ class Oracle:
         self._unusable: str | None = None
 
     def run(self, source: str, **inputs: Any) -> Any:
-        """What the source gives with DALI, as `case.evaluate` records it."""
+        """The outcome of the source with DALI, as recorded by `case.evaluate`."""
         if os.environ.get("PENSTOCK_ORACLE") == "off":
             pytest.skip("PENSTOCK_ORACLE=off: DALI is not asked")
         process = self._process or self._start()
@@ -56,7 +56,7 @@ class Oracle:
             process.stdin.write(LENGTH.pack(len(data)) + data)
             process.stdin.flush()
         except BrokenPipeError:
-            pass  # it died between two cases; receiving says how
+            pass  # it died between two cases; receiving reports how
         return self._receive(CASE_SECONDS, f"while it ran\n{_indent(source)}")
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class Oracle:
             try:
                 process.stdin.close()
             except BrokenPipeError:
-                pass  # what was still buffered has no reader any more
+                pass  # nobody reads the remaining buffer
         if self._stderr is not None:
             self._stderr.close()
             self._stderr = None
@@ -139,12 +139,12 @@ class Ours:
     """The same for penstock, in this process."""
 
     def run(self, source: str, **inputs: Any) -> Any:
-        """What the source gives with penstock, as `case.evaluate` records it."""
+        """The outcome of the source with penstock, as recorded by `case.evaluate`."""
         import penstock
         from penstock import types
 
-        # DALI gets its inputs through a pipe; what that does to strides and flags
-        # happens to ours too.
+        # DALI gets its inputs through a pipe, which changes strides and flags; so do
+        # ours.
         return evaluate(source, penstock, types, pickle.loads(pickle.dumps(inputs)))
 
 
@@ -155,7 +155,7 @@ ours = Ours()
 def assert_same(
     source: str, /, *, tol: float | None = None, says: str | None = None, **inputs: Any
 ) -> None:
-    """Fail unless DALI and penstock give the same for the source.
+    """Fail unless DALI and penstock have the same outcome for the source.
 
     Values agree in kind, dtype, layout, device, shape and elements. Errors agree in type (ours
     may be a subclass); their wording is our own. Arrays arrive contiguous and writable: make

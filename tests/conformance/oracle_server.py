@@ -1,4 +1,4 @@
-"""Answers conformance cases with DALI, from an environment of its own.
+"""Runs conformance cases with DALI, in its own environment.
 
 Run as `python -m tests.conformance.oracle_server`. A request is a pickled `(source, inputs)`,
 the answer what `case.evaluate` gives; both come after their length in eight bytes. The first

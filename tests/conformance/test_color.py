@@ -12,7 +12,7 @@ EXTREMES = np.array(np.meshgrid(*[[0, 1, 127, 128, 254, 255]] * 3), np.uint8).T.
 
 
 def photograph() -> np.ndarray:
-    """Smooth colors with some grain, as a camera gives them."""
+    """Smooth colors with some grain, like a photograph."""
     y, x = np.mgrid[0:61, 0:83] / 20
     planes = [np.sin(x * a + y * b) * 90 + 120 for a, b in ((1, 0.5), (0.7, 1.3), (0.2, 2))]
     grain = RNG.normal(0, 4, (61, 83, 3))
@@ -22,7 +22,7 @@ def photograph() -> np.ndarray:
 PICTURES = {"noise": NOISE, "extremes": EXTREMES, "photograph": photograph()}
 BATCH = 'x = ndd.batch([noise, extremes, photograph], layout="HWC")\n'
 
-# In f32 DALI sums up in another order; after rounding, that may be one apart.
+# In f32 DALI sums in another order; after rounding, results may differ by one.
 ONE = 1.0
 
 SCALED = [
@@ -241,7 +241,7 @@ def test_jpeg_compression_distortion(quality):
         "[ndd.jpeg_compression_distortion(x[:h, :w].copy()) for h, w in ((1, 1), (3, 17))]",
         "ndd.jpeg_compression_distortion(ndd.tensor([x, x[::-1]], layout='FHWC'), quality=20)",
         "x = ndd.batch([x, x[:9]])\nndd.jpeg_compression_distortion(x, quality=ndd.batch([5, 95]))",
-        # refused
+        # rejected
         "ndd.jpeg_compression_distortion(x[..., :1].copy())",
         "ndd.jpeg_compression_distortion(x.astype('f4'))",
         "ndd.jpeg_compression_distortion(ndd.tensor(x, layout='CHW')).evaluate()",

@@ -1,4 +1,4 @@
-"""Calls drawn from the definitions: what DALI answers, penstock answers too."""
+"""Random calls generated from the definitions: penstock gives the same results as DALI."""
 
 import re
 
@@ -51,8 +51,8 @@ each_operator = pytest.mark.parametrize("operator", ASKED.values(), ids=ASKED)
 
 @each_operator
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-# The same calls in each run, whatever becomes of this file: every one that is new has to be looked
-# at, as DALI answers some by chance.
+# The same calls in each run, even if this file changes: each new one has to be checked by hand,
+# since some of DALI's results are accidental.
 @seed(SEED)
 @settings(
     max_examples=max(6, settings.default.max_examples // 10),
@@ -72,7 +72,7 @@ def test_a_drawn_call_is_answered_as_by_the_original(operator, data):
     actual = ours.run(call.source, **call.arrays)
     note(f"DALI: {show(expected)}\npenstock: {show(actual)}")
     if isinstance(actual, Raised) and not any(s.size for v in _values(expected) for s in v.samples):
-        return  # it took no notice of a wrong argument, as there was nothing to use it on
+        return  # it ignored a wrong argument that was not used
     if operator.said.random:
         for value in [*_values(expected), *_values(actual)]:
             value.samples = [np.zeros_like(sample) for sample in value.samples]
@@ -83,24 +83,24 @@ def test_a_drawn_call_is_answered_as_by_the_original(operator, data):
 
 
 def _is_by_chance(call, answer):
-    """Whether DALI reads or hands out memory that has nothing to do with the call."""
+    """Whether DALI reads or returns unrelated memory."""
     if call.operator.name == "normalize":
         return any(sample.ndim == 0 for value in _values(answer) for sample in value.samples)
     if isinstance(call.operator, Function):
-        # It stretches all samples of a batch as it does the first.
+        # It stretches all samples of a batch like the first one.
         batches = [re.findall(r"a\d+", part) for part in call.parts if "ndd.batch(" in part]
         return any(len({call.arrays[name].shape for name in names}) > 1 for names in batches)
     return False
 
 
 def _values(answer):
-    """The values of an answer, which may be one, several, or an error."""
+    """The values of an outcome, which may be one, several, or an error."""
     answers = answer if isinstance(answer, list | tuple) else [answer]
     return [value for value in answers if isinstance(value, Value)]
 
 
 def _largest(answer):
-    """The largest number of an answer, infinity aside."""
+    """The largest finite number of an outcome."""
     samples = [sample for value in _values(answer) for sample in value.samples]
     floats = [np.abs(sample) for sample in samples if sample.dtype.kind == "f"]
     return max(

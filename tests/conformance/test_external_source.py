@@ -1,4 +1,4 @@
-"""ExternalSource: what comes out, in which order, and what is refused."""
+"""ExternalSource: outputs, their order, and errors."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Arrays of any meaning: `cast_like`, `get_property`, and new arrays of one value."""
+"""Generic operators: `cast_like`, `get_property`, and constant arrays."""
 
 import numpy as np
 import pytest

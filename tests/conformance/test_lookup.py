@@ -1,4 +1,4 @@
-"""From numbers that name something to values: `lookup_table` and `one_hot`."""
+"""`lookup_table` and `one_hot`."""
 
 import numpy as np
 import pytest
@@ -119,7 +119,7 @@ def test_every_integer_is_looked_up_alike(dtype):
     keys, values = [*range(0, 256, 3), 300], [float(i % 90) for i in range(87)]
     for to in ("uint8", "int16", "float32"):
         source = f"ndd.lookup_table(x, keys=k, values=v, default_value=7, dtype=ndd.{to})"
-        # In a variable, DALI can't take lists.
+        # DALI does not accept lists in a variable.
         assert_same(f"k, v = tuple(k), tuple(v)\n{source}", x=x, k=keys, v=values)
 
 

@@ -1,4 +1,4 @@
-"""Noise. Values are of the same distributions; what leaves no choice agrees exactly."""
+"""Noise. Distributions are compared; deterministic cases agree exactly."""
 
 import numpy as np
 import pytest
@@ -84,7 +84,7 @@ def test_statistics(call, dtype):
         "a = np.asarray(ndd.noise.gaussian(x))\nb = np.asarray(ndd.noise.gaussian(x))\n"
         "(a == b).all()",
         "ndd.noise.gaussian(np.float32(5), stddev=0)",
-        # refused
+        # rejected
         "ndd.noise.salt_and_pepper(x, prob=-1.0)",
         "ndd.noise.salt_and_pepper(x, prob=2.0)",
         "ndd.noise.salt_and_pepper(x, prob=float('nan'))",

@@ -24,7 +24,7 @@ ERASE = [
     "anchor=[1, 2], shape=[2, 3], fill_value=300.7", "anchor=[1, 2], shape=[2, 3], fill_value=-1.5",
     "anchor=ndd.tensor([1, 2]), shape=ndd.tensor([1, 2])", "anchor=[1], shape=[1], axis_names='C'",
     "anchor=[1, 0], shape=[1, 2], axis_names='CW', fill_value=[7, 8, 9]",
-    # refused
+    # rejected
     "anchor=[1, 2], shape=[2, 3], fill_value=[4, 5]", "anchor=[1], shape=[2]",
     "anchor=[1, 2, 3], shape=[2, 2, 2]", "anchor=[1, 2]", "shape=[1, 2]",
     "anchor=[1, 2], shape=[2, 3], axis_names='HX'", "anchor=[0, 0, 2, 2], shape=[1, 1]",
@@ -38,7 +38,7 @@ PASTE = [
     "ratio=1, fill_value=2, min_canvas_size=7.5", "ratio=1, fill_value=2, min_canvas_size=4.9",
     "ratio=2, fill_value=1, paste_x=1, paste_y=0.99", "ratio=2, fill_value=1, n_channels=3",
     "ratio=ndd.tensor(1.7), fill_value=1",
-    # refused
+    # rejected
     "ratio=1.5, fill_value=[200, 1]", "ratio=1.5", "fill_value=2", "ratio=0.5, fill_value=2",
     "ratio=2, fill_value=2, paste_x=1.5", "ratio=2, fill_value=2, paste_y=-0.5",
     "ratio=float('nan'), fill_value=2", "ratio=2, fill_value=[]",

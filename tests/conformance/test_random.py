@@ -1,6 +1,6 @@
-"""Random numbers. The words of an RNG are DALI's; values drawn are of the same kind.
+"""Random numbers. The words of an RNG equal DALI's; drawn values have the same distribution.
 
-Draws that leave no choice (a coin with probability 1) must agree exactly, others in their type,
+Deterministic draws (a coin with probability 1) must agree exactly, others in their type,
 shape and layout, and in their quantiles.
 """
 
@@ -39,7 +39,7 @@ def test_words_are_the_same(seed):
         "ndd.random.get_default_rng() is ndd.random.get_default_rng()",
         "r == r, r == ndd.random.RNG(7), callable(r)",
         "ndd.random.RNG().state == ndd.random.RNG().state",
-        # refused
+        # rejected
         "r.advance(-1)",
         "r.advance(1.5)",
         "r.advance('a')",
@@ -166,7 +166,7 @@ def test_results_have_the_type_asked_for(name, types):
 @pytest.mark.parametrize(
     "source",
     [
-        # draws that leave no choice
+        # deterministic draws
         "ndd.random.uniform(values=[5], shape=4), ndd.random.uniform(values=5, shape=4)",
         "ndd.random.uniform(values=[2.5], shape=2, dtype=ndd.uint8)",
         "ndd.random.uniform(values=[300], dtype=ndd.uint8)",
@@ -209,7 +209,7 @@ def test_results_have_the_type_asked_for(name, types):
         "ndd.batch_permutation(batch_size=1, no_fixed_points=True, allow_repetitions=True)",
         "ndd.batch_permutation(batch_size=2, no_fixed_points=2, allow_repetitions=1)",
         "sorted(int(np.asarray(x)) for x in ndd.batch_permutation(batch_size=9))",
-        # refused
+        # rejected
         "ndd.random.uniform(range=[1, 0]).evaluate()",
         "ndd.random.uniform(range=[1, 1]).evaluate()",
         "ndd.random.uniform(range=1).evaluate()",

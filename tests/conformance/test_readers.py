@@ -1,4 +1,4 @@
-"""Readers against DALI: which samples come when, and what they are."""
+"""Readers against DALI: the order of samples, and their contents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TREE = {
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """A folder with files of all sorts, and one with forty that are numbered."""
+    """A folder with various files, and one with forty numbered files."""
     root = tmp_path_factory.mktemp("readers")
     for name, text in TREE.items():
         path = root / "tree" / name
@@ -212,7 +212,7 @@ def test_unfinished_epochs_go_on_as_in_the_original(root, breaks, pad, shards, s
 
 @pytest.mark.parametrize("arguments", ["random_shuffle=True", "shuffle_after_epoch=True"])
 def test_a_shuffled_epoch_has_the_same_samples_in_another_order(root, arguments):
-    """The orders themselves are not DALI's: other generators, other words."""
+    """The orders differ from DALI's, since the generators differ."""
     call = f"""[
         sorted(sum(epoch, [])) for epoch in sequence(20, 4, 3, {arguments}, initial_fill=7)[0]
     ]"""
@@ -220,7 +220,7 @@ def test_a_shuffled_epoch_has_the_same_samples_in_another_order(root, arguments)
 
 
 def test_shards_of_a_shuffled_data_set_are_not_contiguous_but_fixed(root):
-    """The data set is shuffled once, alike for all readers, before it is cut into shards."""
+    """The data set is shuffled once, equally for all readers, before it is cut into shards."""
     source = f"""{SEQUENCE}
 def shard(shard_id, seed):
     found, _ = sequence(

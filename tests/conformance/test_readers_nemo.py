@@ -72,7 +72,7 @@ def root(tmp_path_factory):
 
 
 def write(root, name, entries):
-    """A manifest, whose sounds are in the folder."""
+    """A manifest of audio files in the folder."""
     if isinstance(entries, str):
         entries = [json.loads(line) for line in entries.splitlines()]
     lines = [{**e, "audio_filepath": f"{root}/{e['audio_filepath']}"} for e in entries]

@@ -17,7 +17,7 @@ TYPES = "?bBhHiIlLefd"
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """A folder with arrays of all sorts."""
+    """A folder with various arrays."""
     root = tmp_path_factory.mktemp("numpy")
     rng = np.random.default_rng(0)
     for code in TYPES:

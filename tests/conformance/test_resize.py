@@ -236,7 +236,7 @@ def test_samples_have_their_own_arguments(given):
         "ndd.resize(x[:0], size=3), ndd.resize(x[:, :0], size=3), ndd.resize(x[:, :, :0], size=3)",
         "ndd.resize(x[:, :0], resize_x=3)",
         "ndd.resize(ndd.tensor(x), size=3, device='cpu')",
-        # refused
+        # rejected
         "ndd.resize()",
         "ndd.resize(x)",
         "ndd.resize(x, 3)",
@@ -276,7 +276,7 @@ TENSOR = [
     {"scales": [5.0], "max_size": 20}, {"sizes": [0.3]},
     {"sizes": [0.3], "size_rounding": "truncate"}, {"sizes": [-3.4]},
     {"sizes": [-3.4], "alignment": 0.0}, {"sizes": [3.4], "max_size": 3.2},
-    # refused
+    # rejected
     {}, {"sizes": [3], "scales": [2]}, {"sizes": [3], "axes": [0, 0]},
     {"sizes": [3], "axes": [1]}, {"sizes": [3], "axis_names": "W"},
     {"sizes": [3], "size_rounding": "foo"}, {"scales": [2], "mode": "not_larger"},
@@ -299,7 +299,7 @@ def test_rows_of_numbers(given):
         {"sizes": [3, 4], "axes": [0, 2], "roi_start": [1, 1], "roi_end": [2, 3]},
         {"sizes": [3.4, 4.4], "axes": [0, 2], "alignment": [0, 1]}, {"sizes": [7], "axes": [0]},
         {"sizes": [3, 4], "axes": [0, 2], "max_size": [2, 2]}, {"sizes": [7], "axes": [1]},
-        # refused
+        # rejected
         {"sizes": [2, 3]}, {"sizes": [3], "axes": []},
         {"sizes": [3, 4], "axes": [0, 2], "alignment": [0, 1, 1]},
         {"sizes": [3, 4], "axes": [0, 2], "roi_start": [1, 1, 1], "roi_end": [2, 3, 4]},
@@ -333,7 +333,7 @@ CROPS = [
     {"crop": [3.6, 2.5]}, {"crop": [3.6, 2.5], "rounding": "truncate"}, {"crop": [-3, 3]},
     {"crop": [0, 3]}, {"crop": [4, 4], "rounding": "truncate", "crop_pos_x": 0.3},
     {"crop": [3, 3], "interp_type": 0}, {"crop": [3, 3], "roi_start": [2, 2], "roi_end": [9, 5]},
-    # refused
+    # rejected
     {"crop": [3]}, {"crop": [3, 3], "crop_pos_x": 1.5}, {"crop_w": 4}, {"crop_d": 2},
     {"crop": [3, 3], "rounding": "foo"}, {"crop": [3, 3], "crop_h": 3, "crop_w": 3},
 ]  # fmt: skip
@@ -376,7 +376,7 @@ def test_windows_of_each_sample():
         "ndd.random_resized_crop(x[:, :16].copy(), size=5, num_attempts=0)",
         "ndd.random_resized_crop(x, size=3, random_area=0.5).shape",
         "ndd.random_resized_crop(x, size=3, random_area=[-1, 0], random_aspect_ratio=[2]).shape",
-        # refused
+        # rejected
         "ndd.random_resized_crop(x, size=3, random_area=[0.5, 0.1]).evaluate()",
         "ndd.random_resized_crop(x, size=3, random_aspect_ratio=[2, 1]).evaluate()",
         "ndd.random_resized_crop(x)",
@@ -388,7 +388,7 @@ def test_random_windows_agree(source):
     assert_same(source, x=photo(12, 17), tol=BYTE)
 
 
-# Coordinates as values: the corners of a result tell its window.
+# Pixels that encode their coordinates: the corners of a result show its region.
 WINDOWS = """
 y, x = np.mgrid[:h, :w]
 image = np.stack([y, x], -1).astype(np.float32)

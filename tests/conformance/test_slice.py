@@ -1,4 +1,4 @@
-"""`slice`: windows by position and by keyword, and what lies outside of the data."""
+"""`slice`: regions by position and by keyword, and out-of-bounds regions."""
 
 import random
 
@@ -148,7 +148,7 @@ def test_policies_agree(policy):
 
 
 def random_window(rng: random.Random) -> str:
-    """A window on three axes, often beyond them."""
+    """A region in three dimensions, often out of bounds."""
     policy = rng.choice(POLICIES)
     axes = rng.sample(range(3), rng.randint(1, 3))
     start = [rng.randint(-5, 5) for _ in axes]

@@ -13,7 +13,7 @@ from penstock._runtime.threads import ThreadPool, default_pool
 
 
 class Value:
-    """A deferred value that notes when its work is done."""
+    """A deferred value that records when it is computed."""
 
     def __init__(self, done, name, error=None):
         self.done, self.name, self.error = done, name, error

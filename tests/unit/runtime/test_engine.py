@@ -1,4 +1,4 @@
-"""The engine, through the operators that use it: order, memory, faults, bounds, pools."""
+"""The engine, tested with operators: order, memory, faults, limits, pools."""
 
 import re
 import threading
@@ -18,7 +18,7 @@ MS = 1000  # `probe` sleeps microseconds
 
 
 def numbers(count, shape=(4,)):
-    """A batch whose sample i is full of i."""
+    """A batch whose sample i is filled with i."""
     return ps.batch([np.full(shape, i, np.int32) for i in range(count)])
 
 
@@ -63,8 +63,8 @@ def test_uneven_samples_balance_over_several_operators():
 def test_one_worker_finishes_a_sample_before_it_begins_the_next():
     with EvalContext(num_threads=1):
         gate = threading.Event()
-        held = call(lambda: [gate.wait(10), 0][1])  # so that all calls are there when work begins
-        first = probe(numbers(16), sleep=30 * MS)
+        held = call(lambda: [gate.wait(10), 0][1])  # so that all calls are submitted before work
+        starts first = probe(numbers(16), sleep=30 * MS)
         last = probe(probe(first))
         gate.set()
         np.asarray(last.tensors[0])
@@ -228,7 +228,7 @@ def test_memory_of_an_input_is_let_go_once_read():
 
 
 class Watched(np.ndarray):
-    """An array that says when it goes."""
+    """An array that records its deallocation."""
 
     def __new__(cls, freed):
         made = np.ones(4, np.int32).view(cls)
@@ -355,7 +355,7 @@ def test_workers_survive_any_number_of_panics():
         np.testing.assert_array_equal(arrays(probe(numbers(4))), arrays(numbers(4)))
 
 
-# Bounds
+# Limits
 
 
 def test_a_submit_waits_while_too_many_nodes_are_in_flight():
@@ -488,7 +488,7 @@ def test_the_number_of_threads_does_not_change_results(threads):
         np.testing.assert_array_equal(one, other)
 
 
-# Put off
+# Deferred
 
 
 def test_nothing_runs_until_a_deferred_value_is_read():
@@ -587,7 +587,7 @@ def test_a_deferred_value_is_made_once_for_many_readers():
     assert runs == [1]
 
 
-# Where a sample came from
+# Sources of samples
 
 
 def test_samples_made_here_have_no_source():

@@ -1,4 +1,4 @@
-"""The gpu where there is none: `gpu` is emulated, with rules of its own."""
+"""The emulated gpu and its placement rules."""
 
 import subprocess
 import sys
@@ -30,7 +30,7 @@ def where(value):
 
 
 def run(code, policy, expect=0):
-    """A program under a policy; what it writes to stdout and to stderr."""
+    """Run a program with a policy; returns its stdout and stderr."""
     environment = {"PATH": "", "PENSTOCK_GPU": policy} if policy is not None else {"PATH": ""}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60

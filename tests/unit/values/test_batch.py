@@ -9,7 +9,7 @@ def numbers(batch):
 
 
 class Rows:
-    """A sequence only by its methods."""
+    """A sequence by its methods only."""
 
     def __len__(self):
         return 2
@@ -410,7 +410,7 @@ def test_numbers_are_brought_to_a_type_that_holds_them():
 
 
 def test_describing_many_samples_takes_time_by_their_number():
-    # Sixty thousand would have taken half an hour where each asked all the others.
+    # Sixty thousand would take half an hour in quadratic time.
     many = ndd.batch(np.zeros((60_000, 1), np.uint8)).tensors[::-1]
     assert len(many.shape) == len(many.source_info) == 60_000
     assert "num_samples=60000" in repr(many)

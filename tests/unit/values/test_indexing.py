@@ -1,4 +1,4 @@
-"""Indexing inside of samples: `tensor[...]` and `batch.slice[...]`."""
+"""Indexing into samples: `tensor[...]` and `batch.slice[...]`."""
 
 import numpy as np
 import pytest
