@@ -63,8 +63,8 @@ def test_uneven_samples_balance_over_several_operators():
 def test_one_worker_finishes_a_sample_before_it_begins_the_next():
     with EvalContext(num_threads=1):
         gate = threading.Event()
-        held = call(lambda: [gate.wait(10), 0][1])  # so that all calls are submitted before work
-        starts first = probe(numbers(16), sleep=30 * MS)
+        held = call(lambda: [gate.wait(10), 0][1])  # work starts after all calls
+        first = probe(numbers(16), sleep=30 * MS)
         last = probe(probe(first))
         gate.set()
         np.asarray(last.tensors[0])
