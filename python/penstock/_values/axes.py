@@ -76,7 +76,7 @@ def axis_of_letter(operator: str, name: str, given: str, layout: str | None) -> 
     axis = (layout or "").find(letter(operator, name, given))
     if axis < 0:
         has = f'the layout "{layout}"' if layout else "no layout"
-        raise messages.bad_argument(operator, name, f"asks for {given!r}, but the input has {has}")
+        raise messages.bad_argument(operator, name, f"is {given!r}, but the input has {has}")
     return axis
 
 
