@@ -207,27 +207,40 @@ def bare_decoding(pair: Pair) -> Iterator[str]:
     )
 
 
+# DALI can hang when the number of threads is changed later, hence the separate process.
+BUSY_PYTHON = """
+import sys, importlib
+sys.path[:0] = {path!r}
+from benchmarks import end_to_end
+print(end_to_end.lost_throughput(importlib.import_module({module!r}), {folder!r}))
+"""
+
+
 def busy_python(pair: Pair) -> Iterator[str]:
     """How much throughput is lost while Python computes, with one core for each of the two."""
-    losses = {}
-    for side in pair:
-        ndd = side.library
-        ndd.set_num_threads(1)
-        reader = ndd.readers.File(file_root=str(files()))
-        jpegs = [batch for batch, _ in reader.next_epoch(batch_size=BATCH)][:4]
-        for batch in jpegs:
-            batch.evaluate()
-        rounds = [1 - compute(ndd, jpegs, False) / compute(ndd, jpegs, True) for _ in range(9)]
-        ndd.set_num_threads(side.threads)
-        losses[side.name] = statistics.median(rounds)
-    ours, dali = losses["penstock"], losses["DALI"]
+    losses = [
+        float(run_program(BUSY_PYTHON, side, folder=str(files())).splitlines()[-1]) for side in pair
+    ]
     yield (
-        f"While Python computes on another core, penstock loses {ours:.1%} of its throughput, DALI "
-        f"{dali:.1%}."
+        f"While Python computes on another core, penstock on one thread loses {losses[0]:.1%} of "
+        f"its throughput, DALI {losses[1]:.1%}."
     )
 
 
-def compute(ndd: Library, jpegs: list[Any], busy: bool) -> float:
+def lost_throughput(ndd: Library, folder: str) -> float:
+    """The share of throughput on one thread that is lost while the main thread is busy."""
+    ndd.set_num_threads(1)
+    reader = ndd.readers.File(file_root=folder)
+    jpegs = [batch for batch, _ in reader.next_epoch(batch_size=BATCH)][:4]
+    for batch in jpegs:
+        batch.evaluate()
+    compute(ndd, jpegs, busy=True)  # warm-up
+    return statistics.median(
+        1 - compute(ndd, jpegs, busy=False) / compute(ndd, jpegs, busy=True) for _ in range(9)
+    )
+
+
+def compute(ndd: Library, jpegs: list[Any], *, busy: bool) -> float:
     """Seconds until all batches are computed, while the main thread is busy or idle."""
     start = time.perf_counter()
     outputs = [evaluation(ndd, batch) for batch in jpegs]
@@ -306,21 +319,20 @@ def memory(pair: Pair) -> Iterator[str]:
         shutil.copy(path, few / "class")
     used = []
     for side in pair:
-        program = MEMORY.format(
-            path=sys.path,
-            module=side.library.__name__,
-            folder=str(few),
-            batch=BATCH,
-            threads=side.threads,
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True
-        )
-        peak, early, late = map(float, done.stdout.split()[-3:])
+        output = run_program(MEMORY, side, folder=str(few), batch=BATCH, threads=side.threads)
+        peak, early, late = map(float, output.split()[-3:])
         used.append(
             f"{side.name} {peak:,.0f} MB at its peak, {late - early:+.1f} MB from epoch 10 on"
         )
     yield f"Resident memory of a process over 50 epochs of *eval* on 256 files: {'; '.join(used)}."
+
+
+def run_program(program: str, side: Contender, **options: Any) -> str:
+    """The output of a program in a fresh process."""
+    source = program.format(path=sys.path, module=side.library.__name__, **options)
+    command = [sys.executable, "-c", source]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=1800)
+    return done.stdout
 
 
 # Files

@@ -1,8 +1,8 @@
-"""The whole road: a folder of JPEGs, read, decoded, augmented and learnt from.
+"""End to end: read a folder of JPEGs, decode, augment, and train a small model.
 
-Makes the folder first, trains a small torch model on it for some epochs, prints images per second
-and what each step costs, and writes a contact sheet of one augmented batch to demo.png. Run it
-with `make demo`.
+Creates the folder, trains a torch model on it for a few epochs, prints images per second and the
+time of each step, and writes a contact sheet of one augmented batch to demo.png. Run it with
+`make demo`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STD = [0.229 * 255, 0.224 * 255, 0.225 * 255]
 
 
 def batches(reader: ndd.readers.File, batch_size: int) -> Iterator[tuple[ndd.Batch, ndd.Batch]]:
-    """One epoch of normalised images and their labels. Every call in here returns at once."""
+    """One epoch of normalized images and their labels. Every call in here returns immediately."""
     for jpegs, labels in reader.next_epoch(batch_size=batch_size):
         images = ndd.decoders.image(jpegs)
         images = ndd.random_resized_crop(images, size=SIZE, random_area=[0.4, 1.0])
@@ -53,15 +53,15 @@ def small_model(classes: int) -> torch.nn.Module:
 
 
 def train(reader: ndd.readers.File, classes: int, epochs: int, batch_size: int) -> None:
-    """Learn to tell the folders apart."""
+    """Train a classifier of the folders."""
     model = small_model(classes)
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     total = reader.epoch_size
     waited = stepped = 0.0
     for epoch in range(epochs):
-        right = seen = 0
+        correct = total_seen = 0
         begin = ready = time.perf_counter()
-        # Two batches are being made while the model learns from one.
+        # The next two batches are computed while the model trains on one.
         for images, labels in ndd.prefetch(batches(reader, batch_size), depth=2):
             x, y = images.torch(), labels.torch().long().squeeze(1)
             waited += time.perf_counter() - ready
@@ -71,15 +71,16 @@ def train(reader: ndd.readers.File, classes: int, epochs: int, batch_size: int) 
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            right += int((scores.argmax(1) == y).sum())
-            seen += len(y)
+            correct += int((scores.argmax(1) == y).sum())
+            total_seen += len(y)
             ready = time.perf_counter()
             stepped += ready - begin_step
-            progress(f"epoch {epoch + 1}/{epochs}", seen, total)
-        rate = seen / (time.perf_counter() - begin)
-        print(f"\r  epoch {epoch + 1}: {right / seen:4.0%} right, {rate:6,.0f} images/s" + " " * 30)
+            progress(f"epoch {epoch + 1}/{epochs}", total_seen, total)
+        rate = total_seen / (time.perf_counter() - begin)
+        accuracy = correct / total_seen
+        print(f"\r  epoch {epoch + 1}: accuracy {accuracy:4.0%}, {rate:6,.0f} images/s" + " " * 30)
     share = waited / (waited + stepped)
-    print(f"  the model computed {1 - share:.0%} of the time, and waited for images {share:.0%}")
+    print(f"  time in training steps: {1 - share:.0%}, waiting for images: {share:.0%}")
 
 
 def progress(what: str, done: int, total: int) -> None:
@@ -89,7 +90,7 @@ def progress(what: str, done: int, total: int) -> None:
 
 
 def measure(reader: ndd.readers.File, batch_size: int, seconds: float = 3.0) -> float:
-    """Images per second when nothing is learnt."""
+    """Images per second without training."""
     reader.reset()
     images, start = 0, time.perf_counter()
     while time.perf_counter() - start < seconds:
@@ -99,7 +100,7 @@ def measure(reader: ndd.readers.File, batch_size: int, seconds: float = 3.0) -> 
 
 
 def breakdown(reader: ndd.readers.File, batch_size: int) -> dict[str, float]:
-    """Milliseconds of each step per image: in this mode, a call returns when its work is done."""
+    """Milliseconds per image of each step, in a mode where calls return when the work is done."""
     reader.reset()
     spent: dict[str, float] = {}
     images = 0
@@ -128,13 +129,13 @@ def breakdown(reader: ndd.readers.File, batch_size: int) -> dict[str, float]:
             batch = ndd.crop_mirror_normalize(batch, mirror=1, mean=MEAN, std=STD)
             lap("normalize")
             batch.torch()
-            lap("hand over")
+            lap("to torch")
             images += batch_size
     return {step: milliseconds / images for step, milliseconds in spent.items()}
 
 
 def write_sheet(images: ndd.Batch, path: Path, columns: int = 8) -> None:
-    """All samples of a batch, side by side, as one picture."""
+    """All samples of a batch, side by side in one picture."""
     pixels = np.asarray(ndd.as_tensor(images)).transpose(0, 2, 3, 1) * STD + MEAN
     tiles = [np.pad(tile, ((2, 2), (2, 2), (0, 0)), constant_values=255) for tile in pixels]
     tiles = tiles[: len(tiles) // columns * columns]
@@ -145,22 +146,20 @@ def write_sheet(images: ndd.Batch, path: Path, columns: int = 8) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--per-class", type=int, default=160, help="images made of each class")
+    parser.add_argument("--per-class", type=int, default=160, help="number of images per class")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--out", type=Path, default=Path("demo.png"), help="the contact sheet")
     args = parser.parse_args()
     ndd.random.set_seed(1)
     torch.manual_seed(1)
     with tempfile.TemporaryDirectory() as folder:
-        print(f"making {args.per_class} JPEGs of each class")
+        print(f"creating {args.per_class} JPEGs per class")
         classes = make_folder(Path(folder), args.per_class)
         reader = ndd.readers.File(file_root=folder, random_shuffle=True, initial_fill=2048)
-        print(f"learning to tell {', '.join(classes)} apart; {ndd.get_num_threads()} threads")
+        print(f"classes: {', '.join(classes)}; {ndd.get_num_threads()} threads")
         train(reader, len(classes), args.epochs, args.batch_size)
         rate = measure(reader, args.batch_size)
-        print(
-            f"without the model: {rate:,.0f} images/s, of which each step alone takes, per image:"
-        )
+        print(f"without training: {rate:,.0f} images/s; time per image of each step on its own:")
         for step, milliseconds in breakdown(reader, args.batch_size).items():
             print(f"  {step:<16} {milliseconds:7.3f} ms")
         reader.reset()

@@ -1,7 +1,7 @@
-"""Makes a small data set: a folder of JPEGs for each class, as `readers.File` reads it.
+"""Creates a small data set: a folder of JPEGs per class, as expected by `readers.File`.
 
-Two classes are windows of the photographs that scikit-learn brings along (a temple, a flower);
-without them, and for a third class, landscapes are painted.
+Two classes are crops of the photographs that come with scikit-learn (a temple, a flower). A third
+class, and the second if scikit-learn isn't installed, are generated landscapes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Painter = Callable[[np.random.Generator], Image.Image]
 
 
 def make_folder(root: Path, per_class: int, seed: int = 7) -> list[str]:
-    """Write `per_class` JPEGs into a folder for each class, and return the classes."""
+    """Write `per_class` JPEGs into a folder per class, and return the names of the classes."""
     rng = np.random.default_rng(seed)
     painters = classes()
     for name, paint in painters.items():
@@ -29,25 +29,25 @@ def make_folder(root: Path, per_class: int, seed: int = 7) -> list[str]:
 
 
 def classes() -> dict[str, Painter]:
-    """What the pictures show, and how one of them is made."""
+    """The classes, each with a function that generates an image."""
     made: dict[str, Painter] = {"hills": lambda rng: landscape(rng, waves=2)}
-    for path in shipped():
-        made[path.stem] = windows_of(path)
+    for path in sample_photographs():
+        made[path.stem] = crops_of(path)
     if len(made) == 1:
         made["sea"] = lambda rng: landscape(rng, waves=14)
     return made
 
 
-def shipped() -> list[Path]:
-    """Photographs that an installed package has in it."""
+def sample_photographs() -> list[Path]:
+    """Photographs that come with scikit-learn."""
     found = find_spec("sklearn")
     if found is None or found.origin is None:
         return []
     return sorted((Path(found.origin).parent / "datasets" / "images").glob("*.jpg"))
 
 
-def windows_of(path: Path) -> Painter:
-    """Pictures that show some part of a photograph."""
+def crops_of(path: Path) -> Painter:
+    """Random crops of a photograph."""
     photograph = Image.open(path).convert("RGB")
 
     def paint(rng: np.random.Generator) -> Image.Image:
@@ -77,5 +77,5 @@ def landscape(rng: np.random.Generator, waves: float) -> Image.Image:
 
 
 def sizes(rng: np.random.Generator) -> tuple[int, int]:
-    """Width and height of a picture: no two are alike."""
+    """A random width and height."""
     return int(rng.integers(420, 560)), int(rng.integers(320, 420))

@@ -1,4 +1,4 @@
-//! The counters of the C codecs' coverage (`coverage.c`), and the link option they need.
+//! Builds the coverage counters of the C codecs (`coverage.c`), and sets the link option for them.
 
 fn main() {
     println!("cargo::rerun-if-changed=coverage.c");

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds the fuzzers: fuzz/build.sh [address|none] [release|quick]. Prints where the binary is.
 #
-# The stable compiler has all it takes, only not for everyone: RUSTC_BOOTSTRAP opens `-Z`. Coverage
-# is LLVM's for Rust and GCC's for C (`cc`, `coverage.c`). A target has to be named for build
-# scripts to stay as they are. The codecs' assembler (SIMD) is in there, but sanitizers can't see it.
+# The stable compiler supports all this, but only with RUSTC_BOOTSTRAP, which enables `-Z`. Coverage
+# is LLVM's for Rust and GCC's for C (`cc`, `coverage.c`). With an explicit target, build scripts are
+# not instrumented. Sanitizers can't see the codecs' assembly code (SIMD).
 set -euo pipefail
 cd "$(dirname "$0")"
 

@@ -1,6 +1,6 @@
-"""Small data sets for every reader, for tests that ask the same of all of them.
+"""Small data sets for every reader, for tests that apply to all of them.
 
-`MAKERS` has for each class in `penstock.readers` a function that writes so many samples, all
+`MAKERS` has for each class in `penstock.readers` a function that writes a number of samples, all
 different, into a folder, and returns the arguments that the reader needs. A new format gets a
 function here, under the name of its class.
 """
@@ -24,7 +24,7 @@ MAKERS: dict[str, Callable[[Path, int], Arguments]] = {}
 
 
 def makes(name: str) -> Callable[[Callable[[Path, int], Arguments]], Any]:
-    """Register the maker of a reader's data sets."""
+    """Register the function that creates a reader's data sets."""
 
     def register(maker: Callable[[Path, int], Arguments]) -> Any:
         MAKERS[name] = maker
@@ -34,7 +34,7 @@ def makes(name: str) -> Callable[[Callable[[Path, int], Arguments]], Any]:
 
 
 def reader_classes() -> dict[str, type[ndd.readers.Reader]]:
-    """All readers that there are, by name."""
+    """All readers by name."""
     found = {name: getattr(ndd.readers, name) for name in ndd.readers.__all__}
     base = ndd.readers.Reader
     return {
@@ -45,7 +45,7 @@ def reader_classes() -> dict[str, type[ndd.readers.Reader]]:
 
 
 def contents(outputs: Any) -> list[tuple[bytes, ...]]:
-    """What a reader gave, sample by sample, as plain bytes."""
+    """The output of a reader, sample by sample, as bytes."""
     parts = list(outputs.values()) if isinstance(outputs, dict) else list(outputs)
     columns = [
         [np.asarray(one).tobytes() for one in (part if isinstance(part, ndd.Batch) else [part])]
@@ -177,7 +177,7 @@ def _lmdb(folder: Path, records: Any) -> str:
 
 
 def _number(field: int, value: int) -> bytes:
-    """A whole number as a field of a protocol buffer."""
+    """An integer field of a protocol buffer."""
     return _varint(field << 3) + _varint(value)
 
 

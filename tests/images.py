@@ -1,4 +1,4 @@
-"""Image files for tests, made on the spot."""
+"""Image files for tests, generated at run time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JPEGS = Path(__file__).parent / "data" / "jpeg"
 
 
 def photograph(height: int, width: int, channels: int = 3, seed: int = 0) -> np.ndarray:
-    """A smooth picture with some noise, as photographs are."""
+    """A smooth picture with some noise, like a photograph."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[:height, :width]
     picture = rng.normal(128, 6, (height, width, channels))
@@ -41,20 +41,20 @@ def encoded(
 
 
 def turned(orientation: int, picture: np.ndarray) -> np.ndarray:
-    """A JPEG whose EXIF data tells how the camera was held."""
+    """A JPEG with an EXIF orientation."""
     exif = Image.Exif()
     exif[0x112] = orientation
     return encoded(picture, quality=95, exif=exif)
 
 
 def by_pillow(file: np.ndarray, mode: str | None = None) -> np.ndarray:
-    """What Pillow makes of a file."""
+    """A file decoded with Pillow."""
     image = Image.open(io.BytesIO(file.tobytes()))
     return np.asarray(image if mode is None else image.convert(mode))
 
 
 def corpus(height: int = 24, width: int = 37) -> dict[str, bytes]:
-    """Small files of every format and kind that there is, by name."""
+    """Small files of every format and kind, by name."""
     picture = photograph(height, width)
     gray, alpha = picture[..., :1], np.dstack([picture, picture[..., :1]])
     made = {

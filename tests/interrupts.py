@@ -1,4 +1,4 @@
-"""KeyboardInterrupt at any moment at which Python may raise it inside of the package."""
+"""KeyboardInterrupt at every point at which Python may raise it inside of the package."""
 
 import dis
 import inspect
@@ -11,7 +11,7 @@ PACKAGE = os.path.dirname(penstock.__file__) + os.sep
 
 
 class Interrupt:
-    """Raises KeyboardInterrupt at one moment of what runs in its `with`.
+    """Raises KeyboardInterrupt at one point of the code in its `with` block.
 
     Python handles signals where a function begins, after a call, and where a loop jumps back. With
     the number of the moment going up from 0, each has its turn; `came` tells when there was none.
@@ -38,7 +38,7 @@ class Interrupt:
             return None
         frame.f_trace_lines, frame.f_trace_opcodes = False, True
         if event == "call":
-            # A generator that is closed is entered too, but in a place where errors are ignored.
+            # Closing a generator enters it too, but errors are ignored there.
             if not frame.f_code.co_flags & inspect.CO_GENERATOR:
                 self._moment(frame)
         elif event == "opcode":
@@ -62,7 +62,7 @@ class Interrupt:
 
 
 def every_moment(run, first=0, step=1):
-    """Run with an interrupt at each moment (or every `step`th), until there are no more.
+    """Run with an interrupt at each point (or every `step`th), until there are no more.
 
     `run` is given the interrupt, to enter it around the calls that are asked about.
     """

@@ -1,4 +1,4 @@
-"""Files with something wrong in them, for decoders to survive."""
+"""Damaged files, which decoders must survive."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def mutate(file: bytes, rng: np.random.Generator) -> bytes:
-    """The file with one to four things changed: bits, bytes, lengths, order, or its end."""
+    """The file with one to four changes: bits, bytes, lengths, order, or its end."""
     made = bytearray(file)
     for _ in range(rng.integers(1, 5)):
         if not made:
@@ -21,7 +21,7 @@ def mutate(file: bytes, rng: np.random.Generator) -> bytes:
                 made[at] = int(rng.integers(256))
             case 2:
                 made[at] = int(rng.choice([0, 1, 0x7F, 0x80, 0xFF]))
-            case 3:  # a length or an extent, as small or as large as can be
+            case 3:  # a length or a size, as small or as large as possible
                 size = int(rng.choice([2, 4]))
                 made[at : at + size] = bytes([int(rng.choice([0, 0xFF]))]) * size
             case 4:

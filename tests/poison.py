@@ -1,4 +1,4 @@
-"""What decoders make of files while memory that is used again is full of other things.
+"""Decodes files on memory that was filled with known values before.
 
     python -m tests.poison 0xee 0 30 png    # the value, a seed, files of each kind, kinds by name
 
@@ -21,7 +21,7 @@ HEIGHT, WIDTH = 48, 70
 
 
 def damaged(only: str, seed: int, count: int) -> list[tuple[str, bytes]]:
-    """Damaged files of each kind, the same whenever they are asked for."""
+    """Damaged files of each kind; deterministic."""
     return [
         (f"{kind} {number}", mutate(file, np.random.default_rng([seed, at, number])))
         for at, (kind, file) in enumerate(corpus(HEIGHT, WIDTH).items())
@@ -31,7 +31,7 @@ def damaged(only: str, seed: int, count: int) -> list[tuple[str, bytes]]:
 
 
 def outcomes(files: list[tuple[str, bytes]], value: int) -> list[str]:
-    """How each file is decoded in each of the ways: a digest of the pixels, or the error."""
+    """The outcome for each file and way to decode it: a digest of the pixels, or the error."""
     import penstock as ndd
 
     ndd.set_num_threads(1)

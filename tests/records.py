@@ -39,7 +39,7 @@ def framed(data):
 
 
 def write_framed(path, pieces):
-    """Write pieces one after another, and an index of place and length beside them."""
+    """Write pieces one after another, with an index of offsets and lengths."""
     with open(path, "wb") as file, open(f"{path}.idx", "w") as index:
         for piece in pieces:
             index.write(f"{file.tell()} {len(piece)}\n")

@@ -11,7 +11,7 @@ _HEADING = re.compile(r"^(Args|Attributes|Returns|Example):\n", re.MULTILINE)
 
 
 class Docstring(NamedTuple):
-    """What a docstring says; a part that it doesn't have is empty."""
+    """The sections of a docstring; empty if missing."""
 
     text: str
     args: str
@@ -21,7 +21,7 @@ class Docstring(NamedTuple):
 
     @property
     def returned(self) -> str:
-        """A paragraph on the result."""
+        """A paragraph about the result."""
         return f"Returns: {_joined(self.returns)}\n" if self.returns else ""
 
     @property
@@ -31,7 +31,7 @@ class Docstring(NamedTuple):
 
 
 def parse(doc: str | None) -> Docstring:
-    """Take a docstring apart at its headings."""
+    """Split a docstring at its headings."""
     text, *rest = _HEADING.split(inspect.cleandoc(doc or "") + "\n")
     parts = {
         heading.lower(): inspect.cleandoc("\n" + body)
@@ -42,11 +42,11 @@ def parse(doc: str | None) -> Docstring:
 
 
 def entries(listed: str) -> Iterator[tuple[str, str]]:
-    """Names and descriptions, of the part on arguments or attributes."""
+    """Names and descriptions from a section on arguments or attributes."""
     for entry in re.split(r"\n(?=\*{0,2}\w[\w, ]*:)", listed):
         if entry:
-            name, _, said = entry.partition(":")
-            yield name, _joined(said)
+            name, _, description = entry.partition(":")
+            yield name, _joined(description)
 
 
 def _joined(text: str) -> str:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes a virtual environment with the packages of a requirements file; does nothing when it is
-# there already, with these packages, in this folder.
+# Creates a virtual environment with the packages of a requirements file; does nothing if it exists
+# already in this folder, with these packages.
 #
 #   PYTHON=python3.12 tools/environment.sh <folder> <requirements.txt>
 set -euo pipefail
@@ -19,8 +19,8 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then
     exit 1
 fi
 
-# What the environment has to agree with. The folder counts because the scripts in an
-# environment hold its name.
+# What identifies the environment. The folder is part of it, since scripts in an environment contain
+# its path.
 identity() {
     "$1" -c 'import sys; print(sys.implementation.cache_tag, getattr(sys, "abiflags", ""))'
 }
@@ -31,11 +31,11 @@ if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && "$folder/bin/python" -c '' 2
 fi
 
 if [ "$(identity "$folder/bin/python" 2>/dev/null)" != "$(identity "$python")" ]; then
-    rm -rf "$folder"  # none, a broken one, or one of another Python
+    rm -rf "$folder"  # missing, broken, or of another Python
 fi
 echo "setting up $folder ($requirements); the first time, this takes a few minutes"
 if ! "$python" -m venv "$folder"; then
-    echo "'$python' can't make virtual environments. On Debian and Ubuntu: apt-get install python3-venv" >&2
+    echo "'$python' can't create virtual environments. On Debian and Ubuntu: apt-get install python3-venv" >&2
     exit 1
 fi
 rm -f "$stamp"

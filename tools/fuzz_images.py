@@ -1,12 +1,12 @@
-"""Decode damaged images, many of them, and keep those that a process did not survive.
+"""Decode many damaged images, and keep those that crash the process.
 
 python tools/fuzz_images.py                    # 100 000 files of all formats
 python tools/fuzz_images.py --count 2000 --only png --seed 7
 
-Files are decoded in processes of their own, with limits of time and memory. One that crashes,
-hangs or breaks something inside is written to `--keep`, with how it ended; a file name tells the
-kind, the seed and the number. So is one whose pixels depend on what was in memory before
-(`tests/poison.py`), and one that a process with hardly any memory does not survive.
+Files are decoded in separate processes with limited time and memory. A file that crashes or hangs
+the process or causes an internal error is written to `--keep`, with the outcome; its name contains
+the kind, the seed and the number. So is a file whose pixels depend on uninitialized memory
+(`tests/poison.py`), and one that crashes a process with very little memory.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from tests.poison import HEIGHT, WIDTH, outcomes  # noqa: E402
 
 MEMORY = 6 << 30
 LITTLE = 24 << 20
-"""What a process with hardly any memory may take beside what it has at its start."""
+"""What a process with little memory may allocate after its start."""
 SECONDS = 60
-"""For a chunk of files, which usually takes a few."""
+"""The limit for a chunk of files, which usually takes a few seconds."""
 POISON = (0x11, 0xEE)
 
 
 def files_of(kind: str, seed: int, first: int, count: int) -> list[bytes]:
-    """Damaged files, each the same whenever it is asked for."""
+    """Damaged files; deterministic."""
     original = corpus(HEIGHT, WIDTH)[kind]
     return [
         mutate(original, np.random.default_rng([seed, number]))
@@ -46,7 +46,7 @@ def files_of(kind: str, seed: int, first: int, count: int) -> list[bytes]:
 
 
 def decode(files: list[bytes]) -> None:
-    """Decode files in each of the ways; what can't be decoded is no problem."""
+    """Decode files in several ways; failing to decode them is fine."""
     import penstock as ndd
     from penstock.errors import DecodeError
 
@@ -68,7 +68,7 @@ def decode(files: list[bytes]) -> None:
 
 
 def worker(way: str, kind: str, seed: int, first: int, count: int) -> None:
-    """What runs in a process of its own."""
+    """The main function of a separate process."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     files = files_of(kind, seed, first, count)
     if way.isdigit():
@@ -76,7 +76,7 @@ def worker(way: str, kind: str, seed: int, first: int, count: int) -> None:
         print("\n".join(outcomes(named, int(way))))
         return
     if way == "little":
-        decode([corpus()["baseline"]])  # so that all is loaded, and threads run
+        decode([corpus()["baseline"]])  # loads everything and starts threads
         with open("/proc/self/statm") as numbers:
             pages = int(numbers.read().split()[0])
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + LITTLE, MEMORY))
@@ -84,9 +84,9 @@ def worker(way: str, kind: str, seed: int, first: int, count: int) -> None:
 
 
 def run(way: str, kind: str, seed: int, first: int, count: int) -> tuple[str, str | None]:
-    """What a process says that decodes the files, and how it ended; None when it lives."""
+    """The output of a process that decodes the files, and how it failed, or None."""
     command = [sys.executable, __file__, "--worker", way, kind, str(seed), str(first), str(count)]
-    # A header that claims a large image is refused, so that memory can be told from defects.
+    # Rejects headers that claim large images, so that a lack of memory means a bug.
     environment = {**os.environ, "PENSTOCK_MAX_PIXELS": str(1 << 22)}
     if way.isdigit():
         environment["MALLOC_PERTURB_"] = way
@@ -102,7 +102,7 @@ def run(way: str, kind: str, seed: int, first: int, count: int) -> tuple[str, st
 
 
 def survives(kind: str, seed: int, first: int, count: int) -> str | None:
-    """None when the files do no harm in any way, else which."""
+    """None if the files do no harm, otherwise a description."""
     for way in ("plenty", "little"):
         _, end = run(way, kind, seed, first, count)
         if end is not None:
@@ -111,13 +111,15 @@ def survives(kind: str, seed: int, first: int, count: int) -> str | None:
     for _, end in ends:
         if end is not None:
             return end
-    one, other = (said.splitlines() for said, _ in ends)
+    one, other = (output.splitlines() for output, _ in ends)
     shown = [f"{left} / {right}" for left, right in zip(one, other, strict=True) if left != right]
-    return "shows what was in memory before:\n" + "\n".join(shown[:20]) if shown else None
+    return (
+        "the result depends on uninitialized memory:\n" + "\n".join(shown[:20]) if shown else None
+    )
 
 
 def narrow(kind: str, seed: int, first: int, count: int, keep: Path) -> int:
-    """Find the files of a chunk that do the harm, and keep them; says how many."""
+    """Find and keep the harmful files of a chunk; returns how many there are."""
     found = 0
     for number in range(first, first + count):
         end = survives(kind, seed, number, 1)
@@ -129,17 +131,17 @@ def narrow(kind: str, seed: int, first: int, count: int, keep: Path) -> int:
             print(f"{keep / name}: {end.splitlines()[-1]}", flush=True)
             found += 1
     if not found:
-        print(f"{kind}: the files from {first} on are harmful together only", flush=True)
+        print(f"{kind}: the files from {first} on are only harmful together", flush=True)
     return max(found, 1)
 
 
 def main() -> int:
-    """Run all files; the exit code says whether any did harm."""
+    """Run all files; the exit code is 1 if any did harm."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--count", type=int, default=100_000, help="files in all")
+    parser.add_argument("--count", type=int, default=100_000, help="total number of files")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--chunk", type=int, default=1000, help="files per process")
-    parser.add_argument("--only", default="", help="kinds of files whose name has this")
+    parser.add_argument("--only", default="", help="only kinds of files whose names contain this")
     parser.add_argument("--keep", type=Path, default=ROOT / "target" / "fuzz")
     parser.add_argument("--worker", nargs=5, help=argparse.SUPPRESS)
     given = parser.parse_args()

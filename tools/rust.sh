@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sees to it that cargo, rustfmt and clippy are there, or says how to get them.
+# Makes sure that cargo, rustfmt and clippy are installed, or prints how to install them.
 set -euo pipefail
 
 if ! command -v cargo >/dev/null; then

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Installs, where it may, the tools that building needs from the system: a C compiler, cmake and
-# nasm (image codecs), and what Python needs to make virtual environments. Says what to install
-# where it may not.
+# Installs the system packages needed for building: a C compiler, cmake and nasm (for image codecs),
+# and support for virtual environments. Without permission, prints what to install.
 set -euo pipefail
 
 python=${PYTHON:-python3}
@@ -15,14 +14,14 @@ if command -v "$python" >/dev/null && ! "$python" -c 'import ensurepip' 2>/dev/n
 fi
 [ ${#missing[@]} -eq 0 ] && exit 0
 
-# The name of a tool's package, in the words of a package manager.
+# The packages of a tool, by package manager.
 package() {
     case "$1:$2" in
         apt-get:compiler) echo gcc libc6-dev ;;
         dnf:compiler) echo gcc ;;
         apt-get:venv) echo python3-venv ;;
         dnf:venv) echo python3-pip ;;
-        brew:compiler | brew:venv) ;;  # Xcode's tools; Homebrew's Python has it
+        brew:compiler | brew:venv) ;;  # part of Xcode, and of Homebrew's Python
         *) echo "$2" ;;
     esac
 }
@@ -54,13 +53,13 @@ if [ -n "$manager" ] && $allowed && [ ${#packages[@]} -gt 0 ]; then
         brew) install=(brew install --quiet) ;;
     esac
     $become "${install[@]}" "${packages[@]}" >/dev/null && exit 0
-    echo "that did not work." >&2
+    echo "the installation failed." >&2
 fi
 
-echo "Building may need what is missing on this machine: ${missing[*]}." >&2
+echo "The build may need tools that are not installed: ${missing[*]}." >&2
 if [ -n "$manager" ] && [ ${#packages[@]} -gt 0 ]; then
-    echo "Install it with: ${become:+sudo }$manager install ${packages[*]}" >&2
+    echo "Install them with: ${become:+sudo }$manager install ${packages[*]}" >&2
 else
-    echo "Install it with the system's package manager." >&2
+    echo "Install them with the system's package manager." >&2
 fi
-# The build goes on: it stops by itself at what it can't do without.
+# The build continues: it fails by itself if a required tool is missing.

@@ -1,4 +1,4 @@
-//! Images of each format: whole, and a window of them, as many kinds of results.
+//! Images of each format: whole and cropped, with several kinds of output.
 
 use _core::codecs::{Format, sniff};
 use _core::kernels::{Arg, ArgReader, find};
@@ -54,7 +54,7 @@ fn image(data: &[u8], format: Format) -> bool {
     let Ok(encoded) = poison::sample(data) else { return true };
     let whole = |_: &str| Arg::Absent;
     let shape = decode("decoders.image", &encoded, 0, DType::U8, true, false, whole);
-    // How else follows from the bytes, so that a file is all there is to an input.
+    // The options are derived from the bytes, so that an input is just a file.
     let mut pick = Pick::new(data);
     let (output, dtype) = (pick.below(OUTPUTS), DTYPES[pick.below(DTYPES.len())]);
     let (upright, fast) = (pick.below(2) == 0, pick.below(4) == 0);
@@ -71,8 +71,8 @@ fn image(data: &[u8], format: Format) -> bool {
     true
 }
 
-/// Decodes as a call would; `other` gives the arguments that not all decoders have. Returns height
-/// and width.
+/// Decodes like a call; `other` gives the arguments that not all decoders have. Returns height and
+/// width.
 fn decode(
     kernel: &str,
     encoded: &Sample,
@@ -100,7 +100,7 @@ fn decode(
     Some([made[0].desc.shape[0], made[0].desc.shape[1]])
 }
 
-/// Numbers that follow from bytes.
+/// Numbers derived from bytes.
 struct Pick(u64);
 
 impl Pick {

@@ -1,5 +1,5 @@
-//! Any bytes, to everything that parses bytes: never a panic that gets out, a fault of memory, a
-//! hang, a huge allocation, or a result with bytes that nobody has written.
+//! Any bytes as input for every parser: no escaping panic, memory error, hang, huge allocation, or
+//! result with uninitialized bytes.
 
 #![no_main]
 
@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 
 use libfuzzer_sys::{Corpus, fuzz_target};
 
-/// Tries one input. `false` when it is none for this target, and not worth keeping.
+/// Tries one input. `false` if it is not valid for this target, and not worth keeping.
 type Target = fn(&[u8]) -> bool;
 
 const TARGETS: &[(&str, Target)] = &[
@@ -45,8 +45,8 @@ const TARGETS: &[(&str, Target)] = &[
 
 static TARGET: OnceLock<Target> = OnceLock::new();
 
-/// Which target is wanted. Panics are caught by the engine, and by some codecs before that, so
-/// only those that get out of the target count: the hook that ends the process is taken away.
+/// The selected target. The engine and some codecs catch panics, so only those that escape from the
+/// target count: the hook that aborts the process is removed.
 fn start() {
     std::panic::set_hook(Box::new(|info| {
         if std::env::var_os("PENSTOCK_FUZZ_PANICS").is_some() {

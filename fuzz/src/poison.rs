@@ -1,4 +1,4 @@
-//! Room for results that is full of something first: what shows through was not written.
+//! Output buffers filled with a known value: bytes that still have it were not written.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
@@ -10,7 +10,7 @@ use _core::readers::Source;
 use _core::value::{Buffer, DType, Desc, Sample};
 
 const POISONS: [u8; 2] = [0x5a, 0xa5];
-/// Results that are larger can't be had, as on a machine that is short of memory.
+/// Allocations of larger results fail, as on a machine with little memory.
 const MOST: usize = 64 << 20;
 
 static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
@@ -27,7 +27,7 @@ pub fn last_panic() -> String {
 
 type Samples = SmallVec<[Sample; 1]>;
 
-/// Runs `work` on room that is poisoned in two ways. Where both succeed, all bytes must agree.
+/// Runs `work` on buffers filled with two values. If both succeed, all bytes must agree.
 pub fn compare(mut work: impl FnMut(&Allocate<'_>) -> Option<Samples>) -> Option<Samples> {
     let mut run = |poison: u8| work(&|_, desc| poisoned(desc, poison));
     let [first, second] = POISONS.map(&mut run);
@@ -40,7 +40,7 @@ pub fn compare(mut work: impl FnMut(&Allocate<'_>) -> Option<Samples>) -> Option
     Some(first)
 }
 
-/// Reads up to `samples` samples of a source, each on poisoned room.
+/// Reads up to `samples` samples of a source, each into a filled buffer.
 pub fn read(source: &dyn Source, samples: usize) {
     for number in 0..source.len().min(samples) {
         let _ = source.name(number);
@@ -48,7 +48,7 @@ pub fn read(source: &dyn Source, samples: usize) {
     }
 }
 
-/// Bytes, as an input.
+/// Bytes as an input.
 pub fn sample(bytes: &[u8]) -> Result<Sample> {
     let mut space = poisoned(Desc::new(DType::U8, &[bytes.len()]), 0)?;
     space.bytes().copy_from_slice(bytes);
@@ -56,14 +56,14 @@ pub fn sample(bytes: &[u8]) -> Result<Sample> {
 }
 
 fn poisoned(desc: Desc, poison: u8) -> Result<Space> {
-    // Nobody has as much as this.
+    // More than any machine has.
     let length = if desc.bytes() > MOST { usize::MAX / 2 } else { desc.bytes() };
     let mut space = Space::new(desc, Buffer::new(length)?);
     space.bytes().fill(poison);
     Ok(space)
 }
 
-/// A folder for the files that readers read, in memory where there is such a place.
+/// A folder for the files of readers, in memory if possible.
 pub fn folder() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {

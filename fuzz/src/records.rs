@@ -1,4 +1,4 @@
-//! Files of records and arrays, as the readers open them.
+//! Files of records and arrays, opened like the readers do.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -13,7 +13,7 @@ use _core::value::DType;
 
 use crate::poison::{file, folder, read};
 
-/// Samples that are read of a file.
+/// The number of samples read from a file.
 const SAMPLES: usize = 16;
 
 pub fn npy(data: &[u8]) -> bool {
@@ -60,7 +60,7 @@ pub fn tfrecord(data: &[u8]) -> bool {
     examples(&file("0.tfrecord", data), None)
 }
 
-/// A record with the right checksums around any bytes.
+/// A record of any bytes, with correct checksums.
 pub fn example(data: &[u8]) -> bool {
     tfrecord(&framed(data))
 }
@@ -133,7 +133,7 @@ pub fn lmdb(data: &[u8]) -> bool {
     true
 }
 
-/// An index, for files of each kind that have one.
+/// An index, for each kind of file that has one.
 pub fn index(data: &[u8]) -> bool {
     static FILES: OnceLock<[PathBuf; 3]> = OnceLock::new();
     let [examples_path, records_path, archive_path] = FILES.get_or_init(|| {

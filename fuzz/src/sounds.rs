@@ -1,10 +1,10 @@
-//! Sounds of each format: all of them, and a part.
+//! Audio of each format: whole and in part.
 
 use std::io::Cursor;
 
 use _core::codecs::audio::{Sound, Span};
 
-/// Sounds that say they are longer are read in part: here, time goes to parsing.
+/// Longer audio is read in part, to spend the time on parsing.
 const FRAMES: u64 = 1 << 20;
 
 pub fn wav(data: &[u8]) -> bool {

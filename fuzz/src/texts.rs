@@ -8,7 +8,8 @@ use crate::poison::{file, folder, read};
 
 const SAMPLES: usize = 4;
 const OUTLINES: [Outlines; 3] = [Outlines::Pixels, Outlines::Polygons, Outlines::Coordinates];
-/// The files of a stored data set. An input has a byte for which, two for its length, its bytes.
+/// The files of a stored data set. In an input, each has a byte for its kind, two for its length, and
+/// its bytes.
 const STORED: [&str; 18] = [
     "filenames.dat",
     "offsets.dat",
@@ -31,7 +32,7 @@ const STORED: [&str; 18] = [
 ];
 
 pub fn coco(data: &[u8]) -> bool {
-    // The image that annotations name is there, so that a sample is read to its end.
+    // The image that annotations name exists, so that a sample is read to its end.
     file("0.jpg", b"image");
     let annotations = file("0.json", data);
     for outlines in OUTLINES {
@@ -95,7 +96,7 @@ pub fn list(data: &[u8]) -> bool {
     true
 }
 
-/// A pattern on each line, and the name on the last.
+/// A pattern per line, and the name on the last one.
 pub fn glob(data: &[u8]) -> bool {
     let mut lines: Vec<&[u8]> = data.split(|&byte| byte == b'\n').collect();
     let name = lines.pop().unwrap_or_default();

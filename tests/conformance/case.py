@@ -1,4 +1,4 @@
-"""Runs the source of one conformance case and records what came out.
+"""Runs the source of one conformance case and records the outcome.
 
 DALI and penstock live in different environments, so what a case gives is turned into plain data
 (NumPy arrays, names, messages) that can be sent through a pipe and compared.

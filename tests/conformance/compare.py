@@ -46,7 +46,7 @@ def differences(a: Any, b: Any, tol: float | None, where: str = "the result") ->
 
 
 def silence(outcome: Any, says: str, who: str) -> str | None:
-    """A complaint when the outcome is no error, or one whose texts lack the pattern."""
+    """A description if the outcome is no error, or one whose texts lack the pattern."""
     if not isinstance(outcome, Raised):
         return f"{who} raises nothing, expected an error that says {says!r}"
     if not any(re.search(says, message, re.IGNORECASE) for message in outcome.messages):
@@ -55,7 +55,7 @@ def silence(outcome: Any, says: str, who: str) -> str | None:
 
 
 def show(outcome: Any) -> str:
-    """The outcome for a person: what it is, then its elements as far as they fit."""
+    """The outcome as text: a description, then its elements as far as they fit."""
     if isinstance(outcome, Value):
         samples = "\n".join(_elements(sample) for sample in outcome.samples[:4])
         more = "\n..." if len(outcome.samples) > 4 else ""

@@ -1,4 +1,4 @@
-"""Small image files of every kind that decoders read, with the pixels they hold.
+"""Small image files of every kind that decoders support, with their pixels.
 
 `python -m tests.conformance.images` writes them to tests/data/images, with a table of what
 decoding gives, for the tests of the codecs themselves.
@@ -103,7 +103,7 @@ def png(
             rows = packed(part, bits).astype(int)
             step = max(1, CHANNELS[color] * bits // 8)
             moved = np.pad(rows, ((0, 0), (step, 0)))[:, : rows.shape[1]]
-            # Every other row says what it adds to its left neighbours.
+            # Every other row uses the filter that adds the left neighbour.
             kinds = np.arange(len(rows)) % 2
             rows = np.where(kinds[:, None] == 1, rows - moved, rows) % 256
             raw += np.hstack([kinds[:, None], rows]).astype("u1").tobytes()
@@ -128,7 +128,7 @@ def png_samples() -> Iterator[Sample]:
         plte = chunk(b"PLTE", colors[:, :3].tobytes())
         trns = chunk(b"tRNS", colors[: (1 << bits) // 2, 3].tobytes())
         yield Sample(f"palette{bits}.png", png(low, PALETTE, bits, before=(plte,)), colors[low, :3])
-        # The original leaves the transparency of a tRNS chunk out.
+        # DALI leaves the transparency of a tRNS chunk out.
         yield Sample(
             f"palette{bits}-alpha.png",
             png(low, PALETTE, bits, before=(plte, trns)),
@@ -171,7 +171,7 @@ def bmp(
     body: bytes | None = None,
     width: int = WIDTH,
 ) -> bytes:
-    """A BMP file of rows from top to bottom, each the bytes of its pixels."""
+    """A BMP file of rows from top to bottom, each given as bytes."""
     if body is None:
         padded = [row + b"\0" * (-len(row) % 4) for row in rows]
         body = b"".join(padded if top_down else padded[::-1])
@@ -188,7 +188,7 @@ def bmp(
 
 
 def run_lengths(row: np.ndarray, bits: int) -> bytes:
-    """A row of indices in BMP's run-length code, with some runs and some spelled out."""
+    """A row of indices in BMP's run-length code, with some runs and some literals."""
     out, at = b"", 0
     while at < len(row):
         same = 1
@@ -242,7 +242,7 @@ def bmp_samples() -> Iterator[Sample]:
     ):
         low = [rgb[..., c].astype("u2") >> (8 - n) for c, n in enumerate(widths)]
         word = low[0] << (widths[1] + widths[2]) | low[1] << widths[2] | low[2]
-        full = [v << (8 - n) for v, n in zip(low, widths, strict=True)]  # as in the original
+        full = [v << (8 - n) for v, n in zip(low, widths, strict=True)]  # as in DALI
         yield Sample(
             f"{name}.bmp",
             bmp([r.astype("<u2").tobytes() for r in word], 16, compression=3 if masks else 0,
@@ -251,7 +251,7 @@ def bmp_samples() -> Iterator[Sample]:
         )  # fmt: skip
 
 
-# The others.
+# Other formats.
 
 
 def pnm_samples() -> Iterator[Sample]:
@@ -269,7 +269,7 @@ def pnm_samples() -> Iterator[Sample]:
     gray, rgb = photo(1, "u2"), photo(3, "u2")
     yield Sample("gray16.pgm", f"P5 {size} 65535\n".encode() + gray.astype(">u2").tobytes(), gray)
     yield Sample("rgb16.ppm", f"P6 {size} 65535\n".encode() + rgb.astype(">u2").tobytes(), rgb)
-    low = indices(4)  # and not scaled, as in the original
+    low = indices(4)  # and not scaled, as in DALI
     yield Sample("gray4.pgm", f"P5 {size} 15\n".encode() + low.tobytes(), low[..., None])
     for name, channels in (("GRAYSCALE_ALPHA", 2), ("RGB", 3), ("RGB_ALPHA", 4)):
         pixels = photo(channels)
@@ -331,7 +331,7 @@ def tiff_samples() -> Iterator[Sample]:
     for compression in ("raw", "tiff_lzw", "tiff_adobe_deflate", "packbits"):
         name = compression.removeprefix("tiff_").replace("adobe_", "")
         yield Sample(f"rgb8-{name}.tif", saved(rgb, "tiff", compression=compression), rgb)
-    # So much of it that codes become as long as they can be, and start anew.
+    # Enough data for the longest codes and a restart of the table.
     noise = np.random.default_rng(0).integers(0, 256, (40, 50, 3), np.uint8)
     yield Sample("noise-lzw.tif", saved(noise, "tiff", compression="tiff_lzw"), noise)
     bits = Image.fromarray(indices(1).astype(bool))

@@ -58,7 +58,7 @@ class Differs:
 
 
 def assert_refused(source: str) -> None:
-    """Fail unless both raise, penstock with an error that is meant for callers.
+    """Fail unless both raise, penstock with an error for callers.
 
     For mistakes where DALI raises an error of an internal type.
     """

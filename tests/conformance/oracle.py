@@ -168,7 +168,7 @@ class Ours:
     """The same for penstock, in this process."""
 
     def run(self, source: str, **inputs: Any) -> Any:
-        """What the source gives with penstock, as `case.evaluate` records it."""
+        """The outcome of the source with penstock, as recorded by `case.evaluate`."""
         import penstock
         from penstock import types
 

@@ -1,4 +1,4 @@
-"""Python's operators: types, wrapping, division, comparison, bits. (`+` has a file of its own.)"""
+"""Python's operators: types, wrapping, division, comparison, bits. (`+` has its own file.)"""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ COMPARISONS = ["==", "!=", "<", "<=", ">", ">="]
 
 
 def extremes(dtype: np.dtype) -> np.ndarray:
-    """Numbers that wrap, lose digits or change sign."""
+    """Numbers that wrap, lose precision or change sign."""
     if dtype.kind == "b":
         return np.array([False, True, False, True, True])
     if dtype.kind == "f":
@@ -25,7 +25,7 @@ def extremes(dtype: np.dtype) -> np.ndarray:
 
 
 def divisors(dtype: np.dtype) -> np.ndarray:
-    """Neither zero, nor the one by which the original can't divide the least integer."""
+    """Neither zero nor -1, by which DALI can't divide the smallest integer."""
     if dtype.kind == "b":
         return np.array([True] * 5)
     if dtype.kind == "f":
@@ -150,7 +150,7 @@ SAME = [
     "u = ndd.tensor(np.uint64([2**64 - 1]))\nu == np.float32(2**64), u > np.float64(2**64)",
     "hash(ndd.tensor(1))",
     "hash(ndd.batch([1]))",
-    # refused
+    # rejected
     "(ndd.tensor([1]) // 0).evaluate()",
     "(ndd.tensor([1, 2]) % ndd.tensor([1, 0])).evaluate()",
     "(ndd.batch(np.uint8([1, 2])) // ndd.batch(np.uint8([1, 0]))).evaluate()",
@@ -216,13 +216,13 @@ DIFFERS = [
     Differs(
         "ndd.tensor(np.int32([-(2**31)])) // -1, ndd.tensor(np.int64([-(2**63)])) // np.int64(-1)",
         "ndd.tensor(np.int32([-(2**31)])), ndd.tensor(np.int64([-(2**63)]))",
-        "integers wrap; the original crashes",
+        "integers wrap; DALI crashes",
         ask=False,
     ),
     Differs(
         "ndd.tensor(np.int32([-(2**31)])) % -1, ndd.tensor(np.int64([-(2**63)])) % np.int64(-1)",
         "ndd.tensor(np.int32([0])), ndd.tensor(np.int64([0]))",
-        "it leaves nothing; the original crashes",
+        "it leaves nothing; DALI crashes",
         ask=False,
     ),
     Differs(
@@ -234,7 +234,7 @@ DIFFERS = [
     Differs(
         "3 in ndd.tensor([1, 2])",
         "False",
-        "the original takes every comparison for true",
+        "DALI takes every comparison for true",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""`+`: types, broadcasting, layouts and what may be added to what."""
+"""`+`: types, broadcasting, layouts and supported operands."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ DTYPES = {n: np.dtype(n) for n in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4"
 
 
 def extremes(dtype: np.dtype) -> np.ndarray:
-    """Numbers that wrap or lose digits when they are added."""
+    """Numbers that wrap or lose precision when added."""
     if dtype.kind == "b":
         return np.array([False, True, False, True])
     if dtype.kind == "f":
@@ -65,7 +65,7 @@ MIXED = [
     "b = ndd.batch([], dtype=ndd.uint8)\n(b + 1).evaluate(), (b + 1.5).evaluate()",
     "(ndd.batch([], dtype=ndd.int32) + ndd.batch([], dtype=ndd.float32)).evaluate()",
     "(ndd.tensor(3) + 4).item(), (ndd.tensor(3) + ndd.tensor(4.5)).item()",
-    # refused
+    # rejected
     "ndd.tensor([1]) + 2**31",
     "ndd.tensor(np.int64([1])) + 2**40",
     "ndd.batch([[1, 2], [3]]) + ndd.batch([1])",
@@ -129,13 +129,13 @@ DIFFERS = [
     Differs(
         "ndd.batch([[1, 2], [3]]) + ndd.batch([[1, 2], [3, 4]])",
         "ndd.batch([[2, 4], [6, 7]])",
-        "each sample is broadcast on its own; the original reads beyond the sample",
+        "each sample is broadcast on its own; DALI reads beyond the sample",
         ask=False,
     ),
     Differs(
         "ndd.batch(np.zeros((0, 2), np.int32)) + ndd.tensor([1, 2])",
         "ndd.batch(np.zeros((0, 2), np.int32))",
-        "no samples give no samples; the original crashes",
+        "no samples give no samples; DALI crashes",
         ask=False,
     ),
     Differs(

@@ -13,7 +13,7 @@ LARGE = [2.0**24 + 1, 2.0**31, 2.0**32, 3e9, 2.0**53 + 1, 2.0**62, 1e20, 1e300]
 
 
 def numbers(name: str) -> np.ndarray:
-    """Halves, both ends of every type, and what is no number."""
+    """Halves, both limits of every type, and NaN and infinities."""
     if name == "bool":
         return np.array([False, True])
     if not name.startswith("float"):

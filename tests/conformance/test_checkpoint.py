@@ -203,7 +203,7 @@ FILES = [
 ]  # fmt: skip
 
 READERS = [
-    # the original does not end a restored epoch where it should, hence one batch
+    # DALI does not end a restored epoch where it should, hence one batch
     'd.deserialize(saved()); f = files(); d.register(f, "f"); '
     "numbers([next(iter(f.next_epoch(batch_size=2)))])",
     'd.deserialize(saved()); f = files(enable_checkpointing=False); d.register(f, "f"); '
@@ -238,7 +238,7 @@ DIFFERS = [
             "[[[2, 3], [4, 0]], [[1, 2], [3, 4], [0, 1]]]",
             "the rest of an epoch comes before the next one"),
     Differs("c.register(3)", "TypeError",
-            "the original finds out when the states are collected"),
+            "DALI finds out when the states are collected"),
     Differs("c.register(r, 5)", "TypeError", "a message about the name"),
     Differs("c.register(r); c.collect()\n"
             'c.save(pathlib.Path("x_{seq}.json"))', "'x_0.json'", "paths are paths"),

@@ -11,7 +11,7 @@ EXTREMES = np.array(np.meshgrid(*[[0, 1, 127, 128, 254, 255]] * 3), np.uint8).T.
 
 
 def photograph() -> np.ndarray:
-    """Smooth colors with some grain, as a camera gives them."""
+    """Smooth colors with some grain, like a photograph."""
     y, x = np.mgrid[0:61, 0:83] / 20
     planes = [np.sin(x * a + y * b) * 90 + 120 for a, b in ((1, 0.5), (0.7, 1.3), (0.2, 2))]
     grain = np.random.default_rng(4).normal(0, 4, (61, 83, 3))
@@ -21,7 +21,7 @@ def photograph() -> np.ndarray:
 PICTURES = {"noise": NOISE, "extremes": EXTREMES, "photograph": photograph()}
 BATCH = 'x = ndd.batch([noise, extremes, photograph], layout="HWC")\n'
 
-# In f32 the original sums up in another order; after rounding, that may be one apart.
+# In f32 DALI sums in another order; after rounding, results may differ by one.
 ONE = 1.0
 
 SCALED = [
@@ -241,7 +241,7 @@ def test_jpeg_compression_distortion(quality):
         "[ndd.jpeg_compression_distortion(x[:h, :w].copy()) for h, w in ((1, 1), (3, 17))]",
         "ndd.jpeg_compression_distortion(ndd.tensor([x, x[::-1]], layout='FHWC'), quality=20)",
         "x = ndd.batch([x, x[:9]])\nndd.jpeg_compression_distortion(x, quality=ndd.batch([5, 95]))",
-        # refused
+        # rejected
         "ndd.jpeg_compression_distortion(x[..., :1].copy())",
         "ndd.jpeg_compression_distortion(x.astype('f4'))",
         "ndd.jpeg_compression_distortion(ndd.tensor(x, layout='CHW')).evaluate()",
@@ -253,9 +253,9 @@ def test_jpeg_calls(source):
     assert_same(source, x=NOISE)
 
 
-GRAY = "gray has no hue; the original takes three pixels for one"
-JUNK = "the original leaves some channels unwritten"
-MORE = "the original has no code for this type"
+GRAY = "gray has no hue; DALI takes three pixels for one"
+JUNK = "DALI leaves some channels unwritten"
+MORE = "DALI has no code for this type"
 DIFFERS = [
     Differs(
         "ndd.hue(np.uint8([[[10], [20], [30]]]), hue=90)",
@@ -309,7 +309,7 @@ DIFFERS = [
     Differs(
         "ndd.brightness(np.uint8([[[2, 4]]]), brightness=0.5, dtype=ndd.bfloat16).dtype",
         "ndd.bfloat16",
-        "the original drops this type silently",
+        "DALI drops this type silently",
     ),
     Differs(
         "ndd.jpeg_compression_distortion(np.zeros((0, 2, 3), 'u1'))",

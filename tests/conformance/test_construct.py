@@ -1,4 +1,4 @@
-"""What values are made of: `tensor`, `as_tensor`, `batch`, `as_batch`, `Batch.broadcast`."""
+"""Construction of values: `tensor`, `as_tensor`, `batch`, `as_batch`, `Batch.broadcast`."""
 
 import pytest
 

@@ -18,7 +18,7 @@ MAPS = [
     "T=np.array([1, 2])", "M=m, T=ndd.tensor([2.0, 3])", "T=ndd.tensor(2.0)", "M=ndd.tensor(2.0)",
     "MT=[1, 2, 3, 4, 5, 6]", "MT=both", "MT=np.array(both)", "MT=ndd.tensor(both)",
     "MT=[1, 2, 3]", "MT=5", "M=ndd.tensor(wide)", "M=float('nan')", "T=float('inf')",
-    # refused
+    # rejected
     "M=[1, 2, 3]", "M=both", "M=np.ones((4, 2, 1))", "T=[1, 2, 3]", "MT=[1, 2, 3, 4]",
     "MT=both, T=1", "MT=both, M=1", "T=ndd.tensor([[2.0, 3]])", "M=none", "T=none", "foo=1",
 ]  # fmt: skip
@@ -26,7 +26,7 @@ MAPS = [
 
 @pytest.mark.parametrize("arguments", MAPS)
 def test_maps_agree(arguments):
-    # In variables: the original does not take nested lists that are written in the call.
+    # In variables: DALI does not accept nested list literals in the call.
     given = "m, wide, row = [[1, 2], [3, 4]], [[1, 2], [3, 4], [5, 6]], [[1, 2]]\n"
     given += "both, none = [[1, 2, 3], [4, 5, 6]], []\n"
     assert_same(f"{given}ndd.coord_transform(p, {arguments})", tol=TOL, p=POINTS)
@@ -93,7 +93,7 @@ FLIPS = [
     "center_x=0.3", "center_x=-1, flip_y=1, center_y=0.7", "layout='xy'", "layout='yx'",
     "layout='yx', flip_x=0, flip_y=1", "layout='xyz'", "layout=''", "layout=None",
     "flip_x=ndd.tensor(0)", "center_x=ndd.tensor(0.2)", "center_x=np.float64(0.1)",
-    # refused
+    # rejected
     "layout='xw'", "layout='XY'", "layout='x'", "foo=1", "center_x=ndd.tensor([1.0, 2.0])",
 ]  # fmt: skip
 

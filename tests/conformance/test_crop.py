@@ -23,7 +23,7 @@ WINDOWS = [
     "crop=[5, 2], out_of_bounds_policy='trim_to_shape'",
     "crop=[5, 9], out_of_bounds_policy='trim_to_shape', crop_pos_x=0.3",
     "crop=[1e10, 2], out_of_bounds_policy='trim_to_shape'",
-    # refused
+    # rejected
     "crop=2", "crop=[2]", "crop=[1, 2, 3, 4]", "crop=[]", "crop_h=1", "crop_w=1", "crop_d=2",
     "crop=[1, 1], crop_h=2", "crop=[1, 1], crop_h=2, crop_w=2", "crop=[1, 1], crop_d=2",
     "crop=[1, 1], crop_pos_x=1.5", "crop=[1, 1], crop_pos_y=-0.1", "crop=[3, 2]", "crop=[1, 6]",
@@ -53,7 +53,7 @@ CALLS = [
     "crop=[4, 9], out_of_bounds_policy='pad', fill_values=99.6, mirror=1, dtype=ndd.uint8",
     "crop=[4, 9], out_of_bounds_policy='pad', fill_values=300.6, dtype=ndd.uint8",
     "crop=[1, 3], mirror=1, crop_pos_x=0", "crop=[1, 3], output_layout='HWC', crop_pos_x=0",
-    # refused
+    # rejected
     "mean=[1, 2]", "mean=[1, 2, 3], std=[2, 2]", "output_layout='HW'", "output_layout='ABC'",
     "crop=[1, 12], out_of_bounds_policy='edge'", "dtype=int",
     "crop=[3, 3], fill_values=[7, 8], out_of_bounds_policy='pad'", "output_layout='HHC'",
@@ -221,7 +221,7 @@ def test_windows_are_spread_as_those_of_the_original(shape, arguments):
     }
     for name, measure in measures.items():
         theirs, mine = (np.sort(measure(*window.T)) for window in windows)
-        # Kolmogorov and Smirnov: the distance of two such draws is above that once in 10^5.
+        # Kolmogorov-Smirnov: the distance of two such samples exceeds this once in 10^5.
         places = np.union1d(theirs, mine)
         below = [np.searchsorted(c, places, "right") / count for c in (theirs, mine)]
         assert abs(below[0] - below[1]).max() < 2.47 * np.sqrt(2 / count), name
@@ -254,19 +254,19 @@ DIFFERS = [
         "ndd.crop_mirror_normalize(np.full((1, 1, 3), 5, 'u1'), pad_output=True, crop=[1, 2], "
         "fill_values=[7, 8, 9, 10], out_of_bounds_policy='pad', output_layout='HWC', mean=1)",
         "ndd.tensor(np.float32([[[7, 8, 9, 10], [4, 4, 4, 10]]]), layout='HWC')",
-        "a mean is for every channel; the original drops those of all but the first",
+        "a mean is for every channel; DALI drops those of all but the first",
     ),
     Differs(
         "ndd.crop_mirror_normalize(np.ones((1, 1, 3), 'u1'), mean=[]).evaluate()",
         "RuntimeError",
-        "the original crashes",
+        "DALI crashes",
         ask=False,
     ),
     Differs(
         "ndd.crop(np.ones((1, 1, 3), 'u1'), crop=[1e10, 1e10], out_of_bounds_policy='pad')"
         ".evaluate()",
         "RuntimeError",
-        "the original asks for all the memory there is",
+        "DALI asks for all the memory there is",
         ask=False,
     ),
 ]

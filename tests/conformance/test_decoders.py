@@ -1,4 +1,4 @@
-"""Decoding images, compared with the original; where both can be had, with Pillow too."""
+"""Decoding images, compared with DALI and, where possible, with Pillow."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_colors(kind, colors):
 @pytest.mark.parametrize("colors", COLORS)
 @pytest.mark.parametrize("file", [CMYK, YCCK], ids=["CMYK", "YCCK"])
 def test_ink(file, colors):
-    # The original's weights of gray differ a little here; one pixel in a thousand is off by one.
+    # DALI's weights for gray differ slightly; one pixel in a thousand is off by one.
     source = f"ndd.decoders.image(ndd.tensor(x), output_type=types.{colors})"
     assert_same(source, tol=1 if colors == "GRAY" else None, x=file)
 
@@ -72,7 +72,7 @@ def test_any_data_is_what_is_stored(kind):
     assert_same("ndd.decoders.image(ndd.tensor(x), output_type=types.ANY_DATA)", x=FILES[kind])
 
 
-# Chroma is worked out in floats of 32 bits, whose last bit may differ.
+# Chroma is computed in float32, whose last bit may differ.
 CHROMA = {
     "uint8": None,
     "int8": 1,
@@ -287,7 +287,7 @@ WINDOWS = [
 @pytest.mark.parametrize("arguments", WINDOWS)
 def test_random_windows_are_distributed_alike(arguments, shape):
     y, x = np.mgrid[: shape[0], : shape[1]]
-    # Pixels that tell where they are.
+    # Pixels that encode their positions.
     file = encoded(
         np.dstack([x, y, 0 * x]).astype(np.uint8), quality=100, subsampling=0, keep_rgb=True
     )
@@ -300,7 +300,7 @@ def test_random_windows_are_distributed_alike(arguments, shape):
     theirs, mine = (np.array(side.run(source, x=file)) for side in (oracle, ours))
     assert theirs.shape == mine.shape == (600, 4)
     for name, a, b in zip(("height", "width", "x", "y"), theirs.T, mine.T, strict=True):
-        # Kolmogorov and Smirnov: the distance of two draws of 600 is above 0.13 once in 10 000.
+        # Kolmogorov-Smirnov: the distance of two samples of 600 exceeds 0.13 once in 10 000.
         places = np.union1d(a, b)
         below = [np.searchsorted(np.sort(c), places, "right") / 600 for c in (a, b)]
         assert abs(below[0] - below[1]).max() < 0.13, name
@@ -335,7 +335,7 @@ ON_PURPOSE = {
     "any gray": Differs(
         f"ndd.decoders.image({GRAY}, output_type=types.ANY_DATA)",
         f"ndd.decoders.image({GRAY}, output_type=types.GRAY)",
-        "the original crashes",
+        "DALI crashes",
         ask=False,
     ),
     "any ink": Differs(

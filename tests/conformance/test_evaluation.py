@@ -1,4 +1,4 @@
-"""When things run and where errors appear; modes, contexts, devices, threads and streams."""
+"""When work runs and where errors are raised: modes, contexts, devices, threads and streams."""
 
 import pytest
 

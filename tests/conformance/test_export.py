@@ -1,4 +1,4 @@
-"""What values say of themselves and how they are handed over."""
+"""Properties and exports of values."""
 
 import pytest
 

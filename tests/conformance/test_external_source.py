@@ -1,4 +1,4 @@
-"""ExternalSource: what comes out, in which order, and what is refused."""
+"""ExternalSource: outputs, their order, and errors."""
 
 import dataclasses
 
@@ -154,10 +154,10 @@ DIFFERS = [
     Differs("E(None)", "TypeError", "a message in place of an assertion"),
     Differs("import functools\nE(functools.partial(lambda x: x, 3))()", "ndd.tensor(3)",
             "it has no parameters left"),
-    Differs("E(int)()", "ndd.tensor(0)", "the original calls itself until it breaks"),
+    Differs("E(int)()", "ndd.tensor(0)", "DALI calls itself until it breaks"),
     Differs('E([np.zeros(1)], dtype="uint8")()', "ndd.tensor([0], dtype=ndd.uint8)",
             "types have the names of NumPy as well"),
-    Differs("E([1])(batch_size=-1)", "ValueError", "the original crashes", ask=False),
+    Differs("E([1])(batch_size=-1)", "ValueError", "DALI crashes", ask=False),
     Differs("E([None])()", "TypeError", "nothing is no data"),
     Differs("E([[[1, 2], [3]]], batch=True)()", "ndd.batch([[1, 2], [3]])",
             "lists of samples"),

@@ -1,4 +1,4 @@
-"""Filters: Gaussian blur, Laplacian, filters of the user's."""
+"""Filters: Gaussian blur, Laplacian, user-defined filters."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def cube(layout: str | None, dtype: str = "f4") -> np.ndarray:
     return (np.arange(np.prod(shape)) ** 2 % 113).reshape(shape).astype(dtype)
 
 
-# The original rounds weights to f32, and sums up in another order.
+# DALI rounds weights to f32 and sums in another order.
 NEARLY = 2e-4
 
 
@@ -121,7 +121,7 @@ SPOT = np.pad(np.float32([[1]]), 5)
         "window_size=[3, 5], normalized_kernel=True",
         "window_size=[5, 3], smoothing_size=[1, 7], normalized_kernel=True",
         "scale=ndd.tensor([1.0, 0.5])", "scale=float('nan')",
-        # refused
+        # rejected
         "normalized_kernel=True, scale=3.0", "window_size=1", "window_size=4", "window_size=33",
         "window_size=-3", "smoothing_size=2", "smoothing_size=0", "smoothing_size=33",
         "scale=[1.0, 2.0, 3.0]", "window_size=[3, 3, 3]",
@@ -172,7 +172,7 @@ def test_filter_borders(border, layout):
     [
         "mode='valid'", "anchor=0", "anchor=[0, 1]", "anchor=[1, 2]", "anchor=[-1, 0]",
         "anchor=ndd.tensor([0, 2])", "mode='valid', anchor=[1, 1]",
-        # refused
+        # rejected
         "anchor=[2, 0]", "anchor=-2", "border='foo'", "mode='foo'", "anchor=[0, 0, 0]",
     ],
 )  # fmt: skip
@@ -182,7 +182,7 @@ def test_filter(arguments):
 
 @pytest.mark.parametrize("dtype", ["u1", "u2", "i2", "f4"])
 def test_filter_of_types(dtype):
-    # The original rounds halves to the even number.
+    # DALI rounds halves to even.
     x = cube("HW", dtype)
     assert_same("ndd.filter(x, k)", tol=1.0 if dtype != "f4" else 1e-3, x=x, k=KERNEL)
     assert_same("ndd.filter(x, k, dtype=ndd.float32)", tol=1e-3, x=x, k=KERNEL)
@@ -197,7 +197,7 @@ def test_filter_of_types(dtype):
         "ndd.filter(x[:1, :1], np.ones((3, 3), 'f4'))",
         "x = ndd.batch([x, x[:2]])\nk = ndd.batch([k, k[:1]])\nndd.filter(x, k)",
         "ndd.filter(ndd.batch([x, x]), k, anchor=ndd.batch([[0, 0], [1, 2]]))",
-        # refused
+        # rejected
         "ndd.filter(x, np.zeros((9, 9), 'f4'), mode='valid')",
         "ndd.filter(x, np.zeros((0, 3), 'f4'))",
         "ndd.filter(x, np.zeros((3,), 'f4'))",
@@ -213,7 +213,7 @@ def test_infinitely_wide_blur_is_refused():
     assert_refused("ndd.gaussian_blur(np.zeros((2, 2), 'f4'), sigma=float('inf'))")
 
 
-MORE = "the original has no code for this"
+MORE = "DALI has no code for this"
 DIFFERS = [
     Differs(
         "ndd.gaussian_blur(np.zeros((0, 3), 'f4'), sigma=1.0)",

@@ -1,4 +1,4 @@
-"""`flip`, and with it what is common to operators: how arguments and inputs may be given."""
+"""`flip`, and what all operators have in common: the forms of arguments and inputs."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ VALUES = [
 
 @pytest.mark.parametrize("value", VALUES)
 def test_arguments_are_taken_in_the_same_forms(value):
-    # In a variable: the original takes some values otherwise when they are written in the call.
+    # In a variable: DALI treats some literals in the call differently.
     for call in (
         "ndd.flip(ndd.batch([x, x]), horizontal=v)",
         "ndd.flip(ndd.tensor(x), horizontal=v)",
@@ -88,7 +88,7 @@ def test_arguments_are_taken_in_the_same_forms(value):
         "ndd.flip(ndd.tensor(x), device=None).device, ndd.flip(x).device",
         "ndd.flip(x), ndd.flip(x.tolist()), ndd.flip([x, x])",
         "ndd.flip(ndd.tensor(x[:0])), ndd.flip(ndd.tensor(x[:, :0]))",
-        # refused
+        # rejected
         "ndd.flip()",
         "ndd.flip(x, 1)",
         "ndd.flip(x, x)",

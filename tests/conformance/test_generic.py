@@ -1,4 +1,4 @@
-"""Arrays of any meaning: `cast_like`, `get_property`, and new arrays of one value."""
+"""Generic operators: `cast_like`, `get_property`, and constant arrays."""
 
 import numpy as np
 import pytest
@@ -160,7 +160,7 @@ def test_every_type_is_cast_alike(dtype):
     assert_same(source, x=np.array([1, 0, 100]).astype(dtype), y=np.float32([-1.5, 0.4, 300]))
 
 
-FIRST = "a value that does not fit is a mistake; the original takes its first elements"
+FIRST = "a value that does not fit is a mistake; DALI takes its first elements"
 DIFFERS = [
     Differs("ndd.full([1, 2, 3])", "RuntimeError", FIRST),
     Differs("ndd.full(np.arange(8).reshape(2, 2, 2), shape=[2, 2])", "RuntimeError", FIRST),
@@ -172,7 +172,7 @@ DIFFERS = [
     Differs(
         "ndd.full(ndd.tensor([1, 2], layout='X'), shape=[2])",
         "ndd.tensor([1, 2])",
-        "the original can't make up its mind about the layout",
+        "DALI can't make up its mind about the layout",
     ),
     Differs("ndd.get_property(1, key=5)", "TypeError", "a number is of the wrong type"),
 ]

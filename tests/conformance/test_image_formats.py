@@ -1,4 +1,4 @@
-"""`decoders.image` on every format but JPEG: as the original has it, and as it was stored."""
+"""`decoders.image` on every format except JPEG: compared with DALI and with the stored pixels."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_channels_as_stored_are_the_same(sample):
 
 @each(SAME)
 def test_grays_are_the_same_but_for_rounding(sample):
-    # The original rounds each format in another way: its libraries do.
+    # DALI's libraries round differently for each format.
     source = "ndd.decoders.image(ndd.tensor(x), output_type=types.GRAY)"
     assert_same(source, x=bytes_of(sample), tol=1.0)
 

@@ -1,4 +1,4 @@
-"""Several arrays as one: `cat` and `stack`."""
+"""Joining arrays: `cat` and `stack`."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""From numbers that name something to values: `lookup_table` and `one_hot`."""
+"""`lookup_table` and `one_hot`."""
 
 import numpy as np
 import pytest
@@ -119,7 +119,7 @@ def test_every_integer_is_looked_up_alike(dtype):
     keys, values = [*range(0, 256, 3), 300], [float(i % 90) for i in range(87)]
     for to in ("uint8", "int16", "float32"):
         source = f"ndd.lookup_table(x, keys=k, values=v, default_value=7, dtype=ndd.{to})"
-        # In a variable, the original can't take lists.
+        # DALI does not accept lists in a variable.
         assert_same(f"k, v = tuple(k), tuple(v)\n{source}", x=x, k=keys, v=values)
 
 
@@ -141,7 +141,7 @@ def test_the_former_name_of_dtype_works():
 
 
 ANY_TYPE = "every type that can name a class or a place in a table does"
-WRAPS = "the original cuts numbers down to 32 bits"
+WRAPS = "DALI cuts numbers down to 32 bits"
 DIFFERS = [
     Differs(
         "ndd.one_hot(np.int64([2**32, 1]), num_classes=2)", "ndd.tensor([[0.0, 0], [0, 1]])", WRAPS

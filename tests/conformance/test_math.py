@@ -1,4 +1,4 @@
-"""`math`: functions of numbers."""
+"""`math`: mathematical functions."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ FUNCTIONS = {
     "ndd.math.log2({})": (POSITIVE, 1e-6),
     "ndd.math.log10({})": (POSITIVE, 1e-6),
     "ndd.math.acosh({})": (POSITIVE, 1e-6),
-    # The original makes do with an approximation of float32 that knows no infinity.
+    # DALI uses a float32 approximation that doesn't handle infinity.
     "ndd.math.rsqrt({})": ([x for x in POSITIVE if 1 <= x < np.inf], 1e-6),
 }
 
@@ -54,7 +54,7 @@ def numbers(values, dtype):
 
 
 def relative(expression):
-    """A source that scales results by the original's, for the tolerance to be a relative one."""
+    """A source that divides results by DALI's, so that the tolerance is relative."""
     return (
         f"y = {expression}\n"
         "r = np.array(y).astype(np.float64)\n"
@@ -144,7 +144,7 @@ SAME = [
     "ndd.math.fpow(2, 3), ndd.math.fpow(base=2, exponent=-1), ndd.math.fpow(-8.0, 1 / 3)",
     "ndd.math.pow(ndd.tensor([-2.0, 0.0, 3.0]), 2), ndd.math.pow(ndd.tensor([-2.0, 0.0]), 3.0)",
     "ndd.math.abs(np.int64([-(2**63)])), ndd.math.fabs(np.int8([-128]))",
-    # refused
+    # rejected
     "ndd.math.sqrt()",
     "ndd.math.sqrt(1, 2)",
     "ndd.math.sqrt(1, device='cpu')",
@@ -185,7 +185,7 @@ DIFFERS = [
     Differs(
         "ndd.math.rsqrt(ndd.tensor([0.0, 4.0, np.inf]))",
         "ndd.tensor([np.inf, 0.5, 0.0])",
-        "the original approximates, and gives NaN for both ends",
+        "DALI approximates, and gives NaN for both ends",
     ),
     Differs("ndd.math.sqrt(np.float16([4, 9]))", "ndd.tensor(np.float16([2, 3]))", HALF),
     Differs("ndd.math.min(np.float16([4, 9]), 5)", "ndd.tensor(np.float16([4, 5]))", HALF),

@@ -1,4 +1,4 @@
-"""Noise. Values are of the same distributions; what leaves no choice agrees exactly."""
+"""Noise. Distributions are compared; deterministic cases agree exactly."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ FLAT = np.full((120, 120, 3), 100, np.uint8)
 )
 def test_without_a_choice(source, dtype):
     if dtype == "u8" and "-300" in source:
-        pytest.skip("the original rounds below zero to the largest number")
+        pytest.skip("DALI rounds below zero to the largest number")
     assert_same(source, tol=1e-4, x=FLAT[:3, :4].astype(dtype))
 
 
@@ -84,7 +84,7 @@ def test_statistics(call, dtype):
         "a = np.asarray(ndd.noise.gaussian(x))\nb = np.asarray(ndd.noise.gaussian(x))\n"
         "(a == b).all()",
         "ndd.noise.gaussian(np.float32(5), stddev=0)",
-        # refused
+        # rejected
         "ndd.noise.salt_and_pepper(x, prob=-1.0)",
         "ndd.noise.salt_and_pepper(x, prob=2.0)",
         "ndd.noise.salt_and_pepper(x, prob=float('nan'))",
@@ -102,12 +102,12 @@ DIFFERS = [
     Differs(
         "ndd.noise.salt_and_pepper(np.uint8([9]), prob=1, salt_vs_pepper=1, salt_val=300)",
         "ndd.tensor(np.uint8([255]))",
-        "saturated, where the original wraps around",
+        "saturated, where DALI wraps around",
     ),
     Differs(
         "ndd.noise.gaussian(np.float16([9]), mean=1, stddev=0)",
         "ndd.tensor(np.float16([10]))",
-        "the original has no code for this type",
+        "DALI has no code for this type",
     ),
     Differs(
         "ndd.noise.gaussian(np.zeros((0, 2), 'f4'))",

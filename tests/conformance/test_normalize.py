@@ -8,7 +8,7 @@ from tests.conformance.oracle import assert_same
 
 EXCUSED: dict[str, str] = {}
 
-# The original divides by an estimate of the root that is good to about six digits.
+# DALI divides by an approximate square root, accurate to about six digits.
 TOLERANCE = 1e-5
 
 
@@ -36,7 +36,7 @@ def test_every_number_type_gives_the_same(dtype):
 
 @pytest.mark.parametrize("to", ["int8", "int16", "int32", "uint8", "uint16", "uint32", "float32"])
 def test_every_result_type_gives_the_same(to):
-    # Scaled to keep away from halves, which the original's estimate may round the other way.
+    # Scaled to avoid halves, which DALI's approximation may round the other way.
     source = (
         f"ndd.normalize(x, scale=70, shift=90, dtype=ndd.{to}), ndd.normalize(x, dtype=ndd.{to})"
     )
@@ -140,7 +140,7 @@ SAME = [
     "ndd.normalize(ndd.batch(np.zeros((0, 3), 'f4'))).evaluate()",
     "ndd.normalize(f([1, np.inf])), ndd.normalize(f([1, np.nan]))",
     "ndd.normalize(f([1, 2, np.nan]), dtype=ndd.uint8)",
-    # refused
+    # rejected
     "ndd.normalize()",
     "ndd.normalize(None)",
     "ndd.normalize(s, s)",
@@ -241,7 +241,7 @@ DIFFERS = [
     Differs(
         "ndd.normalize(ndd.tensor(3.0), mean=1.0, stddev=2.0)",
         "ndd.tensor(1.0)",
-        "the original computes with memory that it has not written",
+        "DALI computes with memory that it has not written",
         ask=False,
     ),
 ]

@@ -1,4 +1,4 @@
-"""The tool that conformance tests rely on: it must not pass what differs, nor fall over."""
+"""The tool behind conformance tests: it must find differences and must not crash."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`pad`: extents of the batch, asked for, and aligned."""
+"""`pad`: to the largest sample, to a given shape, and aligned."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ CALLS = [
     "shape=ndd.tensor([3, 3])", "shape=ndd.tensor(4)", "shape=ndd.tensor([3.7, 5.2])",
     "align=ndd.tensor([2, 4])", "axes=ndd.tensor([1])", "fill_value=ndd.tensor(3)",
     "fill_value=np.float32(2.5)", "fill_value=True", "shape=np.array([4, 4])",
-    # refused
+    # rejected
     "axes=[2]", "axes=[-3]", "axes=[0, 0]", "axes=[0, -2]", "axis_names='C'", "axis_names='HH'",
     "axis_names='H', axes=[1]", "align=0", "align=-2", "align=[2, 0]", "shape=[5, 3], axes=[1]",
     "align=[3, 4], axes=[1]", "shape=[1, 2, 3]", "foo=1", "fill_value=ndd.tensor([3, 4])",
@@ -34,7 +34,7 @@ PER_SAMPLE = [
 
 @pytest.mark.parametrize("arguments", CALLS)
 def test_calls_agree(arguments):
-    # In variables: the original takes some values otherwise when they are written in the call.
+    # In variables: DALI treats some literals in the call differently.
     batch = "ndd.batch([[[1, 2], [3, 4]], [[5, 6, 7]]], layout='HW')"
     given = f"given = dict({arguments})\n"
     assert_same(f"{given}ndd.pad({batch}, **given).evaluate()")
@@ -109,18 +109,18 @@ DIFFERS = [
     Differs(
         "ndd.pad(ndd.batch(np.zeros((0, 3), np.int32)), shape=[5])",
         "ndd.batch(np.zeros((0, 5), np.int32))",
-        "no samples give no samples; the original crashes",
+        "no samples give no samples; DALI crashes",
         ask=False,
     ),
     Differs(
         "ndd.pad(ndd.tensor([1, 2]), shape=2**40).evaluate()",
         "RuntimeError",
-        "the original takes the lower 32 bits",
+        "DALI takes the lower 32 bits",
     ),
     Differs(
         "ndd.pad(ndd.tensor([1, 2]), align=np.array([2**62])).evaluate()",
         "RuntimeError",
-        "the original runs out of memory",
+        "DALI runs out of memory",
         ask=False,
     ),
 ]

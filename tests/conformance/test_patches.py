@@ -24,7 +24,7 @@ ERASE = [
     "anchor=[1, 2], shape=[2, 3], fill_value=300.7", "anchor=[1, 2], shape=[2, 3], fill_value=-1.5",
     "anchor=ndd.tensor([1, 2]), shape=ndd.tensor([1, 2])", "anchor=[1], shape=[1], axis_names='C'",
     "anchor=[1, 0], shape=[1, 2], axis_names='CW', fill_value=[7, 8, 9]",
-    # refused
+    # rejected
     "anchor=[1, 2], shape=[2, 3], fill_value=[4, 5]", "anchor=[1], shape=[2]",
     "anchor=[1, 2, 3], shape=[2, 2, 2]", "anchor=[1, 2]", "shape=[1, 2]",
     "anchor=[1, 2], shape=[2, 3], axis_names='HX'", "anchor=[0, 0, 2, 2], shape=[1, 1]",
@@ -38,7 +38,7 @@ PASTE = [
     "ratio=1, fill_value=2, min_canvas_size=7.5", "ratio=1, fill_value=2, min_canvas_size=4.9",
     "ratio=2, fill_value=1, paste_x=1, paste_y=0.99", "ratio=2, fill_value=1, n_channels=3",
     "ratio=ndd.tensor(1.7), fill_value=1",
-    # refused
+    # rejected
     "ratio=1.5, fill_value=[200, 1]", "ratio=1.5", "fill_value=2", "ratio=0.5, fill_value=2",
     "ratio=2, fill_value=2, paste_x=1.5", "ratio=2, fill_value=2, paste_y=-0.5",
     "ratio=float('nan'), fill_value=2", "ratio=2, fill_value=[]",
@@ -155,7 +155,7 @@ DIFFERS = [
     Differs(
         "ndd.erase(np.ones((2, 2, 1), 'u1'), anchor=[0, 0], shape=[1, 1]).evaluate()",
         "RuntimeError",
-        "nothing tells which axes are H and W; the original crashes",
+        "nothing tells which axes are H and W; DALI crashes",
         ask=False,
     ),
     Differs(
@@ -166,25 +166,25 @@ DIFFERS = [
     Differs(
         "ndd.erase(np.ones((1, 3), 'u1'), anchor=[0], shape=[2], axes=[-1])",
         "ndd.tensor(np.array([[0, 0, 1]], 'u1'))",
-        "negative axes count from the end; the original writes elsewhere",
+        "negative axes count from the end; DALI writes elsewhere",
         ask=False,
     ),
     Differs(
         "ndd.erase(np.ones((1, 3), 'u1'), anchor=[0], shape=[2], axes=[5]).evaluate()",
         "RuntimeError",
-        "there is no such axis; the original reads beyond its memory",
+        "there is no such axis; DALI reads beyond its memory",
         ask=False,
     ),
     Differs(
         "ndd.paste(np.array([[[5]]], 'u1'), ratio=2, fill_value=1)",
         "ndd.tensor(np.array([[[5], [1]], [[1], [1]]], 'u1'), layout='HWC')",
-        "images have the channels that they have; the original crashes",
+        "images have the channels that they have; DALI crashes",
         ask=False,
     ),
     Differs(
         "ndd.paste(np.array([[[5]]], 'u1'), ratio=2, fill_value=1, n_channels=3).evaluate()",
         "RuntimeError",
-        "the image has another number of channels; the original crashes",
+        "the image has another number of channels; DALI crashes",
         ask=False,
     ),
     Differs(
@@ -200,7 +200,7 @@ DIFFERS = [
     Differs(
         "ndd.grid_mask(np.ones((2, 3), 'u1'), tile=2)",
         "ndd.tensor(np.array([[0, 1, 0], [1, 1, 1]], 'u1'))",
-        "images may have no channels; the original leaves memory as it was",
+        "images may have no channels; DALI leaves memory as it was",
         ask=False,
     ),
     Differs(
@@ -223,7 +223,7 @@ DIFFERS = [
         Differs(
             f"ndd.erase(ndd.tensor(np.ones((2, 2, 1), 'u1'), layout='HWC'), {arguments})",
             "RuntimeError",
-            "there is no such region; the original crashes, or erases nothing",
+            "there is no such region; DALI crashes, or erases nothing",
             ask="shape=[float('nan')" not in arguments,
         )
         for arguments in (

@@ -23,7 +23,7 @@ AGREE = [
     " MT=frames(B([matrices, matrices[1:]])))",
     'ndd.coord_transform(B([points, points + 1], layout="F**"), MT=frames(T(matrices)))',
     'ndd.flip(T(video, layout="FHWC"), horizontal=frames([1]))',
-    # What is no sequence becomes one.
+    # Other inputs become sequences.
     'ndd.coord_transform(T(points[0], layout="NX"), MT=frames(matrices))',
     "ndd.coord_transform(T(points), T=frames(points[:1, 0]))",
     "ndd.coord_transform(points[0], T=frames([1, 2, 3]))",
@@ -49,12 +49,12 @@ AGREE = [
     "ndd.transforms.rotation(frames(matrices), angle=frames([90.0, 0]))",
     'ndd.flip(T(video, layout="FHWC"), horizontal=frames([1, 0]))',
     'ndd.flip(T(video[0], layout="HWC"), horizontal=frames([1, 0, 1]))',
-    # Where axes are counted in the whole, frames are but an axis.
+    # Operators that name axes of the whole sample treat frames as an axis.
     'ndd.normalize(T(video, layout="FHWC"), axes=[1, 2, 3],'
     ' mean=T(np.float32([1, 2, 3]).reshape(3, 1, 1, 1), layout="FHWC"))',
     'ndd.full_like(T(video, layout="FHWC"), fill_value=T(video, layout="FHWC"))',
 ]
-# Of images, on a film of three frames.
+# Image operators on sequences of three frames.
 IMAGES = [
     "ndd.brightness(f, brightness=v), ndd.brightness(f, brightness_shift=v)",
     "ndd.contrast(f, contrast=v), ndd.contrast(f, contrast=0.5, contrast_center=v)",
@@ -69,7 +69,7 @@ IMAGES = [
     "ndd.filter(f, frames(np.arange(27, dtype=np.float32).reshape(3, 3, 3)))",
     "ndd.filter(f, np.ones((3, 3), np.float32), frames(np.float32([1, 2, 3])), border='constant')",
     "ndd.filter(image, frames(np.arange(18, dtype=np.float32).reshape(2, 3, 3)))",
-    # Turned frames share a canvas that holds all, as odd or even as most would have it.
+    # Rotated frames share a canvas that fits all, with the parity that most of them need.
     "ndd.rotate(f, angle=frames([0.0, 45, 90]))",
     "ndd.rotate(f, angle=frames([10.0, 80, 30]), fill_value=7)",
     "ndd.rotate(T(film[:2], layout='FHWC'), angle=frames([20.0, 70]), fill_value=7)",

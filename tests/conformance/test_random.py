@@ -1,6 +1,6 @@
-"""Random numbers. The words of an RNG are the original's; values drawn are of the same kind.
+"""Random numbers. The words of an RNG equal DALI's; drawn values have the same distribution.
 
-Draws that leave no choice (a coin with probability 1) must agree exactly, others in their type,
+Deterministic draws (a coin with probability 1) must agree exactly, others in their type,
 shape and layout, and in their quantiles.
 """
 
@@ -39,7 +39,7 @@ def test_words_are_the_same(seed):
         "ndd.random.get_default_rng() is ndd.random.get_default_rng()",
         "r == r, r == ndd.random.RNG(7), callable(r)",
         "ndd.random.RNG().state == ndd.random.RNG().state",
-        # refused
+        # rejected
         "r.advance(-1)",
         "r.advance(1.5)",
         "r.advance('a')",
@@ -141,7 +141,7 @@ def test_shapes_are_taken_in_the_same_forms(name):
     assert_same(f"made = [{' '.join(calls)}]\n{KIND}")
 
 
-# Without a layout: in the original, whether choices keep one differs from run to run.
+# Without a layout: in DALI, whether choices keep one differs from run to run.
 @pytest.mark.parametrize("of", ["5", "ndd.tensor([[1, 2], [3, 4], [5, 6]])"])
 def test_shapes_of_choices_are_taken_in_the_same_forms(of):
     calls = [f"ndd.random.choice({of}, {given})," for given in [*SHAPES, *LIKES]]
@@ -166,7 +166,7 @@ def test_results_have_the_type_asked_for(name, types):
 @pytest.mark.parametrize(
     "source",
     [
-        # draws that leave no choice
+        # deterministic draws
         "ndd.random.uniform(values=[5], shape=4), ndd.random.uniform(values=5, shape=4)",
         "ndd.random.uniform(values=[2.5], shape=2, dtype=ndd.uint8)",
         "ndd.random.uniform(values=[300], dtype=ndd.uint8)",
@@ -209,7 +209,7 @@ def test_results_have_the_type_asked_for(name, types):
         "ndd.batch_permutation(batch_size=1, no_fixed_points=True, allow_repetitions=True)",
         "ndd.batch_permutation(batch_size=2, no_fixed_points=2, allow_repetitions=1)",
         "sorted(int(np.asarray(x)) for x in ndd.batch_permutation(batch_size=9))",
-        # refused
+        # rejected
         "ndd.random.uniform(range=[1, 0]).evaluate()",
         "ndd.random.uniform(range=[1, 1]).evaluate()",
         "ndd.random.uniform(range=1).evaluate()",
@@ -378,10 +378,10 @@ DIFFERS = [
     Differs(
         "ndd.random.uniform(range=[0.6, 1.4], shape=50, dtype=ndd.int32)",
         "ndd.tensor([1] * 50)",
-        "the original cuts the ends of the range off to whole numbers",
+        "DALI cuts the ends of the range off to whole numbers",
     ),
     Differs("ndd.random.uniform(values=[]).evaluate()", "RuntimeError",
-            "the original reads what lies before the list, or crashes", ask=False),
+            "DALI reads what lies before the list, or crashes", ask=False),
     Differs(
         "ndd.random.uniform(ndd.batch([], dtype=ndd.int32))",
         "ndd.batch([], dtype=ndd.float32)",
@@ -403,7 +403,7 @@ DIFFERS = [
     Differs("ndd.random.RNG(3).state == ndd.random.RNG(3).state", "True",
             "states are compared by what they say"),
     Differs("import copy\nr = ndd.random.RNG(3)\ncopy.copy(r)()\nr()", "ndd.random.RNG(3)()",
-            "a copy of the original shares its position"),
+            "a copy in DALI shares its position"),
     Differs("import pickle\npickle.loads(pickle.dumps(ndd.random.RNG(3)))()",
             "ndd.random.RNG(3)()", "what a checkpoint holds can be pickled"),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Readers against the original: which samples come when, and what they are."""
+"""Readers against DALI: the order of samples, and their contents."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ REFUSED = [
 def test_what_the_original_refuses_is_refused_with_an_error_of_the_same_kind(root, call):
     source = f"{SHOW}\nshow({call})"
     expected, actual = oracle.run(source, root=root), ours.run(source, root=root)
-    assert isinstance(expected, Raised), f"the original takes it: {show(expected)}"
+    assert isinstance(expected, Raised), f"DALI takes it: {show(expected)}"
     assert isinstance(actual, Raised), f"penstock takes it: {show(actual)}"
     if "prefetch" not in call:
         assert expected.type in actual.bases, f"{expected}\n{actual}"
@@ -148,7 +148,7 @@ DIFFERS = [
     Differs(
         f"{SHOW}\nshow(files=[root + '/tree/b/2.jpg'], labels={labels})",
         "ValueError",
-        "a label is a whole number; the original cuts the rest off, so that 1.9 is 1",
+        "a label is a whole number; DALI cuts the rest off, so that 1.9 is 1",
     )
     for labels in ("[1.5]", "1.9")
 ]
@@ -201,7 +201,7 @@ def test_epochs_are_those_of_the_original(root, sizes, pad, stick):
 @pytest.mark.parametrize("pad", [False, True])
 def test_unfinished_epochs_go_on_as_in_the_original(root, breaks, pad, shards, sizes):
     # Which batch is the last one differs by shard; leaving the loop in that one finishes an epoch
-    # of ours, and not of the original.
+    # of ours, and not of DALI.
     breaks = tuple(min(at, 1) if shards > 1 and at < 9 else at for at in breaks)
     call = f"""[
         sequence(size, 2, 6, {breaks}, num_shards={shards}, pad_last_batch={pad}, stick_to_shard=s)
@@ -212,7 +212,7 @@ def test_unfinished_epochs_go_on_as_in_the_original(root, breaks, pad, shards, s
 
 @pytest.mark.parametrize("arguments", ["random_shuffle=True", "shuffle_after_epoch=True"])
 def test_a_shuffled_epoch_has_the_same_samples_in_another_order(root, arguments):
-    """The orders themselves are not the original's: other generators, other words."""
+    """The orders differ from DALI's, since the generators differ."""
     call = f"""[
         sorted(sum(epoch, [])) for epoch in sequence(20, 4, 3, {arguments}, initial_fill=7)[0]
     ]"""
@@ -220,7 +220,7 @@ def test_a_shuffled_epoch_has_the_same_samples_in_another_order(root, arguments)
 
 
 def test_shards_of_a_shuffled_data_set_are_not_contiguous_but_fixed(root):
-    """The data set is shuffled once, alike for all readers, before it is cut into shards."""
+    """The data set is shuffled once, equally for all readers, before it is cut into shards."""
     source = f"""{SEQUENCE}
 def shard(shard_id, seed):
     found, _ = sequence(

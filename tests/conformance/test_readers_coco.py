@@ -1,4 +1,4 @@
-"""`readers.COCO` against the original, on annotation files of all sorts."""
+"""`readers.COCO` against DALI, on many kinds of annotation files."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def squeezed(mask):
 
 
 def drawn():
-    """Polygons and masks by chance on a larger image."""
+    """Random polygons and masks on a larger image."""
     rng = np.random.default_rng(5)
     items = []
     for number in range(40):
@@ -214,7 +214,7 @@ DIFFERS = [
         Differs(
             PAINTED.format(case, ""),
             PAINTED.format("empty_outline", ""),
-            "an object without an outline is not painted, others are; the original paints none",
+            "an object without an outline is not painted, others are; DALI paints none",
         )
         for case in ("no_outline", "null_outline")
     ),
@@ -264,7 +264,7 @@ def test_outlines_beyond_the_image_are_painted_as_the_tools_of_coco_do():
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 def test_masks_that_the_tools_of_coco_wrote_are_painted_as_they_do(tmp_path):
-    """The original leaves out the end of a mask that reaches the last pixel."""
+    """DALI omits the end of a mask that reaches the last pixel."""
     made = drawn_masks()
     (tmp_path / "a.jpg").write_text("a")
     (tmp_path / "all.json").write_text(json.dumps(made))

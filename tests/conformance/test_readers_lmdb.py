@@ -1,4 +1,4 @@
-"""Readers of Caffe's and Caffe2's databases, against the original."""
+"""Readers of Caffe's and Caffe2's databases, against DALI."""
 
 from __future__ import annotations
 
@@ -127,12 +127,12 @@ REFUSED = [
 def test_what_the_original_refuses_is_refused(root, call):
     source = f"{SHOW}\nshow(ndd.readers.{call})"
     expected, actual = oracle.run(source, root=root), ours.run(source, root=root)
-    assert isinstance(expected, Raised), f"the original takes it: {show(expected)}"
+    assert isinstance(expected, Raised), f"DALI takes it: {show(expected)}"
     assert isinstance(actual, Raised), f"penstock takes it: {show(actual)}"
 
 
 LABELS = "[o[1] for o in ndd.readers.{}.next_epoch()]"
-SPARSE = "labels that name classes become rows; the original fails on all of them"
+SPARSE = "labels that name classes become rows; DALI fails on all of them"
 
 DIFFERS = [
     Differs(

@@ -1,4 +1,4 @@
-"""`readers.MXNet` against the original."""
+"""`readers.MXNet` against DALI."""
 
 from __future__ import annotations
 

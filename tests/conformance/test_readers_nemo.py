@@ -1,4 +1,4 @@
-"""The reader of NeMo's manifests, against the original."""
+"""The reader of NeMo's manifests, against DALI."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def root(make_folder):
 
 
 def write(root, name, entries):
-    """A manifest, whose sounds are in the folder."""
+    """A manifest of audio files in the folder."""
     if isinstance(entries, str):
         entries = [json.loads(line) for line in entries.splitlines()]
     lines = [{**e, "audio_filepath": f"{root}/{e['audio_filepath']}"} for e in entries]
@@ -106,7 +106,7 @@ ROUNDED = {
     for name, dtype, downmix in WAYS
     if dtype != "float32" and (name == "mf.wav" or (name == "sd.wav" and not downmix))
 }
-"""Where the original takes floats from -1 to 1 for whole numbers, so that only silence is left."""
+"""Where DALI takes floats from -1 to 1 for whole numbers, so that only silence is left."""
 
 
 @pytest.mark.parametrize(("name", "dtype", "downmix"), [w for w in WAYS if w not in ROUNDED])
@@ -194,5 +194,5 @@ def test_utterances_are_those_of_the_original(root, manifest, arguments):
 def test_what_the_original_refuses_is_refused(root, manifest, arguments):
     source = call(manifest, arguments)
     expected, actual = oracle.run(source, root=root), ours.run(source, root=root)
-    assert isinstance(expected, Raised), f"the original takes it: {show(expected)}"
+    assert isinstance(expected, Raised), f"DALI takes it: {show(expected)}"
     assert isinstance(actual, Raised), f"penstock takes it: {show(actual)}"

@@ -1,4 +1,4 @@
-"""`readers.Numpy` against the original: element types, orders, parts."""
+"""`readers.Numpy` against DALI: element types, orders, parts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def show(*files, **arguments):
     found = []
     for (data,) in reader.next_epoch():
         source = bytes(np.asarray(ndd.get_property(data, key="source_info"))).decode()
-        # The original puts "./" before names of files in the root itself.
+        # DALI puts "./" before names of files in the root itself.
         found.append((source.removeprefix("./"), data))
     return found, reader.get_metadata()
 """

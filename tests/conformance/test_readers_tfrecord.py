@@ -1,4 +1,4 @@
-"""`readers.TFRecord` against the original."""
+"""`readers.TFRecord` against DALI."""
 
 from __future__ import annotations
 
@@ -129,13 +129,13 @@ READ = (
     "[x['i'] for x in ndd.readers.TFRecord(path=root + '/{}', features={{'i': {}}}{}).next_epoch()]"
 )
 INDEXED = ", index_path=root + '/w.idx'"
-DEFAULT = "a default stands in for what a record does not have; the original gives zeros"
+DEFAULT = "a default stands in for what a record does not have; DALI gives zeros"
 
 DIFFERS = [
     Differs(
         "show('flipped', {'s': fixed((), string, '')}, ['w.idx'])",
         "RuntimeError",
-        "checksums are looked at; the original refuses this by chance",
+        "checksums are looked at; DALI refuses this by chance",
         ask=False,
     ),
     Differs(

@@ -1,4 +1,4 @@
-"""`readers.Webdataset` against the original."""
+"""`readers.Webdataset` against DALI."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ DIFFERS = [
     Differs(
         "show('sparse.tar', ['jpg'])",
         "RuntimeError",
-        "a sample in a form that can't be read is an error; the original leaves it out",
+        "a sample in a form that can't be read is an error; DALI leaves it out",
     ),
     Differs(
         "show('numbers.tar', ['bin'], dtypes='float64')[0]",

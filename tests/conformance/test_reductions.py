@@ -12,7 +12,7 @@ NUMBERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4"]
 SUMS = ["sum", "mean", "mean_square", "rms"]
 AXES = [None, [], 0, 1, 2, -1, [0, 1], [1, 2], [0, 2], [2, 0], (0, 1, 2), [-3, 1]]
 
-# Ours adds up in 64 bits, the original in 32: they agree to about six digits.
+# penstock sums in 64 bits, DALI in 32: they agree to about six digits.
 RELATIVE = 2e-6
 
 
@@ -158,7 +158,7 @@ SAME = [
     "ndd.reductions.variance(t)",
     "ndd.reductions.variance(t, None)",
     "ndd.reductions.variance(t, mean=3.0)",
-    # refused
+    # rejected
     "ndd.reductions.sum()",
     "ndd.reductions.sum(None)",
     "ndd.reductions.sum(t, t)",
@@ -206,7 +206,7 @@ def test_errors_name_the_same_thing(source, says):
 ANY_TYPE = "every type of number can be reduced"
 ANY_RESULT = "the result can have any type"
 A_MEAN = "a mean lies between the numbers it is of"
-NO_MEAN = "the original reads past the end of the mean, or takes a part of it"
+NO_MEAN = "DALI reads past the end of the mean, or takes a part of it"
 DIFFERS = [
     Differs("ndd.reductions.sum(np.float64([1, 2]))", "ndd.tensor(np.float64(3))", ANY_TYPE),
     Differs("ndd.reductions.sum(np.float16([1, 2]))", "ndd.tensor(3.0)", ANY_TYPE),

@@ -1,4 +1,4 @@
-"""What values look like when they are printed: the same text, character by character."""
+"""Text representation of values: the same text as DALI's, character by character."""
 
 import pytest
 

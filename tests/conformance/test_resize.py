@@ -1,4 +1,4 @@
-"""The resize family. Bytes are within 1 of the original's, floats within 1e-4 of their range."""
+"""The resize family. Bytes are within 1 of DALI's, floats within 1e-4 of their range."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_photographs(filter, change):
     assert_same(RESIZED.format(filter), x=photo(97, 121, 1, "f4"), k=change, tol=tol)
 
 
-# Not Gaussian: where a pixel's centre lies on another's, rounding errors decide in the original
+# Not Gaussian: where a pixel's centre lies on another's, rounding errors decide in DALI
 # which of two neighbours has a part.
 @pytest.mark.parametrize("filter", FILTERS[:-1])
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_samples_have_their_own_arguments(given):
         "ndd.resize(x[:0], size=3), ndd.resize(x[:, :0], size=3), ndd.resize(x[:, :, :0], size=3)",
         "ndd.resize(x[:, :0], resize_x=3)",
         "ndd.resize(ndd.tensor(x), size=3, device='cpu')",
-        # refused
+        # rejected
         "ndd.resize()",
         "ndd.resize(x)",
         "ndd.resize(x, 3)",
@@ -276,7 +276,7 @@ TENSOR = [
     {"scales": [5.0], "max_size": 20}, {"sizes": [0.3]},
     {"sizes": [0.3], "size_rounding": "truncate"}, {"sizes": [-3.4]},
     {"sizes": [-3.4], "alignment": 0.0}, {"sizes": [3.4], "max_size": 3.2},
-    # refused
+    # rejected
     {}, {"sizes": [3], "scales": [2]}, {"sizes": [3], "axes": [0, 0]},
     {"sizes": [3], "axes": [1]}, {"sizes": [3], "axis_names": "W"},
     {"sizes": [3], "size_rounding": "foo"}, {"scales": [2], "mode": "not_larger"},
@@ -299,7 +299,7 @@ def test_rows_of_numbers(given):
         {"sizes": [3, 4], "axes": [0, 2], "roi_start": [1, 1], "roi_end": [2, 3]},
         {"sizes": [3.4, 4.4], "axes": [0, 2], "alignment": [0, 1]}, {"sizes": [7], "axes": [0]},
         {"sizes": [3, 4], "axes": [0, 2], "max_size": [2, 2]}, {"sizes": [7], "axes": [1]},
-        # refused
+        # rejected
         {"sizes": [2, 3]}, {"sizes": [3], "axes": []},
         {"sizes": [3, 4], "axes": [0, 2], "alignment": [0, 1, 1]},
         {"sizes": [3, 4], "axes": [0, 2], "roi_start": [1, 1, 1], "roi_end": [2, 3, 4]},
@@ -333,7 +333,7 @@ CROPS = [
     {"crop": [3.6, 2.5]}, {"crop": [3.6, 2.5], "rounding": "truncate"}, {"crop": [-3, 3]},
     {"crop": [0, 3]}, {"crop": [4, 4], "rounding": "truncate", "crop_pos_x": 0.3},
     {"crop": [3, 3], "interp_type": 0}, {"crop": [3, 3], "roi_start": [2, 2], "roi_end": [9, 5]},
-    # refused
+    # rejected
     {"crop": [3]}, {"crop": [3, 3], "crop_pos_x": 1.5}, {"crop_w": 4}, {"crop_d": 2},
     {"crop": [3, 3], "rounding": "foo"}, {"crop": [3, 3], "crop_h": 3, "crop_w": 3},
 ]  # fmt: skip
@@ -354,7 +354,7 @@ def test_windows_of_each_sample():
     )
     assert_same(source, x=photo(13, 17), tol=BYTE)
     volume = np.random.default_rng(0).integers(0, 255, (5, 6, 7, 2)).astype(np.uint8)
-    # In this order: the original remembers the depth of the one before.
+    # In this order: DALI remembers the depth of the one before.
     for crop in ([4, 5], [3, 4, 5]):
         source = "ndd.resize_crop_mirror(ndd.tensor(x, layout='DHWC'), size=8, crop=c, mirror=5)"
         assert_same(source, x=volume, c=crop, tol=BYTE)
@@ -376,7 +376,7 @@ def test_windows_of_each_sample():
         "ndd.random_resized_crop(x[:, :16].copy(), size=5, num_attempts=0)",
         "ndd.random_resized_crop(x, size=3, random_area=0.5).shape",
         "ndd.random_resized_crop(x, size=3, random_area=[-1, 0], random_aspect_ratio=[2]).shape",
-        # refused
+        # rejected
         "ndd.random_resized_crop(x, size=3, random_area=[0.5, 0.1]).evaluate()",
         "ndd.random_resized_crop(x, size=3, random_aspect_ratio=[2, 1]).evaluate()",
         "ndd.random_resized_crop(x)",
@@ -388,7 +388,7 @@ def test_random_windows_agree(source):
     assert_same(source, x=photo(12, 17), tol=BYTE)
 
 
-# Coordinates as values: the corners of a result tell its window.
+# Pixels that encode their coordinates: the corners of a result show its region.
 WINDOWS = """
 y, x = np.mgrid[:h, :w]
 image = np.stack([y, x], -1).astype(np.float32)
@@ -459,13 +459,13 @@ DIFFERS = [
     Differs(
         "ndd.resize(np.uint8([[[0], [2]]]), size=[1, 1], save_attrs=False)",
         "ndd.tensor(np.uint8([[[1]]]), layout='HWC')",
-        "it says what holds anyway; the original looks for the second result",
+        "it says what holds anyway; DALI looks for the second result",
     ),
     Differs(
         "ndd.resize(np.float32([[[0], [1]], [[2], [3]]]), size=[0, 2], roi_start=[2, 2], "
         "roi_end=[0, 0])",
         "ndd.tensor(np.float32([[[3], [2]], [[1], [0]]]), layout='HWC')",
-        "a region mirrors all axes; the original mirrors those twice that have no size",
+        "a region mirrors all axes; DALI mirrors those twice that have no size",
     ),
     Differs(
         "ndd.tensor_resize(np.ones((4, 6, 8), np.float32), sizes=[2, 0], axes=[0, 2])",
@@ -475,30 +475,30 @@ DIFFERS = [
     Differs(
         "ndd.resize(np.zeros((4, 4, 1), np.uint8), size=[float('inf'), 10])",
         "RuntimeError",
-        "there is no such size; the original makes it 1",
+        "there is no such size; DALI makes it 1",
     ),
     Differs(
         "ndd.resize(np.zeros((4, 4, 1), np.uint8), size=[float('nan'), 10])",
         "RuntimeError",
-        "there is no such size; the original crashes",
+        "there is no such size; DALI crashes",
         ask=False,
     ),
     Differs(
         "ndd.resize(np.uint8([[[1], [2]]]), size=[1, 2], roi_start=[100, 100], roi_end=[200, 200])",
         "ndd.tensor(np.uint8([[[2], [2]]]), layout='HWC')",
-        "beyond its edges an image goes on; the original crashes",
+        "beyond its edges an image goes on; DALI crashes",
         ask=False,
     ),
     Differs(
         "ndd.resize_crop_mirror(ndd.tensor(np.uint8([[[1, 2, 3], [4, 5, 6]]]), layout='CHW'), "
         "size=[2, 3], crop=[2, 3], mirror=1)",
         "ndd.tensor(np.uint8([[[3, 2, 1], [6, 5, 4]]]), layout='CHW')",
-        "rows are mirrored in any layout; the original takes the last axis but one for them",
+        "rows are mirrored in any layout; DALI takes the last axis but one for them",
     ),
     Differs(
         "ndd.random_resized_crop(np.zeros((4, 4, 1), np.uint8), size=-3)",
         "RuntimeError",
-        "there is no such size; the original crashes",
+        "there is no such size; DALI crashes",
         ask=False,
     ),
     Differs(

@@ -129,7 +129,7 @@ def test_samples_of_different_size_change_places():
     assert_same(f"i = ndd.batch([2, 0, 2])\n{source}", x=X)
 
 
-LIST = "in a variable, the original takes a list for that of each sample"
+LIST = "in a variable, DALI takes a list for that of each sample"
 ONE = "one number is a list of one"
 DIFFERS = [
     Differs(

@@ -325,8 +325,8 @@ def test_images_are_transposed_alike(shape, item):
 
 
 CUBE = "ndd.tensor(np.arange(24).reshape(2, 3, 4), layout='HWC')"
-IGNORED = "the original loses `src_dims` when it is not written in the call"
-LOST = "the original loses `axes` when they are not written in the call"
+IGNORED = "DALI loses `src_dims` when it is not written in the call"
+LOST = "DALI loses `axes` when they are not written in the call"
 BACK = "negative axes count from the end, as everywhere"
 ABSENT = "to name an axis that there isn't is a mistake"
 ONE = "one number is a list of one"
@@ -352,7 +352,7 @@ DIFFERS = [
     Differs(
         f"ndd.reshape({CUBE}, src_dims=[1, -1, 0, 2])",
         cube("3, 1, 2, 4", ""),
-        "the original counts on as many dimensions as before",
+        "DALI counts on as many dimensions as before",
     ),
     Differs(f"n = -1\nndd.reshape({CUBE}, shape=n)", cube("24", ""), ONE),
     Differs(f"ndd.reshape({CUBE}, ndd.tensor(24))", cube("24", ""), ONE),
@@ -378,9 +378,7 @@ DIFFERS = [
     ),
     Differs("ndd.reshape(1, shape='a')", "TypeError", "text is of the wrong type"),
     Differs("ndd.reshape([1], shape=[1], layout=5)", "TypeError", "a number is no layout"),
-    Differs(
-        "ndd.reinterpret(5, dtype=ndd.uint8)", "RuntimeError", "the original crashes", ask=False
-    ),
+    Differs("ndd.reinterpret(5, dtype=ndd.uint8)", "RuntimeError", "DALI crashes", ask=False),
     Differs(
         "ndd.reinterpret([1], dtype=np.uint32)",
         "ndd.tensor(np.uint32([1]))",

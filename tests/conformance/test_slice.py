@@ -1,4 +1,4 @@
-"""`slice`: windows by position and by keyword, and what lies outside of the data."""
+"""`slice`: regions by position and by keyword, and out-of-bounds regions."""
 
 import random
 
@@ -148,7 +148,7 @@ def test_policies_agree(policy):
 
 
 def random_window(rng: random.Random) -> str:
-    """A window on three axes, often beyond them."""
+    """A region in three dimensions, often out of bounds."""
     policy = rng.choice(POLICIES)
     axes = rng.sample(range(3), rng.randint(1, 3))
     start = [rng.randint(-5, 5) for _ in axes]
@@ -264,7 +264,7 @@ DIFFERS = [
         Differs(
             f"ndd.slice(np.arange(0), start=-3, end=4, axes=[0], out_of_bounds_policy={policy!r})",
             "RuntimeError",
-            "data without elements has none to repeat; the original reads other memory",
+            "data without elements has none to repeat; DALI reads other memory",
             ask=False,
         )
         for policy in ("edge", "reflect", "reflect_101", "wrap")
@@ -272,7 +272,7 @@ DIFFERS = [
     Differs(
         "ndd.slice(ndd.batch(np.zeros((0, 3, 3), np.uint8)), start=0, shape=1)",
         "ndd.batch(np.zeros((0, 1, 1), np.uint8))",
-        "no samples give no samples; the original crashes",
+        "no samples give no samples; DALI crashes",
         ask=False,
     ),
 ]  # fmt: skip

@@ -45,7 +45,7 @@ def random_index(rng: random.Random, ndim: int) -> str:
         start, stop = (rng.choice(["", *map(str, range(-6, 7))]) for _ in range(2))
         if rng.random() < 0.5:
             return f"{start}:{stop}:{rng.choice(['', '1', '-1'])}"
-        # Longer steps with one end open: from one end to an earlier one the original crashes.
+        # Larger steps only with an open end: DALI crashes if the end is before the start.
         start, stop = rng.choice([(start, ""), ("", stop)])
         return f"{start}:{stop}:{rng.choice([2, 3, -2, -3])}"
 
@@ -60,7 +60,7 @@ RANDOM = sorted({random_index(random.Random(seed), 3) for seed in range(120)})
 
 @pytest.mark.parametrize("index", INDICES)
 def test_tensors_are_indexed_alike(index):
-    # Evaluated first: before that, the original cuts the layout short.
+    # Evaluated first: before that, DALI truncates the layout.
     assert_same(f"ndd.tensor(x, layout='HW')[{index}].evaluate()", x=GRID)
 
 

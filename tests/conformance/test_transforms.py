@@ -1,4 +1,4 @@
-"""`transforms.*`: matrices from arguments, added to others."""
+"""`transforms.*`: matrices from arguments, combined with others."""
 
 import numpy as np
 import pytest
@@ -86,7 +86,7 @@ ADDED = [
     "rotation(t, angle=30, center=[1, 2]{})", "shear(t, shear=[1, 2]{})",
     "crop(t, to_end=[5, 6]{})", "translation(ndd.batch([t, t + 1]), offset=[1, 2]{})",
     "translation(t, offset=ndd.batch([[1, 2], [3, 4]]){})",
-    # refused
+    # rejected
     "translation(t, offset=[1, 2, 3]{})", "translation(t, offset=1{})",
     "rotation(t, angle=30, axis=[0, 0, 1]{})", "crop(t, to_end=5{})", "crop(t{})",
     "shear(t, shear=[1, 2, 3, 4, 5, 6]{})", "translation(t[:, :2], offset=[1, 2]{})",
@@ -117,7 +117,7 @@ def test_a_transform_of_three_dimensions_is_added_to_another():
         "(a, ndd.transforms.translation(offset=ndd.batch([[1, 2], [3, 4.0]])))",
         "(ndd.batch([a, b]), b)",
         "(*[a] * 99)",
-        # refused
+        # rejected
         "(a, c)",
         "(a, a[:, :2])",
         "(a, a[0])",
@@ -155,10 +155,10 @@ DIFFERS = [
     Differs("ndd.transforms.shear(shear=ndd.tensor([1.0, 2, 3, 4, 5, 6]))",
             "ndd.transforms.shear(shear=[1, 2, 3, 4, 5, 6])", "a tensor is taken as a list is"),
     Differs("none = []\nndd.transforms.scale(scale=none).evaluate()", "RuntimeError",
-            "the original reads other memory", ask=False),
+            "DALI reads other memory", ask=False),
     Differs("e = ndd.batch(np.zeros((0, 2, 3), np.float32))\nndd.transforms.combine(e, e)",
             "ndd.batch(np.zeros((0, 2, 3), np.float32), layout='**')",
-            "no samples give no samples; the original crashes", ask=False),
+            "no samples give no samples; DALI crashes", ask=False),
 ]  # fmt: skip
 
 

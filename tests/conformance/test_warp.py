@@ -11,7 +11,7 @@ AFFINE = [
     "interp_type=types.INTERP_NN, fill_value=7", "size=[5, 7]", "size=[2.4, 2.6]", "size=[0, 2]",
     "size=ndd.tensor([3, 2])", "inverse_map=False", "inverse_map=False, fill_value=3",
     "size=[30, 40], fill_value=1", "dtype=ndd.float32", "dtype=ndd.float32, fill_value=3.5",
-    # refused
+    # rejected
     "size=5", "size=[-1, 2]", "size=[1, 2, 3]", "interp_type=types.INTERP_CUBIC",
     "interp_type=6", "foo=1",
 ]  # fmt: skip
@@ -129,7 +129,7 @@ def test_each_sample_has_its_own_map(source):
 
 @pytest.mark.parametrize("channels", [1, 3, 4])
 def test_most_bytes_are_the_same(channels):
-    """Those that differ by one are those whose exact value lies between two."""
+    """Pixels that differ by one have exact values halfway between two integers."""
     x = picture(120, 160, channels)
     source = "ndd.rotate(x, angle=17, keep_size=True)"
     theirs, own = oracle.run(source, x=x).samples[0], ours.run(source, x=x).samples[0]
@@ -201,7 +201,7 @@ DIFFERS = [
     Differs(
         "ndd.rotate(np.zeros((0, 4, 1), 'u1'), angle=30)",
         "RuntimeError",
-        "there is no border to go on; the original crashes",
+        "there is no border to go on; DALI crashes",
         ask=False,
     ),
     Differs(

@@ -1,4 +1,4 @@
-"""Calls of operators, drawn from their definitions.
+"""Random operator calls, generated from their definitions.
 
 A call is a source with the arrays that it names, as the conformance tests have them: it can be
 run by penstock and by DALI, and a failing one can be pasted.
@@ -36,7 +36,7 @@ HEADERS = [
 ]
 """What files of some formats begin with, for operators that read them."""
 
-# Nothing between small and absurd: a test has no memory for what is large but possible.
+# Either small or absurdly large: tests have no memory for sizes in between.
 SMALL = st.integers(-3, 9)
 ABSURD = st.sampled_from([2**33, 2**40, -(2**40), 2**62, -(2**63), 2**63 - 1, 2**63, 10**30])
 REALS = st.one_of(
@@ -76,10 +76,10 @@ class DrawnCall:
 @st.composite
 def calls(draw: st.DrawFn, operator: Operator, wild: bool = True) -> DrawnCall:
     """A call; `wild` ones have nonsense among their inputs and arguments."""
-    # Some of them are tame, or hardly any would get far.
+    # Some are valid, since otherwise hardly any would get past the first checks.
     wild = wild and draw(st.integers(0, 2)) > 0
     call = DrawnCall(operator, wild)
-    # So many samples, or single ones.
+    # A number of samples, or a single one.
     batch = draw(st.sampled_from([None, None, 1, 2, 3, *([0] if wild else [])]))
     first: tuple[list[Shape], str | None] | None = None
     inputs = len(operator.inputs)
@@ -154,7 +154,7 @@ def _input(
     if call.wild and kind == 0:
         return draw(st.one_of(NONSENSE, st.just("None")))
     if kind == 1:
-        # A file, or something that begins like one.
+        # A file, or bytes that start like one.
         data = draw(st.sampled_from(HEADERS)) + draw(st.binary(max_size=40))
         return call.name(np.frombuffer(data, np.uint8).copy())
     dtype = draw(st.sampled_from(DTYPES))
@@ -212,7 +212,7 @@ def _constant(draw: st.DrawFn, call: DrawnCall, argument: Argument) -> str:
         case kind if members := getattr(kind, "__members__", None):
             return f"types.{kind.__name__}.{draw(st.sampled_from(list(members)))}"
         case _:
-            # A kind that has come since: anything may be one.
+            # An unknown kind: try anything.
             return draw(st.one_of(SMALL.map(str), REALS.map(_number), NONSENSE))
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic is NumPy's, in the API's own types and with its own division."""
+"""Arithmetic agrees with NumPy, except for types and division, which agree with DALI."""
 
 import operator
 
@@ -125,14 +125,14 @@ def test_python_integers_count_as_int32(name, number):
 
 
 def exactly(function, a, b):
-    """A function of Python's integers, which have no end, for all pairs of elements."""
+    """A function of Python's unbounded integers, applied to all pairs of elements."""
     a, b = np.broadcast_arrays(a.astype(object), b.astype(object))
     flat = [function(int(x), int(y)) for x, y in zip(a.flat, b.flat, strict=True)]
     return np.array(flat, dtype=object).reshape(a.shape)
 
 
 def wrap_around(exact, name):
-    """Whole numbers as a type holds them that keeps their lowest bits."""
+    """Integers wrapped to a type."""
     info = np.iinfo(numpy_type(name))
     span = int(info.max) - int(info.min) + 1
     wrapped = [(x - int(info.min)) % span + int(info.min) for x in exact.flat]
@@ -171,7 +171,7 @@ def test_integers_are_exact_up_to_the_bits_of_their_type(pair, symbol):
         return
     name = promoted(left, right)
     made = PYTHON[symbol](ndd.tensor(a), ndd.tensor(b))
-    # Operands are brought to the type first.
+    # Operands are converted to the type first.
     a, b = (wrap_around(x.astype(object), name) for x in (a, b))
     if symbol in ("//", "%") and np.any(np.broadcast_arrays(a, b)[1] == 0):
         with pytest.raises(ValueError, match="zero"):

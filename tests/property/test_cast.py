@@ -26,7 +26,7 @@ def ends(name):
 
 
 def to_integer(number, name):
-    """The model, in numbers without limits."""
+    """The model, with unbounded numbers."""
     low, high = ends(name)
     if math.isinf(number):
         return high if number > 0 else low

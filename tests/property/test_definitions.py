@@ -1,4 +1,4 @@
-"""Whatever an operator is called with: a result, or an error that says what is wrong."""
+"""Any call of an operator gives a result, or an error that explains the problem."""
 
 import resource
 import sys
@@ -34,7 +34,7 @@ each_operator = pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPER
 
 @pytest.fixture(scope="module", autouse=True)
 def little_memory():
-    """Whoever asks for an absurd amount is refused, instead of starving the machine."""
+    """Limits memory, so that absurd requests fail instead of exhausting the machine."""
     if sys.platform != "linux":
         yield
         return

@@ -1,4 +1,4 @@
-"""What holds for every reader, of whatever format: a restored one goes on as if it had never
+"""Properties of readers of all formats: a restored reader continues as if it had never
 stopped, and shards share the data set. `tests/data_sets.py` has data for each of them.
 """
 
@@ -30,7 +30,7 @@ each_pair_of_settings = each_pair(
 
 @pytest.fixture(scope="module")
 def data_sets(tmp_path_factory):
-    """The arguments of each reader, made once."""
+    """The arguments of each reader, created once."""
     made = {}
 
     def make(name):
@@ -43,7 +43,7 @@ def data_sets(tmp_path_factory):
 
 @pytest.fixture(params=[1, 4])
 def threads(request, monkeypatch):
-    """Sets how many threads compute, and as many that read."""
+    """Sets the numbers of worker threads and I/O threads."""
     penstock.set_num_threads(request.param)
     monkeypatch.setattr(pool, "_pool", _core.Pool(request.param))
     yield request.param
@@ -74,7 +74,7 @@ def walk(reader, batch_size, epochs=EPOCHS):
 
 @pytest.fixture(scope="module")
 def uninterrupted(data_sets):
-    """What a reader gives that is never stopped, whoever asks; and its states."""
+    """The output and the states of a reader that is never stopped."""
     known = {}
 
     def give(name, arguments, batch_size):
@@ -90,7 +90,7 @@ def uninterrupted(data_sets):
 def test_restored_at_every_step_it_goes_on(
     data_sets, uninterrupted, threads, name, order, batch_size, shards
 ):
-    """With any number of threads and of batches read ahead: none of them is in the state."""
+    """States don't depend on the number of threads and prefetched batches."""
     for shard in range(shards):
         arguments = {**order, "num_shards": shards, "shard_id": shard}
         epochs, states = uninterrupted(name, arguments, batch_size)
@@ -146,7 +146,7 @@ def test_shards_share_the_data_set_and_all_samples_differ(data_sets, name, order
 @each_order
 @pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 2), (2, 1)])
 def test_other_shards_go_on_where_these_stopped(data_sets, name, order, before, after):
-    """Stopped at any step, what was not given comes once, whoever gives it."""
+    """Stopped at any step, each remaining sample comes exactly once."""
     arguments = {**data_sets(name), **order, "last_batch": "partial"}
     for steps in range(COUNT // before + 2):
         readers = [
@@ -158,7 +158,7 @@ def test_other_shards_go_on_where_these_stopped(data_sets, name, order, before, 
         for iterator in iterators:
             for outputs in itertools.islice(iterator, min(taken, len(iterator))):
                 given += contents(outputs)
-        # One that was given something in the last step knows how far all are.
+        # A shard that had a batch in the last step knows the position of all.
         state = next(
             reader.get_state()
             for reader, iterator in zip(readers, iterators, strict=True)

@@ -1,4 +1,4 @@
-"""Flips are NumPy's, for any layout, shape and type."""
+"""Flips agree with NumPy, for any layout, shape and type."""
 
 import numpy as np
 from hypothesis import given

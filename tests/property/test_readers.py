@@ -1,4 +1,4 @@
-"""Laws of readers: nothing is lost, nothing comes twice, a restored reader goes on as if it had
+"""Properties of readers: no sample is lost or repeated, a restored reader continues as if it had
 never stopped.
 """
 
@@ -23,7 +23,7 @@ NAMES = [f"missing/{number}" for number in range(23)]
 
 
 def make(size, state=None, **arguments):
-    """A reader of files that nobody opens: only the labels are looked at."""
+    """A reader of files that are never opened: only labels are used."""
     reader = File(files=NAMES[:size], **arguments)
     if state is not None:
         reader.set_state(state)
@@ -39,7 +39,7 @@ def flat(rows):
 
 
 def take(reader, batch_size, steps):
-    """So many batches, across the ends of epochs."""
+    """A number of batches, across the ends of epochs."""
     given, iterator = [], iter(())
     while len(given) < steps:
         outputs = next(iterator, None)
@@ -123,7 +123,7 @@ CUTS = st.lists(
 
 
 def give(readers, batch_size, epochs, steps, by_calls):
-    """What readers give that are stopped at the same step, and those that had a batch in it."""
+    """The output of readers stopped at the same step, and those that had a batch in it."""
     given = []
     if by_calls:
         for reader in readers:
@@ -158,7 +158,7 @@ def give(readers, batch_size, epochs, steps, by_calls):
 def test_however_often_shards_and_batches_change_nothing_is_lost_or_repeated(
     size, cuts, shuffle, stick, policy, by_calls, source
 ):
-    """The samples of each turn come once, whoever gives them and whenever."""
+    """The samples of each turn come exactly once, from any reader at any time."""
     arguments = {"last_batch": policy, "stick_to_shard": stick, **shuffle}
     given, state = [], None
     for shards, batch_size, epochs, steps in cuts:
@@ -169,7 +169,7 @@ def test_however_often_shards_and_batches_change_nothing_is_lost_or_repeated(
         more, last = give(readers, batch_size, epochs, steps, by_calls)
         given += more
         state = last[source % len(last)].get_state()
-    # The rest of the turns that were begun: another batch size is another change.
+    # The rest of the current turns: another batch size is another change.
     reader = make(size, state, **arguments)
     reader.next_epoch(batch_size=7)
     order = reader._position.order

@@ -1,4 +1,4 @@
-"""Indexing is NumPy's, for any array and any index."""
+"""Indexing agrees with NumPy, for any array and any index."""
 
 import numpy as np
 from hypothesis import given
@@ -27,7 +27,7 @@ def arrays(draw, min_dims=0):
 
 @st.composite
 def keys(draw, shape):
-    """An index of an array of this shape, that NumPy takes as a view."""
+    """An index into an array of this shape, for which NumPy returns a view."""
     axes = draw(st.integers(0, len(shape)))
     ellipsis = draw(st.one_of(st.none(), st.integers(0, axes)))
     key = []
@@ -45,7 +45,7 @@ def keys(draw, shape):
 
 
 def kept_letters(layout, key, ndim):
-    """The letters of the axes that an index leaves."""
+    """The letters of the axes that an index keeps."""
     key = key if isinstance(key, tuple) else (key,)
     if ... in key:
         at = key.index(...)

@@ -1,4 +1,4 @@
-"""A batch becomes one tensor as NumPy would stack it, padded where its samples differ."""
+"""Stacking a batch agrees with NumPy, padded if its samples differ in shape."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def samples(draw):
     shapes = draw(st.lists(shapes, min_size=1, max_size=5))
     dtype = draw(st.sampled_from(TYPES))
     made = [(np.arange(np.prod(s)) % 100 + 1).reshape(s).astype(dtype) for s in shapes]
-    # Some run backwards, so that they must be put in order.
+    # Some have negative strides, so they must be reordered.
     return [np.flip(array) if draw(st.booleans()) else array for array in made]
 
 

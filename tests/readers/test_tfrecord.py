@@ -68,7 +68,7 @@ def test_dtypes_and_shapes_are_known_at_once(path):
 @pytest.mark.parametrize(
     ("make", "kind", "says"),
     [
-        (lambda: FixedLenFeature([1], int64, 1.5), ValueError, "whole number, got 1.5"),
+        (lambda: FixedLenFeature([1], int64, 1.5), ValueError, "an integer, got 1.5"),
         (lambda: FixedLenFeature([1], int64, 2**63), ValueError, "64 bits"),
         (lambda: FixedLenFeature([3], int64, [1, 2]), ValueError, "as many as its shape"),
         (lambda: FixedLenFeature([1], ndd.int64, 0), TypeError, "tfrecord.int64"),

@@ -1,4 +1,4 @@
-"""Children made by `fork`, watched: one that hangs is ended, and says where it was."""
+"""Forked children with a time limit: one that hangs is killed, and prints its stacks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def fork(work: Callable[[], object]) -> int:
 
 
 def join(pid: int, timeout: float = 20) -> None:
-    """Wait for a child, which must end well."""
+    """Wait for a child, which must succeed."""
     deadline = time.monotonic() + timeout
     while True:
         done, status = os.waitpid(pid, os.WNOHANG)
@@ -42,5 +42,5 @@ def join(pid: int, timeout: float = 20) -> None:
 
 
 def fork_and_join(work: Callable[[], object]) -> None:
-    """Run `work` in a forked child, which must end well."""
+    """Run `work` in a forked child, which must succeed."""
     join(fork(work))

@@ -1,4 +1,4 @@
-"""Programs in a process of their own, where what happens to the process can't hurt the tests."""
+"""Programs in separate processes, so that they can't harm the tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Done(NamedTuple):
-    """How a program ended, and what it said."""
+    """The exit code and output of a program."""
 
     code: int
     stdout: str
@@ -22,7 +22,7 @@ class Done(NamedTuple):
 
 
 def run_fresh(program: Callable[[], None], *, timeout: float = 30) -> Done:
-    """Run a function of a module in a new interpreter, and return what became of it.
+    """Run a function of a module in a new interpreter, and return the outcome.
 
     A program that hangs prints its stacks. Whatever it started is ended with it.
     """
@@ -54,7 +54,7 @@ def run_fresh(program: Callable[[], None], *, timeout: float = 30) -> Done:
 
 
 def check_fresh(program: Callable[[], None], *, timeout: float = 30) -> str:
-    """Run a function in a new interpreter, which must end well and say nothing on stderr."""
+    """Run a function in a new interpreter, which must succeed and print nothing to stderr."""
     done = run_fresh(program, timeout=timeout)
     assert done.code == 0, f"exit code {done.code}\n{done.stdout}\n{done.stderr}"
     assert done.stderr == ""

@@ -1,4 +1,4 @@
-"""Operators that misbehave when told to, for the tests of everything around operators."""
+"""Operators that misbehave on request, for tests of the engine."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def probe_pair(data: Any) -> tuple[Any, Any]:
 
 @contextlib.contextmanager
 def bounded(threads: int, **limits: int) -> Iterator[_core.Pool]:
-    """Calls go to a pool of its own, whose work in flight is bounded."""
+    """Calls go to a separate pool with limited work in flight."""
     pool = ThreadPool(threads, device_id=None)
     pool._native = native = _core.Pool(threads, **limits)
     with EvalContext(thread_pool=pool):

@@ -1,4 +1,4 @@
-"""Threads that call everything at random, and know what must come out."""
+"""Threads that make random calls and know the expected results."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MODES = tuple(EvalMode)
 
 
 class Lost(Exception):
-    """What functions of the storm raise on purpose."""
+    """Raised by functions of the storm on purpose."""
 
 
 class Known:
-    """A batch, and for each of its samples what it must be: an array, or None if it must fail."""
+    """A batch, and the expected value of each sample: an array, or None if it must fail."""
 
     def __init__(self, batch: Any, expected: list[Any]) -> None:
         self.batch = batch
@@ -67,7 +67,7 @@ def must_fail(read: Any) -> None:
 
 
 class Market:
-    """Where threads leave values for one another."""
+    """Values shared between threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -129,10 +129,10 @@ class Caller:
         pick = self.pick
         while len(self.held) > 16 or (len(self.held) > 3 and pick.random() < 0.3):
             dropped = self.held.pop(pick.randrange(len(self.held)))
-            # A value must not often go unread, or else a wrong one would.
+            # Most values must be read, since otherwise wrong ones would go unnoticed.
             if pick.random() < 0.5:
                 dropped.check(pick)
-        # Failure is catching: without new values all would soon fail.
+        # Failures spread: without new values, all would soon fail.
         failed = [known for known in self.held if known.fails]
         if len(failed) > len(self.held) // 3:
             self.held.remove(pick.choice(failed))
@@ -221,7 +221,7 @@ def each(expected: list[Any], function: Any) -> list[Any]:
 
 
 def storm(seed: int, *, nodes: int, threads: int = 8, resize: bool = False) -> int:
-    """Let threads call at random, some in pools of their own; returns how many nodes they made."""
+    """Run threads with random calls, some in their own pools; returns the number of nodes."""
     market = Market()
     callers = [Caller(seed * 100 + i, nodes // threads, market) for i in range(threads)]
     errors: list[BaseException] = []
@@ -257,7 +257,7 @@ def storm(seed: int, *, nodes: int, threads: int = 8, resize: bool = False) -> i
 
 
 def resident() -> int:
-    """Bytes of memory that the process really uses."""
+    """Resident memory in bytes."""
     gc.collect()
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * 4096

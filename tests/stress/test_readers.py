@@ -76,7 +76,7 @@ def test_readers_of_many_threads_don_t_mix(files):
 
 
 def test_epochs_of_threads_share_a_reader(files):
-    """Batches and epochs are drawn one at a time, whoever draws."""
+    """Batches and epochs are delivered one at a time, to any thread."""
     reader = File(files=files, last_batch="partial")
     iterator = reader.next_epoch(batch_size=3)
     given, lock, barrier = [], threading.Lock(), threading.Barrier(6)

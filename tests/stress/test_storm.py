@@ -1,4 +1,4 @@
-"""Many threads, modes, pools and faults at once: right values, no hang, flat memory."""
+"""Many threads, modes, pools and faults at once: correct values, no hang, constant memory."""
 
 import os
 import threading
@@ -20,7 +20,7 @@ MB = 1 << 20
 
 
 def assert_flat(work, *, warm_up, rounds, limit):
-    """Repeating `work` takes no more memory, once it has been done a few times."""
+    """Repeating `work` uses no more memory after a few repetitions."""
     for turn in range(warm_up):
         work(turn)
     before = resident()
@@ -70,7 +70,7 @@ def test_a_long_storm_gives_right_values_in_flat_memory():
     check_fresh(storm_for_long, timeout=800)
 
 
-# Forks in the middle of it
+# Forks
 
 
 def fork_in_a_storm():
@@ -105,7 +105,7 @@ def test_forks_in_a_storm_harm_neither_parent_nor_child():
     check_fresh(fork_in_a_storm, timeout=100)
 
 
-# Functions that wait for one another
+# Functions that wait for each other
 
 
 def wait_in_functions():

@@ -1,4 +1,4 @@
-"""Buffers that lie or change, and states that were tampered with.
+"""Inconsistent or changing buffers, and manipulated states.
 
 python -m tools.torture.buffers PROGRAM SEED SECONDS     # one of them, in this process
 """
@@ -32,13 +32,13 @@ PROGRAMS: dict[str, Callable[[random.Random, float], None]] = {}
 
 
 def program(run: Callable[[random.Random, float], None]) -> Callable[[random.Random, float], None]:
-    """Register a program, which runs until a time of `time.monotonic`."""
+    """Register a program that runs until a time of `time.monotonic`."""
     PROGRAMS[run.__name__] = run
     return run
 
 
 def attempt(what: str, call: Callable[[], Any]) -> None:
-    """A result or an error that can be caught, but none of ours."""
+    """A result or an exception, but no internal error."""
     try:
         call()
         say("count results")
@@ -55,7 +55,7 @@ def attempt(what: str, call: Callable[[], Any]) -> None:
 
 @program
 def changing_bytes(chance: random.Random, end: float) -> None:
-    """Another thread writes to the bytes of an image, or to its file, while they are decoded."""
+    """Another thread modifies the bytes of an image, or its file, during decoding."""
     files = {name: bytearray(file) for name, file in images.corpus().items()}
     files["large"] = bytearray(images.encoded(images.photograph(300, 400)).tobytes())
     files["large progressive"] = bytearray(
@@ -86,7 +86,7 @@ def changing_bytes(chance: random.Random, end: float) -> None:
 def scribble(
     array: np.ndarray, path: Path, others: list[bytearray], seed: int, stop: threading.Event
 ) -> None:
-    """Write other files, or other sizes, over the bytes."""
+    """Overwrite the bytes with other files, or other sizes."""
     pick = np.random.default_rng(seed)
     original = array.copy()
     descriptor = os.open(path, os.O_WRONLY)
@@ -118,11 +118,11 @@ def decode_file(path: Path) -> None:
         ndd.decoders.image(encoded).evaluate()
 
 
-# Buffers that lie
+# Inconsistent buffers
 
 
 class Liar:
-    """Says something else each time it is asked."""
+    """Gives a different answer each time."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -141,7 +141,7 @@ class Liar:
 
 
 class Interface:
-    """An array interface with fields that do not fit; its memory is real and large enough."""
+    """An array interface with inconsistent fields; its memory is real and large enough."""
 
     def __init__(self, chance: random.Random) -> None:
         self.memory = np.zeros(1 << 16, np.uint8)
@@ -194,7 +194,7 @@ def nested(depth: int) -> Any:
 
 @program
 def lying_buffers(chance: random.Random, end: float) -> None:
-    """Arrays of every strange shape, and objects that say one thing and then another."""
+    """Arrays of unusual shapes, and objects whose answers change."""
     warnings.simplefilter("ignore")
     makers = (ndd.tensor, ndd.as_tensor, ndd.batch, ndd.as_batch)
     while time.monotonic() < end:
@@ -222,7 +222,7 @@ def lying_buffers(chance: random.Random, end: float) -> None:
 
 @program
 def states(chance: random.Random, end: float) -> None:
-    """States and checkpoints that were changed: refused, or as good as they were."""
+    """Modified states and checkpoints: rejected, or harmless."""
     rng = np.random.default_rng(chance.randrange(10**6))
     with tempfile.TemporaryDirectory() as folder:
         names = make_files(folder)
@@ -248,7 +248,7 @@ def change_state(
     chance: random.Random,
     rng: np.random.Generator,
 ) -> None:
-    """A field of a reader's state has another value."""
+    """Change a field of a reader's state."""
     if chance.random() < 0.5:
         text = mutate(state.encode(), rng)
         changed: Any = text.decode("utf-8", "replace")
@@ -278,7 +278,7 @@ def change_state(
         say("count refused")
     else:
         say("count accepted")
-        # Another seed is as good as this one; but the rest of an epoch has as many samples.
+        # Another seed is valid, but the rest of the epoch must have the same number of samples.
         if len(got) != len(rest) or len(set(got)) != len(got):
             say(f"harm a changed state is taken: {len(got)} samples, not {len(rest)}: {changed}")
 
@@ -286,7 +286,7 @@ def change_state(
 def change_checkpoint(
     folder: str, names: list[str], order: dict[str, Any], rng: np.random.Generator
 ) -> None:
-    """A file has other bytes."""
+    """Change bytes of a file."""
     reader, stream = reader_of(names, **order), ndd.random.RNG(7)
     next(reader.next_epoch(batch_size=5))
     checkpoint = ndd.checkpoint.Checkpoint()

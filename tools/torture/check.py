@@ -1,4 +1,4 @@
-"""Reads the files of the corpus, each under limits of memory and time.
+"""Reads the files of the corpus, each with limits on memory and time.
 
 python -m tools.torture.check NAMES...     # one after another, in this process, without limits
 """
@@ -17,15 +17,15 @@ from .child import Child, say
 from .corpus import MAKERS
 
 MEMORY = 2 << 30
-"""Bytes of address space: files of a few kilobytes must do with less."""
+"""Bytes of address space; enough for files of a few kilobytes."""
 RESIDENT = 1 << 30
 POISONS = (0x5A, 0xA5)
 SECONDS = 20.0
-"""For one file, which usually takes a few milliseconds."""
+"""Seconds for one file, which usually takes a few milliseconds."""
 
 
 def check(names: Iterable[str], seconds: float = SECONDS) -> dict[str, str]:
-    """What is wrong, by the name of the file; nothing, if all is well.
+    """The problems by file name; empty if there are none.
 
     One process reads them all; when it dies, another one goes on with the next.
     """
@@ -56,7 +56,7 @@ def check(names: Iterable[str], seconds: float = SECONDS) -> dict[str, str]:
 
 
 def read_all(names: list[str]) -> int:
-    """What runs in a process of its own."""
+    """The main function of a separate process."""
     from . import consume
 
     with tempfile.TemporaryDirectory() as folder:
@@ -84,18 +84,18 @@ def read_all(names: list[str]) -> int:
 
 
 def read_poisoned(consume: Any, kind: str, path: Path, poison: int) -> Any:
-    """Read a file on memory that is full of something."""
+    """Read a file after filling memory with a value."""
     consume.POISON = poison
     return consume.read(kind, path)
 
 
 def peak() -> int:
-    """Bytes of memory that this process had at most."""
+    """The peak memory of this process in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def report_one(name: str) -> int:
-    """Read one file, and say what is wrong with that."""
+    """Read one file and print problems."""
     problem = check([name]).get(name)
     print(f"{name}: {problem or 'well'}")
     return 1 if problem else 0

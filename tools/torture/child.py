@@ -1,4 +1,4 @@
-"""Programs in processes of their own, under limits, watched line by line."""
+"""Separate processes with limits, whose output is followed line by line."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Child:
             del self._errors[:-200]
 
     def lines(self, silence: float, deadline: float | None = None) -> Iterator[str]:
-        """What it says, until its end, or until it has been silent for too long.
+        """Its output, until it exits or has been silent for too long.
 
         At the `deadline` (of `time.monotonic`) it is told to end, which is no harm.
         """
@@ -109,7 +109,7 @@ class Child:
             yield line
 
     def end(self) -> None:
-        """End it, and whatever it has started."""
+        """Kill it and all processes that it has started."""
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
@@ -118,17 +118,17 @@ class Child:
         for thread in self._threads:
             thread.join(1)
         for pipe in (self.process.stdout, self.process.stderr):
-            # A grandchild that got away could hold the other end; then it is left to listen.
+            # A surviving grandchild could hold the other end; then the listener is abandoned.
             if pipe is not None and not any(thread.is_alive() for thread in self._threads):
                 pipe.close()
 
     def errors(self) -> str:
-        """The end of what it wrote to stderr."""
+        """The last part of its stderr."""
         self._threads[1].join(1)
         return "".join(self._errors)[-6000:]
 
     def harm(self, silence: float) -> str | None:
-        """How it ended, where that is no good end."""
+        """How it ended, unless successfully."""
         if self.hung:
             return f"said nothing for {silence:.0f} s"
         code = self.process.returncode
@@ -138,5 +138,5 @@ class Child:
 
 
 def say(*words: Any, sep: str = " ") -> None:
-    """Say a line to the parent; in one piece, whichever thread or forked child says it."""
+    """Print a line to the parent, atomically with respect to threads and forked children."""
     os.write(1, (sep.join(map(str, words)).replace("\n", " ") + "\n").encode())

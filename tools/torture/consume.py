@@ -1,4 +1,4 @@
-"""How files are read through penstock's public names, and what may become of them.
+"""How files are read with the public API, and which outcomes are allowed.
 
 python -m tools.torture.consume WAY FILE     # reads a file, and says what became of it
 """
@@ -22,14 +22,14 @@ import penstock as ndd
 from penstock.errors import InternalError
 
 REFUSALS = (RuntimeError, OSError, ValueError, MemoryError)
-"""What may be raised for a file, unless it is an InternalError."""
+"""Allowed exceptions, unless they are an InternalError."""
 
 Results = Iterator[Any]
 WAYS: dict[str, Callable[[Path], Results]] = {}
 
 
 def way(kind: str) -> Callable[[Callable[[Path], Results]], Callable[[Path], Results]]:
-    """Register how files of a kind are read: what is yielded is a value, or a call to make one."""
+    """Register how files of a kind are read: yields values, or functions that return one."""
 
     def register(read: Callable[[Path], Results]) -> Callable[[Path], Results]:
         WAYS[kind] = read
@@ -39,17 +39,17 @@ def way(kind: str) -> Callable[[Callable[[Path], Results]], Callable[[Path], Res
 
 
 class Outcome:
-    """What became of a file: how often which error or result came, what is wrong, a digest."""
+    """The outcome for a file: counts of errors and results, problems, a digest."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.harm: list[str] = []
         self.digest = hashlib.blake2b(digest_size=8)
         self.refused = False
-        """Whether the first way to read it gave no result."""
+        """Whether the first way to read it failed."""
 
     def add(self, make: Callable[[], Any]) -> None:
-        """Note one result."""
+        """Record one result."""
         try:
             arrays = make()
         except InternalError as error:
@@ -90,12 +90,12 @@ def read(kind: str, path: Path) -> Outcome:
 
             outcome.add(step)
             if not made or made[0] is None:
-                # The end, or an error of the reader itself.
+                # The end, or an error in the reader itself.
                 return outcome
 
 
 def arrays_of(value: Any) -> list[np.ndarray]:
-    """All arrays in a value, a batch, or a row or dict of them."""
+    """All arrays in a tensor, a batch, or a tuple or dict of them."""
     if callable(value) and not isinstance(value, (ndd.Tensor, ndd.Batch)):
         value = value()
     if isinstance(value, dict):
@@ -111,11 +111,11 @@ def arrays_of(value: Any) -> list[np.ndarray]:
 
 
 POISON = int(os.environ.get("PENSTOCK_TORTURE_POISON", "0"))
-"""What memory is full of before it is used again; 0 for as it is."""
+"""The byte that memory is filled with before reuse; 0 for no filling."""
 
 
 def poison(shape: Iterable[int], dtype: Any = np.uint8) -> None:
-    """Leave a block of memory to the next result of this size that has something in it."""
+    """Free a filled block of memory for the next result of this size."""
     if POISON:
         full = np.full(tuple(shape), POISON, dtype)
         ndd.flip(ndd.tensor(full, layout="HWC")).evaluate()
@@ -137,7 +137,7 @@ def poison_like(encoded: Any, channels: int) -> None:
 def images(path: Path) -> Results:
     encoded = ndd.tensor(np.frombuffer(path.read_bytes(), np.uint8))
     poison_like(encoded, 3)
-    # The first one is what must be refused of a file that must.
+    # The first one must fail for files that must be rejected.
     yield lambda: ndd.decoders.image(encoded)
     poison_like(encoded, 1)
     yield lambda: ndd.decoders.image(encoded, output_type=ndd.types.GRAY)
@@ -154,12 +154,12 @@ def images(path: Path) -> Results:
 
 
 def epoch(reader: Any) -> Results:
-    """All batches of an epoch, of a reader that passes over what can't be read."""
+    """All batches of an epoch, with a reader that skips bad samples."""
     yield from reader.next_epoch(batch_size=3)
 
 
 def strict_and_tolerant(make: Callable[..., Any]) -> Results:
-    """All samples, once up to the first error and once without those that can't be read."""
+    """All samples, once up to the first error and once skipping bad ones."""
     for on_error in ("raise", "skip"):
         try:
             yield from epoch(make(on_error=on_error))
@@ -261,7 +261,7 @@ def file_list(path: Path) -> Results:
 
 
 def main() -> int:
-    """Read one file; the digest is that of all results."""
+    """Read one file; the digest covers all results."""
     kind, name = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "data.mdb")

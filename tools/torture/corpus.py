@@ -1,4 +1,4 @@
-"""Small files that once did harm, or are made to: written by the code below, the same each time.
+"""Small files that once did harm or are designed to, generated deterministically.
 
 python -m tools.torture.corpus FOLDER     # writes all of them
 python -m tools.torture.corpus NAME       # reads one, under the limits of the tests
@@ -19,15 +19,15 @@ import numpy as np
 
 
 class Attack(NamedTuple):
-    """A file, and what must become of it."""
+    """A file and its required outcome."""
 
     kind: str
     """How it is read: a key of `consume.WAYS`."""
     data: bytes
     error: bool
-    """Whether it must be refused. If not, a result will do as well."""
+    """Whether it must be rejected; otherwise a result is fine, too."""
     size: int = 0
-    """How large the file is made, with a hole at its end."""
+    """The size of the file, with a hole at its end."""
 
 
 MAKERS: dict[str, Callable[[], Attack]] = {}
@@ -36,7 +36,7 @@ MAKERS: dict[str, Callable[[], Attack]] = {}
 def attack(
     kind: str, *, error: bool = False, size: int = 0
 ) -> Callable[[Callable[[], bytes]], Callable[[], bytes]]:
-    """Register the maker of a file under its name."""
+    """Register the generator of a file by name."""
 
     def register(make: Callable[[], bytes]) -> Callable[[], bytes]:
         MAKERS[make.__name__] = lambda: Attack(kind, make(), error, size)
@@ -56,7 +56,7 @@ def attacks() -> Iterator[tuple[str, Attack]]:
 
 @attack("image", error=True)
 def gif_canvas() -> bytes:
-    """A canvas of 2^28 pixels, and a frame of one."""
+    """A canvas of 2^28 pixels and a frame of one pixel."""
     return _gif(16384, 16384, 1, 1)
 
 
@@ -111,13 +111,13 @@ def tiff_65535_samples() -> bytes:
 
 @attack("image")
 def tiff_strips_of_the_same_bytes() -> bytes:
-    """Each strip is the same long run of bytes that mean nothing, and then a pixel."""
+    """Each strip is the same long run of no-op bytes, followed by a pixel."""
     return _tiff(1, 60_000, b"\x80" * 300_000 + b"\0\x7f", compression=32773, strips=60_000)
 
 
 @attack("image")
 def tiff_strips_of_the_same_empty_blocks() -> bytes:
-    """The same, deflated: blocks without anything in them."""
+    """The same, deflated: empty blocks."""
     rows = b"\x01\x01\0\xfe\xff\x7f"
     data = b"\x78\x01" + b"\0\0\0\xff\xff" * 60_000 + rows + struct.pack(">I", 0x00800080)
     return _tiff(1, 60_000, data, compression=8, strips=60_000)
@@ -150,7 +150,7 @@ def _tiff(
     compression: int = 1,
     strips: int = 1,
 ) -> bytes:
-    """A little-endian TIFF whose strips all are the same bytes."""
+    """A little-endian TIFF whose strips all share the same bytes."""
     count = 10
     tables = 8 + 2 + 12 * count + 4
     start = tables + (8 * strips if strips > 1 else 0)
@@ -194,7 +194,7 @@ def jpeg2000_many_tiles() -> bytes:
 
 
 def _jpeg2000(height: int, width: int, channels: int, tile: int = 0) -> bytes:
-    """A codestream of which almost nothing is there but the header."""
+    """A codestream with little more than the header."""
     tiles = (tile or width, tile or height)
     size = struct.pack(">HIIIIIIIIH", 0, width, height, 0, 0, *tiles, 0, 0, channels)
     size += b"\x07\x01\x01" * channels
@@ -213,7 +213,7 @@ def _jpeg2000(height: int, width: int, channels: int, tile: int = 0) -> bytes:
 
 @attack("image")
 def png_palette_too_short() -> bytes:
-    """Pixels name colors that the palette does not have."""
+    """Pixels refer to colors outside of the palette."""
     return _png(4, 4, 3, [(b"PLTE", b"\1\2\3")], bytes([0, 255, 1, 200, 7]) * 4)
 
 
@@ -246,7 +246,7 @@ def png_transparency_before_palette() -> bytes:
 
 @attack("image", error=True)
 def png_16384_square() -> bytes:
-    """All pixels that the limit allows, four times 16 bits each, of a few bytes."""
+    """As many pixels as the limit allows, four times 16 bits each, from a few bytes."""
     return _png(16384, 16384, 6, [], b"", depth=16)
 
 
@@ -257,7 +257,7 @@ def png_larger_than_addresses() -> bytes:
 
 @attack("image")
 def png_text_bomb() -> bytes:
-    """A compressed comment that is a thousand times as long when it is read."""
+    """A compressed comment that is a thousand times longer when decompressed."""
     bomb = b"Comment\0\0" + _zeros(1500)
     return _png(1, 1, 0, [(b"zTXt", bomb)] * 4, b"\0\x7f")
 
@@ -270,12 +270,12 @@ def png_profile_bomb() -> bytes:
 
 @attack("image")
 def png_data_bomb() -> bytes:
-    """More rows than there are."""
+    """The header claims more rows than there are."""
     return _png(1, 1, 0, [], b"", data=_zeros(1500))
 
 
 def _zeros(megabytes: int) -> bytes:
-    """So many megabytes of zeros, deflated: the same blocks over and over."""
+    """This many megabytes of zeros, deflated: the same blocks repeated."""
     count = megabytes << 20
     deflate = zlib.compressobj(9, wbits=-15)
     one = deflate.compress(bytes(1 << 20)) + deflate.flush(zlib.Z_FULL_FLUSH)
@@ -303,7 +303,7 @@ def _png(
 
 @attack("image")
 def jpeg_progressive_stray_marker() -> bytes:
-    """A warning of the codec, and then its error: less is written than it looks."""
+    """A warning of the codec followed by an error: less is written than it seems."""
     file = _jpeg(progressive=True)
     scans = [place for place in range(len(file) - 1) if file[place : place + 2] == b"\xff\xda"]
     middle = scans[0] + 40
@@ -326,14 +326,14 @@ def jpeg_larger_than_the_limit() -> bytes:
 
 @attack("image", error=True)
 def jpeg_progressive_16000_square() -> bytes:
-    """The codec wants memory for all coefficients, before it has seen how few there are."""
+    """The codec allocates memory for all coefficients before it sees how few there are."""
     file = _resized(_jpeg(progressive=True), 16000, 16000)
     return file[: file.index(b"\xff\xda") + 20] + bytes(2_000_000)
 
 
 @attack("image")
 def jpeg_many_scans() -> bytes:
-    """The same scan, over and over."""
+    """The same scan, repeated."""
     file = _jpeg(progressive=True)
     starts = [place for place in range(len(file) - 1) if file[place : place + 2] == b"\xff\xda"]
     scan = file[starts[-1] : -2]
@@ -400,7 +400,7 @@ def image_empty() -> bytes:
 
 @attack("sound", error=True)
 def flac_bomb() -> bytes:
-    """58 KB that are 3.5 GB of samples: eight channels, each of one number."""
+    """58 KB that decode to 3.5 GB of samples: eight constant channels."""
     info = struct.pack(">HH", 65535, 65535) + bytes(6)
     info += (16000 << 44 | 7 << 41 | 15 << 36).to_bytes(8, "big") + bytes(16)
     file = b"fLaC\x80" + len(info).to_bytes(3, "big") + info
@@ -432,7 +432,7 @@ def wav_of_1_hz() -> bytes:
 
 @attack("sound", error=True, size=4_000_000_000)
 def wav_sparse() -> bytes:
-    """A file with a hole: four gigabytes that take no room."""
+    """A sparse file: four gigabytes that use no disk space."""
     return _wav(1, 16000, b"", length=4_000_000_000 - 44)
 
 
@@ -515,7 +515,7 @@ def npy_nested() -> bytes:
 
 @attack("npy", error=True, size=1 << 40)
 def npy_of_a_terabyte() -> bytes:
-    """A file with a hole that is as long as it says."""
+    """A sparse file of the length that it claims."""
     return _npy(f"({1 << 37},)")
 
 
@@ -534,7 +534,7 @@ def tar_member_without_end() -> bytes:
 
 @attack("tar")
 def tar_of_names_of_names() -> bytes:
-    """A long name's long name's long name, and so on."""
+    """A long name of a long name of a long name, and so on."""
     return _tar(b"00000000100\0", kind=b"L") * 2000
 
 
@@ -563,7 +563,7 @@ def tfrecord_of_2_to_the_64() -> bytes:
 
 @attack("recordio", error=True)
 def recordio_parts_without_end() -> bytes:
-    """First parts, each with no end: a record of all of them would be quadratic."""
+    """First parts without ends: collecting them would take quadratic time."""
     return (struct.pack("<II", 0xCED7230A, 1 << 29 | 4) + bytes(4)) * 20_000
 
 
@@ -584,7 +584,7 @@ def lmdb_whose_pages_name_themselves() -> bytes:
     file = bytearray(_lmdb(datum(b"image %d" % n, n, True) for n in range(400)))
     page = 4096
     for place in range(2 * page, len(file), page):
-        # A branch's entries: its own page, for each.
+        # Every entry of the branch points to its own page.
         if struct.unpack_from("<H", file, place + 10)[0] & 1:
             entries = (struct.unpack_from("<H", file, place + 12)[0] - 16) // 2
             for entry in range(entries):
@@ -635,7 +635,7 @@ def coco_mask_of_2_to_the_62() -> bytes:
 
 @attack("coco")
 def coco_polygon_with_far_corners() -> bytes:
-    """Each side is longer than any image, a thousand times."""
+    """Each edge is a thousand times longer than any image."""
     return _coco([[_far(n, 9e5) for n in range(2000)]])
 
 
@@ -645,7 +645,7 @@ def coco_polygon_with_corners_beyond_numbers() -> bytes:
 
 
 def _far(number: int, reach: float) -> float:
-    """Two coordinates on the one side, two on the other."""
+    """Two coordinates on one side, two on the other."""
     return (reach if number & 2 else -reach) + number
 
 
@@ -685,7 +685,7 @@ def nemo_name_of_no_encoding() -> bytes:
 
 
 def main() -> int:
-    """Write all files to a folder, or read the one that is named."""
+    """Write all files to a folder, or read the given one."""
     (given,) = sys.argv[1:]
     if given in MAKERS:
         from .check import report_one

@@ -1,4 +1,4 @@
-"""Runs the coverage-guided fuzzers in `fuzz/`, a target after another, as long as there is time.
+"""Runs the coverage-guided fuzzers in `fuzz/`, one target after another, while there is time.
 
 python -m tools.torture.fuzzers SECONDS [TARGETS...]
 
@@ -30,13 +30,13 @@ SECONDS_FOR_ONE = 20
 
 
 def targets() -> list[str]:
-    """The targets, as the source lists them."""
+    """The targets listed in the source."""
     source = (FUZZ / "src" / "main.rs").read_text()
     return re.findall(r'^    \("(\w+)", \w+::\w+\),$', source, re.MULTILINE)
 
 
 def build(sanitizer: str, profile: str, seconds: float) -> Path | None:
-    """Build the fuzzers; `None` when there was not enough time for it."""
+    """Build the fuzzers; `None` if there was not enough time."""
     process = subprocess.Popen(
         [str(FUZZ / "build.sh"), sanitizer, profile],
         stdout=subprocess.PIPE,
@@ -55,7 +55,7 @@ def build(sanitizer: str, profile: str, seconds: float) -> Path | None:
 
 
 def built(sanitizer: str, profile: str) -> Path | None:
-    """The fuzzers, where they have been built since the sources were changed."""
+    """The fuzzers, if they are built and up to date."""
     found = [*(FUZZ / "target" / sanitizer).glob(f"*/{profile}/penstock-fuzz")]
     sources = [*(ROOT / "src").rglob("*.rs"), *(FUZZ / "src").rglob("*.rs")]
     if not found or found[0].stat().st_mtime < max(path.stat().st_mtime for path in sources):
@@ -64,7 +64,7 @@ def built(sanitizer: str, profile: str) -> Path | None:
 
 
 def attack(attempt: Attempt, wanted: list[str], binary: Path | None) -> None:
-    """Give each target its share of the time. Without a binary there is nothing to do."""
+    """Run each target for its share of the time. Does nothing without a binary."""
     attempt.counts["seconds of building"] = round(time.monotonic() - attempt.began)
     if binary is None:
         attempt.counts["targets not reached"] = len(wanted)
@@ -83,12 +83,12 @@ def attack(attempt: Attempt, wanted: list[str], binary: Path | None) -> None:
 
 
 def scratch() -> str | None:
-    """Where readers' files go: into memory, where there is such a place."""
+    """The folder for readers' files: in memory, if possible."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 def run(attempt: Attempt, binary: Path, target: str, seconds: float, folder: str) -> None:
-    """One target, begun again after each find, until its time is over."""
+    """Run one target until its time is over, restarting it after each finding."""
     corpus, found = CORPUS / target, attempt.keep / "fuzzers" / target
     corpus.mkdir(parents=True, exist_ok=True)
     found.mkdir(parents=True, exist_ok=True)
@@ -96,14 +96,14 @@ def run(attempt: Attempt, binary: Path, target: str, seconds: float, folder: str
         "PENSTOCK_FUZZ_TARGET": target,
         "PENSTOCK_FUZZ_SCRATCH": folder,
         "PENSTOCK_MAX_PIXELS": str(PIXELS),
-        # What a codec asks for in vain is its fault to report, not the end.
+        # A failed allocation in a codec must be reported by it, and is no crash.
         "ASAN_OPTIONS": "allocator_may_return_null=1:detect_leaks=1:handle_abort=0",
         "RUST_BACKTRACE": "0",
     }
     deadline = time.monotonic() + seconds
     finds = 0
     while (left := min(deadline - time.monotonic(), attempt.left() + 5)) > 2:
-        # Beginning again reads the corpus again: what stops that has to be taken out of it.
+        # A restart reads the corpus again: an input that crashes then must be removed from it.
         command = [
             str(binary),
             f"-max_total_time={int(left)}",
@@ -147,7 +147,7 @@ def run(attempt: Attempt, binary: Path, target: str, seconds: float, folder: str
 
 
 def note(attempt: Attempt, binary: Path, target: str, output: str, new: list[Path]) -> None:
-    """Tell of a find; libFuzzer has kept the input."""
+    """Report a finding; libFuzzer has saved the input."""
     for path in new or [Path("no-input")]:
         replay = (
             f"PENSTOCK_FUZZ_TARGET={target} PENSTOCK_MAX_PIXELS={PIXELS} "
@@ -158,7 +158,7 @@ def note(attempt: Attempt, binary: Path, target: str, output: str, new: list[Pat
 
 
 def problem(output: str) -> str:
-    """What it was, in a line."""
+    """A finding in one line."""
     for pattern in (
         r"^panic: (.*?)$",
         r"^(==\d+==\s*ERROR: .*?)$",
@@ -180,12 +180,12 @@ def remove(corpus: Path, new: list[Path]) -> None:
 
 
 def main() -> int:
-    """Run targets by themselves."""
+    """Run only the given targets."""
     seconds, *names = sys.argv[1:]
     attempt = Attempt("fuzzers", float(seconds), 0, ROOT / "target" / "torture")
     sanitizer = os.environ.get("PENSTOCK_FUZZ_SANITIZER", "address")
     profile = "release" if sanitizer == "address" else "quick"
-    # The build has as long as it takes.
+    # The build is not limited.
     binary = build(sanitizer, profile, 3600)
     attempt.deadline = time.monotonic() + attempt.seconds
     attack(attempt, names or targets(), binary)

@@ -1,4 +1,4 @@
-"""Little memory, and memory that stays.
+"""Low memory, and memory leaks.
 
 python -m tools.torture.memory PROGRAM SEED SECONDS     # one of them, in this process
 """
@@ -30,16 +30,16 @@ MB = 1 << 20
 
 
 def program(run: Callable[[random.Random, float], None]) -> Callable[[random.Random, float], None]:
-    """Register a program, which runs until a time of `time.monotonic`."""
+    """Register a program that runs until a time of `time.monotonic`."""
     PROGRAMS[run.__name__] = run
     return run
 
 
-# Little memory
+# Low memory
 
 
 def workloads() -> dict[str, Callable[[], Any]]:
-    """Calls that need tens of megabytes, most of them for scratch."""
+    """Calls that need tens of megabytes, mostly as scratch memory."""
     picture = images.photograph(1200, 1500)
     gray = picture[..., 0]
     files = {
@@ -84,7 +84,7 @@ def workloads() -> dict[str, Callable[[], Any]]:
 
 @program
 def little_memory(chance: random.Random, end: float) -> None:
-    """Work that does not fit: a MemoryError each time, and the same work succeeds afterwards."""
+    """Work that exceeds memory: a MemoryError each time, and the same work succeeds afterwards."""
     work = workloads()
     wanted = {}
     for name, make in work.items():
@@ -141,19 +141,19 @@ def address_space() -> int:
 
 
 def resident() -> int:
-    """Bytes of memory that are really used."""
+    """Resident memory in bytes."""
     gc.collect()
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize()
 
 
-# Memory that stays
+# Memory leaks
 
 
 CALLS = 100_000
-"""Calls of a kind between the measurements, where there is time for as many."""
+"""Calls of a kind between measurements, if there is enough time."""
 PER_CALL = 24
-"""Bytes that a call may leave behind. Less than that is the allocator's, not ours."""
+"""Bytes that a call may leave behind; less is noise of the allocator."""
 SLACK = 4 * MB
 
 
@@ -200,7 +200,7 @@ def repeated(folder: Path) -> dict[str, Callable[[int], Any]]:
         "unknown argument": fails(lambda: ndd.flip(image, angel=3)),
         "outside": fails(lambda: ndd.crop(image, crop=(1000, 1000))),
         "no image": fails(lambda: ndd.decoders.image(ndd.tensor(np.zeros(9, np.uint8)))),
-        # A program that makes code, as notebooks do: each line is new.
+        # A program that generates code, as notebooks do: each line is new.
         "new lines": lambda n: exec(
             compile("\n" * (n % 5000) + "flip(image)", f"<cell {n}>", "exec"),
             {"flip": ndd.flip, "image": image},
@@ -224,7 +224,7 @@ def tolerant(call: Callable[[], Any]) -> Callable[[int], None]:
 
 @program
 def leaks(chance: random.Random, end: float) -> None:
-    """The slope of memory over calls, each kind by itself: failing and succeeding."""
+    """Memory growth per call, for each kind of call, failing and succeeding."""
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as temporary:
         calls = repeated(Path(temporary))
@@ -239,7 +239,7 @@ def leaks(chance: random.Random, end: float) -> None:
 
 
 def slope_of(name: str, call: Callable[[int], Any], seconds: float) -> None:
-    """Warm up, then look at memory at a start and an end of as many calls as there is time for."""
+    """Warm up, then compare memory before and after as many calls as there is time for."""
     numbers = itertools.count()
     warm = run_for(call, numbers, 0.25 * seconds, CALLS // 4)
     before = resident()
@@ -248,7 +248,7 @@ def slope_of(name: str, call: Callable[[int], Any], seconds: float) -> None:
     say("count calls", warm + made)
     say(f"{name}: {made} calls, {grown / max(made, 1):.1f} bytes each")
     if grown > SLACK + PER_CALL * made:
-        # Once more: what was only late to settle has settled by now.
+        # Again: one-time growth has happened by now.
         before = resident()
         again = run_for(call, numbers, 0.6 * seconds, CALLS)
         grown = resident() - before

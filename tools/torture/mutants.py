@@ -1,4 +1,4 @@
-"""Damaged files through the public names, on memory that is full of something.
+"""Damaged files with the public API, on memory filled with known values.
 
 python -m tools.torture.mutants SEED ROUND [NAMES [FIRST]]     # reads some in this process
 """
@@ -19,7 +19,7 @@ from .report import Attempt
 from .seeds import Seed, seeds
 
 EACH = 20
-"""Files of each kind in a round."""
+"""Files of each kind per round."""
 SILENCE = 20.0
 MEMORY = 6 << 30
 RESIDENT = 1200 << 20
@@ -28,13 +28,13 @@ POISONS = ("90", "165")
 
 
 def mutant(name: str, seed: int, round: int, number: int) -> bytes:
-    """A damaged file, the same whenever it is asked for."""
+    """A damaged file; deterministic."""
     known = list(seeds()).index(name)
     return mutate(seeds()[name].data, np.random.default_rng([seed, round, known, number]))
 
 
 def attack(attempt: Attempt, wanted: list[str]) -> None:
-    """Read damaged files until the time is over, each with memory full of this and of that."""
+    """Read damaged files until the time is over, each on memory filled with two values."""
     round = 0
     while attempt.left() > 0:
         digests: list[dict[tuple[str, int], str]] = []
@@ -49,7 +49,7 @@ def attack(attempt: Attempt, wanted: list[str]) -> None:
 def one_round(
     attempt: Attempt, round: int, wanted: list[str], poison: str
 ) -> dict[tuple[str, int], str]:
-    """All kinds, some files each; a process that dies is followed by one that goes on."""
+    """Some files of all kinds; a process that dies is replaced by one that continues."""
     digests: dict[tuple[str, int], str] = {}
     left = [(name, number) for name in wanted for number in range(EACH)]
     while left and attempt.left() > 0:
@@ -90,7 +90,7 @@ def one_round(
 def note(
     attempt: Attempt, round: int, key: tuple[str, int], harm: str, *poisons: str, details: str = ""
 ) -> None:
-    """Keep a file that did harm."""
+    """Keep a harmful file."""
     name, number = key
     stem = f"{name}-{attempt.seed}-{round}-{number}"
     data = mutant(name, attempt.seed, round, number)
@@ -98,7 +98,7 @@ def note(
 
 
 def replay(attempt: Attempt, name: str, stem: str, *poisons: str) -> str:
-    """The command for one file; for each of the poisons, where there are two to compare."""
+    """The command for one file; for both fill values, if there are two to compare."""
     kept = attempt.path(stem)
     one = shlex.join([sys.executable, "-m", "tools.torture.consume", seeds()[name].way, str(kept)])
     return " ; ".join(
@@ -109,7 +109,7 @@ def replay(attempt: Attempt, name: str, stem: str, *poisons: str) -> str:
 
 
 def read_some(seed: int, round: int, names: str, first: str) -> int:
-    """What runs in a process of its own; with the first of the names it begins at `first`."""
+    """The main function of a separate process; the first of the names starts at `first`."""
     from .consume import read
 
     wanted = names.split(",") if names else list(seeds())

@@ -1,4 +1,4 @@
-"""What happens to processes: kill -9, forks, Ctrl-C, no descriptors, no threads, odd files.
+"""Processes: kill -9, forks, Ctrl-C, no file descriptors, no threads, special files.
 
 python -m tools.torture.process PROGRAM SEED SECONDS     # one of them, in this process
 """
@@ -34,7 +34,7 @@ PROGRAMS: dict[str, Callable[[random.Random, float], None]] = {}
 
 
 def program(run: Callable[[random.Random, float], None]) -> Callable[[random.Random, float], None]:
-    """Register a program, which runs until a time of `time.monotonic`."""
+    """Register a program that runs until a time of `time.monotonic`."""
     PROGRAMS[run.__name__] = run
     return run
 
@@ -54,7 +54,7 @@ def reader_of(names: list[str], **options: Any) -> Any:
 
 
 def numbers(outputs: Any) -> list[int]:
-    """Which samples a batch is made of, each in one piece."""
+    """The samples of a batch, each checked to be complete."""
     found = []
     for one in outputs[0]:
         array = np.asarray(one)
@@ -73,7 +73,7 @@ def orders(chance: random.Random) -> dict[str, Any]:
 
 @program
 def killed(chance: random.Random, end: float) -> None:
-    """A trainer that saves after each batch is killed and started again: it goes on exactly."""
+    """A training process that saves after each batch is killed, and resumes exactly."""
     while time.monotonic() < end:
         with tempfile.TemporaryDirectory() as folder:
             names, order = make_files(folder), orders(chance)
@@ -98,7 +98,7 @@ def expected(names: list[str], order: dict[str, Any], count: int) -> list[int]:
 
 
 def train(folder: str, names: list[str], order: dict[str, Any]) -> None:
-    """What is killed. The log is part of the checkpoint's step, as weights would be."""
+    """The process to be killed. The log is saved with each checkpoint, as weights would be."""
     pattern = os.path.join(folder, "ckpt_{seq:06d}.json")
     checkpoint, reader = ndd.checkpoint.Checkpoint(), reader_of(names, **order)
     try:
@@ -111,7 +111,7 @@ def train(folder: str, names: list[str], order: dict[str, Any]) -> None:
     while True:
         for outputs in reader.next_epoch(batch_size=BATCH):
             log += "".join(f"{number}\n" for number in numbers(outputs))
-            # Whoever sees the checkpoint finds its log.
+            # Written before the checkpoint, so that every checkpoint has its log.
             Path(f"{pattern.format(seq=step)}.log").write_text(log)
             checkpoint.collect()
             path = checkpoint.save(pattern)
@@ -120,7 +120,7 @@ def train(folder: str, names: list[str], order: dict[str, Any]) -> None:
 
 
 def trained(folder: str) -> list[int]:
-    """What the newest checkpoint says has been trained with."""
+    """The samples used up to the newest checkpoint."""
     saved = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
     if not saved:
         return []
@@ -141,7 +141,7 @@ def kill_once(folder: str, names: list[str], order: dict[str, Any], chance: rand
 
 @program
 def forks(chance: random.Random, end: float) -> None:
-    """Forks while threads call: parent and child both get right values."""
+    """Forks while threads make calls: parent and child both get correct values."""
     storm(0, nodes=400, threads=4)
     stop, errors = threading.Event(), []
 
@@ -173,7 +173,7 @@ def forks(chance: random.Random, end: float) -> None:
 
 @program
 def interrupts(chance: random.Random, end: float) -> None:
-    """Ctrl-C at random moments of a loop over a reader; each sample comes exactly once."""
+    """Ctrl-C at random times in a loop over a reader; each sample comes exactly once."""
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as folder:
         names = make_files(folder, 20_000)
@@ -190,7 +190,7 @@ def alarm(chance: random.Random) -> None:
 
 
 def restarted(chance: random.Random, make: Callable[[], Any]) -> None:
-    """The program begins again from the last state it took, with another reader."""
+    """The program resumes from the last state it has saved, with another reader."""
     state: Any = None
     seen: list[int] = []
     taken: tuple[Any, list[int]] = (state, seen)
@@ -224,7 +224,7 @@ _tally = Counter[str]()
 
 
 def continued(chance: random.Random, make: Callable[[], Any]) -> None:
-    """The program goes on where the reader is; what it collects is collected in one step."""
+    """The program continues at the reader's position; it records each batch in one step."""
     reader, got, interrupted = make(), [], 0
     while sum(len(numbers(outputs)) for outputs in got) < SAMPLES:
         epoch, before = reader.next_epoch(batch_size=BATCH), -1
@@ -238,7 +238,7 @@ def continued(chance: random.Random, make: Callable[[], Any]) -> None:
         except KeyboardInterrupt:
             signal.setitimer(signal.ITIMER_REAL, 0)
             interrupted += 1
-        # One that is restored gives the rest of the epoch.
+        # A restored reader gives the rest of the epoch.
         state, reader = reader.get_state(), make()
         reader.set_state(state)
     say("count interrupts", interrupted)
@@ -264,7 +264,7 @@ def check_epoch(seen: list[int], interrupted: int, how: str) -> None:
 
 @program
 def descriptors(chance: random.Random, end: float) -> None:
-    """No file descriptors for a moment: an error, or all samples; none is left out silently."""
+    """No file descriptors for a while: an error or all samples; none is skipped silently."""
     with tempfile.TemporaryDirectory() as folder:
         names = make_files(folder)
         while time.monotonic() < end:
@@ -310,7 +310,7 @@ def numbers_of_epoch(names: list[str]) -> list[int]:
 
 
 def exhaust(spare: int) -> list[int]:
-    """Take all descriptors but some."""
+    """Use up all but a few descriptors."""
     held: list[int] = []
     try:
         while True:
@@ -326,7 +326,7 @@ def exhaust(spare: int) -> list[int]:
 
 @program
 def no_threads(chance: random.Random, end: float) -> None:
-    """No threads to be had: an error that a program can catch, and work goes on afterwards."""
+    """No threads available: an error that can be caught, and work continues afterwards."""
     while time.monotonic() < end:
         seed = chance.randrange(10**6)
         pid = fork(lambda seed=seed: without_threads(random.Random(seed)))
@@ -366,14 +366,14 @@ def without_threads(chance: random.Random) -> None:
     assert [int(np.asarray(one).max()) for one in flipped] == list(range(8))
 
 
-# Odd files
+# Special files
 
 
 ODD = ("fifo", "folder", "zero", "full", "proc", "socket", "loop", "missing", "nul", "secret")
 
 
 def odd_file(folder: Path, kind: str) -> str:
-    """A name that is no regular file."""
+    """A path that is not a regular file."""
     path = folder / "odd"
     if kind == "fifo":
         os.mkfifo(path)
@@ -392,7 +392,7 @@ def odd_file(folder: Path, kind: str) -> str:
 
 
 def odd_ways() -> dict[str, Callable[[str], Any]]:
-    """Readers, with an odd file in the place of each kind of file that they open."""
+    """Readers, with a special file in place of each kind of file that they open."""
     r, tf = ndd.readers, ndd.tfrecord
     features = {"image": tf.FixedLenFeature((), tf.string, "")}
     made = "made"  # files of this name are regular ones
@@ -419,7 +419,7 @@ def odd_ways() -> dict[str, Callable[[str], Any]]:
 
 @program
 def odd_files(chance: random.Random, end: float) -> None:
-    """Pipes, folders and devices in place of files: an error soon, or at least Ctrl-C works."""
+    """Pipes, folders and devices in place of files: a quick error, or at least Ctrl-C works."""
     cases = [(way, kind) for way in odd_ways() for kind in ODD]
     chance.shuffle(cases)
     for way, kind in cases:
@@ -474,18 +474,18 @@ def read_odd(way: str, kind: str) -> None:
         except KeyboardInterrupt:
             say("count interrupted")
         except Exception as error:
-            # A NUL in a name is the caller's mistake, told as one.
+            # A NUL in a name is an invalid argument.
             if "Success" in str(error):
                 say(f"harm {way}: a {kind} in its place is told as {str(error)[:100]!r}")
             say("count errors")
 
 
-# Threads that call at random
+# Threads with random calls
 
 
 @program
 def storms(chance: random.Random, end: float) -> None:
-    """Threads, modes, pools and faults at once: right values."""
+    """Threads, modes, pools and faults at once: correct values."""
     while time.monotonic() < end:
         seed = chance.randrange(10**6)
         say("count nodes", storm(seed, nodes=1600, threads=8, resize=chance.random() < 0.5))

@@ -1,4 +1,4 @@
-"""What attacks have to spend, and what they found."""
+"""Time budgets and findings of attacks."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 from .child import Child
 
 SHOWN = 12
-"""Harms of one attack that are printed; all are kept."""
+"""The number of findings printed per attack; all are saved."""
 
 
 class Attempt:
-    """One run of an attack: its budget, what it counted, and the harm it did."""
+    """One run of an attack: its budget, counts and findings."""
 
     def __init__(self, name: str, seconds: float, seed: int, keep: Path) -> None:
         self.name, self.seconds, self.seed, self.keep = name, seconds, seed, keep
@@ -25,13 +25,13 @@ class Attempt:
         self._took: float | None = None
 
     def left(self) -> float:
-        """Seconds that it may still take."""
+        """Remaining seconds."""
         return self.deadline - time.monotonic()
 
     def harm(
         self, what: str, replay: str, data: bytes | None = None, details: str = "", name: str = ""
     ) -> None:
-        """Note harm, and keep what did it."""
+        """Record a finding and save its input."""
         kept = self.path(name or f"{len(self.harms):03d}")
         kept.parent.mkdir(parents=True, exist_ok=True)
         Path(f"{kept}.txt").write_text(f"{what}\n\nreplay: {replay}\n\n{details}\n")
@@ -39,17 +39,17 @@ class Attempt:
             kept.write_bytes(data)
         self.counts["harm"] += 1
         self.harms.append(f"{what}\n    replay: {replay}")
-        # Many of a kind say no more than a few.
+        # A few of a kind are enough.
         if len(self.harms) <= SHOWN:
             print(f"  HARM {self.name}: {what}\n    replay: {replay}", flush=True)
 
     def path(self, stem: str) -> Path:
-        """Where an input that did harm is kept; what became of it is beside it, in a text."""
+        """The path of a saved harmful input; a text file beside it describes the outcome."""
         safe = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in stem)
         return self.keep / self.name.replace(", ", "-").replace(" ", "-") / safe
 
     def watch(self, child: Child, silence: float, *, name: str = "", replay: str = "") -> bool:
-        """Follow a child that counts and names harm itself; says whether it ended well.
+        """Follow a child that reports counts and findings; returns whether it succeeded.
 
         Its lines are `count WORD [NUMBER]` and `harm TEXT`; any other is a sign of life.
         """
@@ -70,18 +70,18 @@ class Attempt:
 
     @property
     def took(self) -> float:
-        """Seconds until it was done."""
+        """The duration in seconds."""
         if self._took is None:
             self._took = time.monotonic() - self.began
         return self._took
 
     def summary(self) -> str:
-        """One line of the report."""
+        """A line of the report."""
         counts = ", ".join(f"{count} {what}" for what, count in sorted(self.counts.items()))
         return f"{self.name:<16} {self.took:5.0f} s  {counts or 'nothing done'}"
 
 
 def command(child: Child, **environment: str) -> str:
-    """What to type to run a child again, without its limits."""
+    """The command that runs a child again, without its limits."""
     names = [f"{name}={value}" for name, value in environment.items()]
     return shlex.join([*names, *child.command])

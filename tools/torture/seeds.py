@@ -1,4 +1,4 @@
-"""Valid files of every format: what attacks begin with, and what the fuzzers' corpus starts as.
+"""Valid files of every format, from which attacks and the fuzzers' corpus start.
 
 python -m tools.torture.seeds FOLDER     # a folder for each target of the fuzzers
 """
@@ -26,7 +26,7 @@ class Seed(NamedTuple):
     way: str
     """How it is read: a key of `consume.WAYS`."""
     target: str
-    """The target of the fuzzers that takes it."""
+    """The fuzz target for it."""
     data: bytes
 
 
@@ -53,7 +53,7 @@ def seeds() -> dict[str, Seed]:
 
 
 def share(folder: Path) -> None:
-    """Write the seeds for the processes that are started from here on."""
+    """Write the seeds for processes started later."""
     for number, seed in enumerate(seeds().values()):
         (folder / str(number)).write_bytes(seed.data)
     index = {name: (seed.way, seed.target) for name, seed in seeds().items()}
@@ -81,7 +81,7 @@ def _target(image: bytes) -> str:
 
 
 def _images() -> dict[str, bytes]:
-    """Larger than a page of memory when they are decoded: smaller results are never reused."""
+    """Larger than a memory page when decoded: the memory of smaller results is never reused."""
     small = images.corpus()
     picture = images.photograph(40, 53)
     gray, alpha = picture[..., :1], np.dstack([picture, picture[..., :1]])
@@ -240,11 +240,11 @@ STORED = [
     "masks_rles",
     "masks_rles_idx",
 ]
-"""The files of stored annotations, as the target `coco_store` numbers them."""
+"""The files of stored annotations, in the order of the target `coco_store`."""
 
 
 def stored_coco() -> bytes:
-    """The files of stored annotations, in one."""
+    """The files of stored annotations, concatenated."""
     import penstock as ndd
 
     with tempfile.TemporaryDirectory() as temporary:
@@ -277,7 +277,7 @@ TARGETS |= {
 
 
 def write(folder: Path) -> None:
-    """Write what the fuzzers begin with: valid files, and the attacks that are small."""
+    """Write the initial corpus of the fuzzers: valid files and small attacks."""
     for name, seed in seeds().items():
         _put(folder / seed.target, name, seed.data)
     for name, made in attacks():

@@ -1,1 +1,1 @@
-"""What flows: tensors and batches, their element types, arithmetic, indexing and conversions."""
+"""Tensors and batches: element types, arithmetic, indexing and conversions."""

@@ -33,7 +33,7 @@ Made = TypeVar("Made", covariant=True)
 
 
 class Operation:
-    """Something done element by element, to one, two or three operands."""
+    """An element-wise operation with one, two or three operands."""
 
     __slots__ = ("kernel", "name", "number", "types")
 
@@ -102,12 +102,12 @@ class Operation:
         return wrap(made)
 
     def _check_shared(self, single: Any) -> None:
-        """What stands beside a batch, for all of its samples."""
+        """Warn if a random tensor is shared by all samples of a batch."""
         if isinstance(single, Array) and shared_draw.is_marked(single):
             shared_draw.warn(self.name, single)
 
     def _place(self, given: Iterable[Any], values: Iterable[Value]) -> int:
-        """The device of all operands; plain numbers have none of their own."""
+        """The common device of all operands; plain numbers have none."""
         places = {
             value.device for data, value in zip(given, values, strict=True) if not _is_number(data)
         }
@@ -117,22 +117,22 @@ class Operation:
         return places.pop() if places else -1
 
     def _join(self, ndim: int, layout: str | None, other: Value) -> tuple[int, str | None]:
-        """Rank and layout of operands together: those of the one with more dimensions.
+        """The rank and layout of the result: those of the operand with more dimensions.
 
-        The layout of the other must be its end.
+        The layout of the other must be a suffix of it.
         """
-        its_ndim, its_layout = other.ndim, other.layout
-        if its_layout is None:
-            return (ndim, layout) if its_ndim <= ndim else (its_ndim, None)
+        other_ndim, other_layout = other.ndim, other.layout
+        if other_layout is None:
+            return (ndim, layout) if other_ndim <= ndim else (other_ndim, None)
         if layout is None:
-            return (ndim, None) if its_ndim < ndim else (its_ndim, its_layout)
-        longer, shorter = layout, its_layout
-        if its_ndim > ndim:
-            longer, shorter = its_layout, layout
+            return (ndim, None) if other_ndim < ndim else (other_ndim, other_layout)
+        longer, shorter = layout, other_layout
+        if other_ndim > ndim:
+            longer, shorter = other_layout, layout
         if not longer.endswith(shorter):
             raise RuntimeError(
                 f'{self.name}: the layouts "{longer}" and "{shorter}" do not match: one must be '
-                "the end of the other. Give one operand another layout with "
+                "a suffix of the other. Change the layout of an operand with "
                 "`as_tensor(x, layout=...)` or `as_batch(x, layout=...)`."
             )
         return len(longer), longer
@@ -144,14 +144,14 @@ class Operation:
         if DType.Kind.enum in kinds:
             why = "Convert enum values with `cast` first."
         elif kinds == {DType.Kind.bool}:
-            why = "Convert truth values (bool) with `cast` first, or use a bitwise operator."
+            why = "Convert bool with `cast` first, or use a bitwise operator."
         else:
-            why = "It needs integers or truth values; convert with `cast` first."
-        return RuntimeError(f"{self.name}: is not defined for {names}. {why}")
+            why = "It requires integers or bool; convert with `cast` first."
+        return RuntimeError(f"{self.name}: not supported for {names}. {why}")
 
 
 def _is_number(data: Any) -> bool:
-    # Not their subclasses: NumPy's and the API's constants have types of their own.
+    # Not subclasses: NumPy scalars and enum constants have types of their own.
     return type(data) in (bool, int, float)
 
 
@@ -192,7 +192,7 @@ _INVERT = Operation("~", "bit_not", BITS)
 
 
 class _Bound(Protocol[Made]):
-    """One of Python's operators on a tensor or a batch: a batch on either side makes a batch."""
+    """A bound operator of Python: with a batch on either side, the result is a batch."""
 
     @overload
     def __call__(self, other: Batch, /) -> Batch: ...
@@ -201,7 +201,7 @@ class _Bound(Protocol[Made]):
 
 
 class _Binary(Protocol):
-    """The same as a class has it. These two are for type checkers alone."""
+    """An operator of Python as a class attribute. For type checkers only, like the others here."""
 
     def __get__(self, instance: Self, owner: Any = None, /) -> _Bound[Self]: ...
 
@@ -250,7 +250,7 @@ def _reflected(operation: Operation) -> _Binary:
 
 
 class Arithmetic(Array):
-    """A handle that Python's operators work on, element by element."""
+    """An array with Python's operators, which work element by element."""
 
     __slots__ = ()
 
@@ -293,7 +293,7 @@ class Arithmetic(Array):
     __gt__ = _binary(_GREATER)
     __ge__ = _binary(_GREATER_EQUAL)
 
-    # What has elements to compare has no one value to be found by.
+    # `==` compares elements.
     __hash__ = None
 
 

@@ -1,4 +1,4 @@
-"""What Tensor and Batch have in common: a handle on one value of the engine."""
+"""The base class of Tensor and Batch: a handle to a value of the engine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOVE = _core.register("to_device", "move")
 
 @public
 class Array:
-    """A handle on data that may still be in the making."""
+    """A handle to data that may still be being computed."""
 
     __slots__ = ("__dict__", "__weakref__", "_value")
 
@@ -54,34 +54,34 @@ class Array:
 
     @property
     def ndim(self) -> int:
-        """How many dimensions a sample has."""
+        """The number of dimensions of a sample."""
         return self._value.ndim
 
     @property
     def layout(self) -> str | None:
-        """A letter for each dimension of a sample, such as "HWC"; None when not set."""
+        """One letter per dimension of a sample, such as "HWC"; None if not set."""
         return self._value.layout
 
     @property
     def device(self) -> Device:
-        """Where the data is."""
+        """The device of the data."""
         return device_of(self._value.device)
 
     def evaluate(self: Self) -> Self:
-        """Wait until the data is there, and raise what went wrong with it. Returns itself."""
+        """Wait until the data is computed; raises if that has failed. Returns the object itself."""
         settle(self._value)
         return self
 
     def cpu(self: Self) -> Self:
-        """The data on the host: itself if it is there already."""
+        """Copy to the host; returns the object itself if it is there already."""
         return self._move(-1, False)
 
     def gpu(self: Self, index: int | None = None) -> Self:
-        """The data on a gpu (the current one by default): itself if it is there already."""
+        """Copy to a gpu (by default the current one); returns the object itself if it is there."""
         return self._move(Device("gpu", index)._code, False)
 
     def to_device(self: Self, device: DeviceLike, force_copy: bool = False) -> Self:
-        """The data on a device: itself if it is there already, unless a copy is forced."""
+        """Copy to a device; returns the object itself if it is there, unless `force_copy`."""
         target = to_device_object(device)
         if target is None:
             raise TypeError("to_device: `device` must be a device such as 'cpu', got None.")
@@ -110,15 +110,15 @@ class Array:
                 raise
             return _restore_failed, (len(value) if value.batch else None, _portable(error))
         memory: Any = value.packed()
-        # An array, since NumPy's can be pickled without a copy where the pickler takes buffers.
+        # A NumPy array, which picklers with out-of-band buffers don't copy.
         data = np.ndarray(memory.shape, np.uint8, memory, memory.offset)
         sources = [value.source(index) for index in range(len(value))]
         described = (self.dtype, value.ndim, value.batch, value.shapes(), sources, value.layout)
-        # Notes of users travel; the package's own are about this process.
-        notes = {key: note for key, note in self.__dict__.items() if not key.startswith("_")}
-        return _restore, (type(self), data, *described, self.device), notes or None
+        # Users' attributes are pickled; private ones belong to this process.
+        attributes = {key: item for key, item in self.__dict__.items() if not key.startswith("_")}
+        return _unpickle, (type(self), data, *described, self.device), attributes or None
 
-    # `==` is to compare elements.
+    # `==` compares elements.
     __hash__ = None  # type: ignore[assignment]
 
     def _move(self: Self, device: int, force: bool) -> Self:
@@ -131,7 +131,7 @@ class Array:
         return self._wrap(moved)
 
 
-def _restore(
+def _unpickle(
     kind: type[Self],
     data: Any,
     dtype: DType,
@@ -142,7 +142,7 @@ def _restore(
     layout: str | None,
     device: Device,
 ) -> Self:
-    """What was pickled."""
+    """The array that `__reduce__` has described."""
     code = dtype._code
     return kind._wrap(_core.unpack(data, code, ndim, batch, shapes, sources, layout, device._code))
 
@@ -168,10 +168,10 @@ def _portable(error: Exception) -> Exception:
 
 
 def wrap(value: Value) -> Any:
-    """A Batch or a Tensor, as the value is one or the other."""
+    """A Batch or a Tensor, depending on the value."""
     kind = _classes.get(value.batch)
     if kind is None:
-        # An operator on plain arrays can be a program's first call.
+        # A program's first call may be an operator on plain arrays.
         from penstock._values import batch as _batch  # noqa: F401
 
         kind = _classes[value.batch]
@@ -179,7 +179,7 @@ def wrap(value: Value) -> Any:
 
 
 def device_of(code: int) -> Device:
-    """The device of a code of the engine."""
+    """The device for the engine's device code."""
     return Device.CPU if code < 0 else Device("gpu", code)
 
 

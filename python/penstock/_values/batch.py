@@ -1,4 +1,4 @@
-"""Batch: samples of one type and rank, whose shapes may differ."""
+"""Batch: samples of the same type and rank, possibly of different shapes."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ __all__ = ["Batch", "as_batch", "batch"]
 
 @public
 class Batch(Arithmetic, batch=True):
-    """Samples that share a type, a number of dimensions, a layout and a device.
+    """Samples with the same type, number of dimensions, layout and device.
 
-    Made by `batch` and `as_batch`, by operators and by readers. Its data may still be in the
-    making; whatever reads it waits for it.
+    Returned by `batch` and `as_batch`, by operators and by readers. Its data may still be being
+    computed; reading it waits.
 
-    A batch has no `batch[i]`, which could mean two things: `tensors[i]` is sample i, and
-    `slice[i]` indexes inside of each sample. Python's operators (`b * 2`, `a < b`) work sample by
-    sample, and a tensor or number beside a batch is for all samples.
+    There is no `batch[i]`, which could mean two things: `tensors[i]` is sample i, and `slice[i]`
+    indexes into each sample. Python's operators (`b * 2`, `a < b`) work sample by sample; tensors
+    and numbers are broadcast to all samples.
 
     Args:
-        tensors: Whatever `batch` takes.
+        tensors: Anything that `batch` accepts.
         dtype: The type of the elements.
-        device: Where the batch is to be.
-        layout: A letter for each dimension of a sample, such as "HWC".
-        copy: Whether to copy the data; by default its memory is shared where that can be.
+        device: The device of the batch.
+        layout: One letter per dimension of a sample, such as "HWC".
+        copy: Whether to copy the data; by default memory is shared if possible.
 
     Example:
         >>> rows = ndd.batch([[1, 2, 3], [4, 5]])
@@ -59,7 +59,7 @@ class Batch(Arithmetic, batch=True):
 
     __slots__ = ()
 
-    # NumPy must leave `array + batch` to the batch, not take it apart.
+    # Makes NumPy leave `array + batch` to the batch.
     __array_ufunc__ = None
 
     def __init__(
@@ -82,9 +82,9 @@ class Batch(Arithmetic, batch=True):
         """Repeat one sample; the batch shares its memory.
 
         Args:
-            sample: Anything that a tensor can be made of.
-            batch_size: How often.
-            device: Where the batch is to be.
+            sample: Anything that `tensor` accepts.
+            batch_size: The number of samples.
+            device: The device of the batch.
             dtype: The type of the elements.
 
         Example:
@@ -92,7 +92,7 @@ class Batch(Arithmetic, batch=True):
             [[1, 2], [1, 2], [1, 2]]
         """
         if isinstance(sample, Batch):
-            raise ValueError("Cannot broadcast a Batch; give one sample.")
+            raise ValueError("Cannot broadcast a Batch; pass a single sample.")
         count = operator.index(batch_size)
         if not 0 <= count <= LARGEST_BATCH:
             raise ValueError(
@@ -105,7 +105,7 @@ class Batch(Arithmetic, batch=True):
 
     @property
     def batch_size(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return len(self._value)
 
     @property
@@ -116,7 +116,7 @@ class Batch(Arithmetic, batch=True):
 
     @property
     def source_info(self) -> list[str | None]:
-        """Where each sample came from, usually a file; None when not known."""
+        """The source of each sample, usually a file name; None if unknown."""
         settle(self._value)
         return [self._value.source(index) for index in range(len(self._value))]
 
@@ -127,10 +127,10 @@ class Batch(Arithmetic, batch=True):
 
     @property
     def slice(self) -> Slicer:
-        """Indexing inside of each sample: `slice[10:20, ::2]`.
+        """Index into each sample: `slice[10:20, ::2]`.
 
-        An index, or a bound of a range, is a number for all samples, or a batch with a number for
-        each of them.
+        An index, or a bound of a range, is a number for all samples, or a batch with one number
+        per sample.
         """
         return Slicer(self)
 
@@ -139,24 +139,24 @@ class Batch(Arithmetic, batch=True):
     @overload
     def select(self, sample_range: builtins.slice | list[int]) -> Batch: ...
     def select(self, sample_range: Any) -> Tensor | Batch:
-        """Sample i for an integer i; a batch of the named samples for a slice or a list."""
+        """A sample for an integer; a batch of samples for a slice or a list."""
         return self.tensors.select(sample_range)
 
     def torch(self, copy: bool | None = None, pad: bool = False) -> torch.Tensor:
         """All samples as one PyTorch tensor.
 
         Args:
-            copy: True always copies, False never does and raises where it would have to; by
-                default memory is shared where the samples lie side by side.
-            pad: Fill samples of different shapes up with zeros.
+            copy: True always copies; False never does, and raises if a copy is required; by
+                default memory is shared if the samples are contiguous.
+            pad: Pad samples of different shapes with zeros.
         """
         stacked = Tensor._wrap(stack(self._value, pad, "Batch.torch"))
         if copy is False:
             settle(stacked._value)
             if stacked._value.memory(0, False).address != self._value.memory(0, False).address:
                 raise ValueError(
-                    "Batch.torch: the samples do not lie side by side in memory, so that they "
-                    "must be copied into one tensor. Leave `copy` out to allow that."
+                    "Batch.torch: the samples are not contiguous in memory, so they must be copied "
+                    "into one tensor. Omit `copy` to allow that."
                 )
         try:
             return stacked.torch(copy=bool(copy))
@@ -172,9 +172,9 @@ class Batch(Arithmetic, batch=True):
         if self.batch_size == 1:
             return bool(self.tensors[0])
         raise ValueError(
-            f"Whether a batch of {self.batch_size} samples is true is ambiguous. For its size, use "
-            "`batch_size`; for its elements, use `as_tensor(batch)` with NumPy's any() and all(). "
-            "An operator's argument can be the batch itself, with a value for each sample."
+            f"The truth value of a batch of {self.batch_size} samples is ambiguous. For its size, "
+            "use `batch_size`; for its elements, use `as_tensor(batch)` with NumPy's any() and "
+            "all(). To pass a value per sample to an operator, pass the batch itself."
         )
 
     def __getitem__(self, key: Any) -> NoReturn:
@@ -182,7 +182,7 @@ class Batch(Arithmetic, batch=True):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         raise TypeError(
-            "A Batch is not one array, as its samples may differ in shape. Use "
+            "A Batch can't be converted to one array, since its samples may differ in shape. Use "
             "`as_tensor(batch)` (with `pad=True` if they do), or `[np.asarray(t) for t in batch]`."
         )
 
@@ -194,7 +194,7 @@ class Batch(Arithmetic, batch=True):
 
 
 class Samples:
-    """The samples of a batch, to be picked by number."""
+    """The samples of a batch, selected by index."""
 
     __slots__ = ("_batch",)
 
@@ -228,7 +228,7 @@ class Samples:
 
     @public
     def select(self, key: Any) -> Tensor | Batch:
-        """As indexing."""
+        """The same as indexing."""
         picked: Tensor | Batch = self[key]
         return picked
 
@@ -242,7 +242,7 @@ class Samples:
 
 
 class Slicer:
-    """Indexing inside of each sample of a batch."""
+    """Indexing into each sample of a batch."""
 
     __slots__ = ("_batch",)
 
@@ -258,11 +258,11 @@ def _position(index: Any, count: int) -> int:
     try:
         position = operator.index(index)
     except TypeError:
-        hint = " To index inside of each sample, use `slice[...]`."
+        hint = " To index into each sample, use `slice[...]`."
         if isinstance(index, Array):
-            hint = " A tensor's value is read with `.item()`."
+            hint = " Read a tensor's value with `.item()`."
         raise TypeError(
-            f"Samples are picked by an integer, a slice or a list of integers, not "
+            f"Samples are selected by an integer, a slice or a list of integers, not "
             f"{type(index).__name__}.{hint}"
         ) from None
     if not -count <= position < count:
@@ -284,12 +284,12 @@ def batch(
     """Copy data into a new batch.
 
     Args:
-        tensors: A list (or any iterable) of samples, or an array or Tensor whose first dimension
-            counts them, or a Batch.
-        dtype: The type of the elements; by default that of the first sample, which must be able to
-            hold all numbers of the types of the others.
-        device: Where the batch is to be; by default where the data is.
-        layout: A letter for each dimension of a sample, such as "HWC".
+        tensors: A list (or any iterable) of samples, an array or Tensor whose first dimension is
+            the batch, or a Batch.
+        dtype: The type of the elements; by default that of the first sample, to which the types of
+            the others must be safely convertible.
+        device: The device of the batch; by default that of the data.
+        layout: One letter per dimension of a sample, such as "HWC".
 
     Example:
         >>> ndd.batch([[1, 2, 3], [4]]).shape
@@ -305,7 +305,7 @@ def as_batch(
     device: DeviceLike | None = None,
     layout: str | None = None,
 ) -> Batch:
-    """Make a batch that shares the memory of its samples where it can. Arguments as `batch`.
+    """Make a batch that shares memory with its samples if possible. Arguments as for `batch`.
 
     Example:
         >>> import numpy as np
@@ -323,8 +323,8 @@ def _make(
     value, own = rows(data, None if dtype is None else to_dtype(dtype), copy)
     if isinstance(data, Tensor) and own is not None and layout is None:
         raise ValueError(
-            f'The tensor has the layout "{own}" for all its dimensions, of which a sample has one '
-            "fewer. Give `layout`, the layout of a sample."
+            f'The tensor has the layout "{own}", but its samples have one dimension less. Pass '
+            "`layout`, the layout of a sample."
         )
     made = Batch._wrap(relabel(value, layout))
     return made if device is None else made.to_device(device)

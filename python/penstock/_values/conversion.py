@@ -1,4 +1,4 @@
-"""From other people's data to values: wrapped where possible, copied where asked."""
+"""Conversion of external data to values: wrapped if possible, copied on request."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ _ENUMS = {DALIDataType: DataType, DALIImageType: ImageType, DALIInterpType: Inte
 _PROTOCOLS = ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_interface__")
 _DLPACK_VERSION = (1, 1)
 LARGEST_BATCH = 2**24
-_DEEPEST = 64  # NumPy's limit of dimensions
+_DEEPEST = 64  # NumPy's limit on dimensions
 
 
 def single(data: Any, dtype: DType | None = None, copy: bool = False, pad: bool = False) -> Value:
-    """One sample, of anything that a tensor can be made of."""
+    """One sample from anything that `tensor` accepts."""
     if isinstance(data, Array):
         value = data._value
         if value.batch:
             value = stack(value, pad)
             return value if dtype is None else cast(value, dtype)
-        return _own(value, dtype, copy)
+        return _converted(value, dtype, copy)
     if isinstance(data, np.ndarray | np.generic):
-        return _own(_from_numpy(data, copy), dtype, False)
+        return _converted(_from_numpy(data, copy), dtype, False)
     if isinstance(data, bool | int | float | list | tuple | range):
         return _from_python(data, dtype)
     if isinstance(data, str) or data is None:
         raise messages.not_data(data)
     if hasattr(data, "__dlpack__"):
-        return _own(_from_dlpack(data, copy), dtype, False)
+        return _converted(_from_dlpack(data, copy), dtype, False)
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
-        return _own(_from_numpy(_as_array(data), copy), dtype, False)
+        return _converted(_from_numpy(_as_array(data), copy), dtype, False)
     if hasattr(data, "__cuda_array_interface__"):
         raise TypeError(
             f"The data of this {type(data).__name__} is in the memory of a CUDA device, which "
-            "can't be read on this machine. Bring it to the host first."
+            "can't be read here. Copy it to the host first."
         )
     try:
-        return _own(_core.from_buffer(data, None, copy), dtype, False)
+        return _converted(_core.from_buffer(data, None, copy), dtype, False)
     except (TypeError, BufferError):
         pass
     indexable = hasattr(data, "__len__") and hasattr(data, "__getitem__")
@@ -66,34 +66,34 @@ def single(data: Any, dtype: DType | None = None, copy: bool = False, pad: bool 
 
 
 def rows(data: Any, dtype: DType | None = None, copy: bool = False) -> tuple[Value, str | None]:
-    """A batch of anything that a batch can be made of, and the layout that its samples bring."""
+    """A batch from anything that `batch` accepts, and the layout of its samples."""
     if isinstance(data, Array):
         value = data._value
         if value.batch:
-            return _own(value, dtype, copy), value.layout
-        return _split(_own(value, dtype, copy)), value.layout
+            return _converted(value, dtype, copy), value.layout
+        return _split(_converted(value, dtype, copy)), value.layout
     if isinstance(data, str) or data is None:
         raise messages.not_data(data)
     if isinstance(data, np.ndarray) or any(hasattr(data, name) for name in _PROTOCOLS):
         return _split(single(data, dtype, copy)), None
     if not isinstance(data, Iterable) and not hasattr(data, "__getitem__"):
         raise TypeError(
-            f"Can't make a batch of {data!r}: expected a list of samples, or an array whose first "
-            "dimension counts them."
+            f"Can't make a batch from {data!r}: expected a list of samples, or an array whose "
+            "first dimension is the batch."
         )
     return _gather(list(data), dtype, copy)
 
 
 def cast(value: Value, dtype: DType) -> Value:
-    """The same numbers in another type."""
+    """The value converted to another type."""
     promise = (dtype._code, value.ndim, value.layout)
     return _apply(_CAST, value, (dtype._code,), promise)
 
 
 def stack(value: Value, pad: bool, owner: str = "as_tensor") -> Value:
-    """All samples of a batch as one, along a new first dimension; errors name the `owner`."""
+    """The samples of a batch stacked along a new first dimension; errors name the `owner`."""
     if len(value) == 0:
-        raise RuntimeError(f"{owner}: an empty batch can't be made into one tensor.")
+        raise RuntimeError(f"{owner}: an empty batch can't be converted to a tensor.")
     ndim = value.ndim + 1
     layout = value.layout
     if layout is not None or ndim == 1:
@@ -103,7 +103,7 @@ def stack(value: Value, pad: bool, owner: str = "as_tensor") -> Value:
 
 
 def relabel(value: Value, layout: str | None) -> Value:
-    """The same samples under the given layout, which must fit; an empty one changes nothing."""
+    """The value with another layout, checked against its rank; an empty one changes nothing."""
     if layout is None:
         return value
     if not isinstance(layout, str):
@@ -115,8 +115,8 @@ def relabel(value: Value, layout: str | None) -> Value:
     return value.with_layout(EvalContext.current()._native_pool(), layout)
 
 
-def _own(value: Value, dtype: DType | None, copy: bool) -> Value:
-    """The value as asked: converted, copied or as it is."""
+def _converted(value: Value, dtype: DType | None, copy: bool) -> Value:
+    """The value, converted or copied if requested."""
     if dtype is not None and dtype._code != value.dtype:
         return cast(value, dtype)
     if copy:
@@ -135,33 +135,33 @@ def _split(value: Value) -> Value:
     settle(value)
     if value.shape(0)[0] > LARGEST_BATCH:
         raise ValueError(
-            f"A batch has at most {LARGEST_BATCH} samples; the first dimension, which is to count "
-            f"them, has {value.shape(0)[0]}."
+            f"A batch has at most {LARGEST_BATCH} samples, but the first dimension of the data is "
+            f"{value.shape(0)[0]}."
         )
     return value.split()
 
 
 def _gather(samples: list[Any], dtype: DType | None, copy: bool) -> tuple[Value, str | None]:
-    """A batch of separate samples; the first decides on type and layout where nothing else does."""
+    """A batch from separate samples; the first one determines the default type and layout."""
     if not samples:
         if dtype is None:
             raise ValueError(
-                "Element type must be specified if the list is empty: give `dtype`, as in "
+                "Element type must be specified if the list is empty: pass `dtype`, as in "
                 "batch([], dtype=float32)."
             )
         return _core.empty(dtype._code, 0), None
     values: list[Value] = []
-    told = dtype is not None
+    is_typed = dtype is not None
     for position, sample in enumerate(samples):
         if sample is None or (isinstance(sample, Array) and sample._value.batch):
             raise TypeError(
                 "The samples of a batch must be array-like types or numbers. Got "
                 f"{'a Batch' if sample is not None else '`None`'} at index {position}."
             )
-        if told or not values:
+        if is_typed or not values:
             value = single(sample, dtype, copy)
         else:
-            value = _follow(sample, values[0], position, copy)
+            value = _as_first(sample, values[0], position, copy)
         settle(value)
         values.append(value)
     first = values[0]
@@ -173,14 +173,14 @@ def _gather(samples: list[Any], dtype: DType | None, copy: bool) -> tuple[Value,
             )
         if value.device != first.device:
             raise ValueError(
-                f"All samples of a batch must be on one device, but sample {position} is "
-                "somewhere else than sample 0. Use `.cpu()` or `.gpu()`."
+                f"All samples of a batch must be on the same device, but sample {position} is on a "
+                "different one than sample 0. Use `.cpu()` or `.gpu()`."
             )
     return _core.gather(values, first.layout, copy), first.layout
 
 
-def _follow(sample: Any, first: Value, position: int, copy: bool) -> Value:
-    """A sample of a batch in the type of the first one, which must be able to hold it."""
+def _as_first(sample: Any, first: Value, position: int, copy: bool) -> Value:
+    """A sample of a batch, converted to the type of the first one."""
     dtype = BY_CODE[first.dtype]
     is_number = type(sample) in (bool, int, float)
     if is_number or isinstance(sample, list | tuple | range):
@@ -195,10 +195,10 @@ def _follow(sample: Any, first: Value, position: int, copy: bool) -> Value:
     own = BY_CODE[value.dtype]
     if own is dtype:
         return value
-    if not _holds(dtype, own):
+    if not _can_hold(dtype, own):
         raise TypeError(
-            f"Sample {position} of the batch has elements of {own}, which {dtype}, the type of "
-            f"sample 0, can't hold. Give `dtype`, such as dtype={own.name!r}."
+            f"Sample {position} of the batch has elements of {own}, which can't be converted "
+            f"safely to {dtype}, the type of sample 0. Pass `dtype`, such as dtype={own.name!r}."
         )
     return cast(value, dtype)
 
@@ -208,8 +208,8 @@ def _has_fractions(numbers: Any) -> bool:
     return array.dtype.kind == "f" and bool((array != np.trunc(array)).any())
 
 
-def _holds(dtype: DType, other: DType) -> bool:
-    """Whether a type has room for numbers of another. Floats may lose digits."""
+def _can_hold(dtype: DType, other: DType) -> bool:
+    """Whether a type has the range of another. Floats may lose precision."""
     kinds = {dtype.kind, other.kind}
     if DType.Kind.enum in kinds or (kinds == {DType.Kind.float} and dtype.bits >= 32):
         return True
@@ -222,11 +222,11 @@ def _from_numpy(array: Any, copy: bool) -> Value:
     if not kind.isnative:
         array, copy = array.astype(kind.newbyteorder("=")), False
     if kind.name == "bfloat16":
-        # Other libraries add this type to NumPy, which then can't export it.
+        # An extension type (ml_dtypes), whose buffers NumPy can't export.
         return _core.from_buffer(array.view(np.uint16), bfloat16._code, copy)
     if kind.kind not in "biuf" or kind.itemsize > 8:
         raise TypeError(
-            f"Can't make a tensor of an array of {kind}: supported are bool, integers and floats "
+            f"Can't make a tensor from an array of {kind}: supported are bool, integers and floats "
             "of up to 64 bits."
         )
     return _core.from_buffer(array, None, copy)
@@ -237,18 +237,17 @@ def _from_dlpack(data: Any, copy: bool) -> Value:
     if int(kind) not in (1, 3):
         raise TypeError(
             f"The data of this {type(data).__name__} is in the memory of a device (DLPack type "
-            f"{int(kind)}, number {index}), which can't be read on this machine. Bring it to the "
-            "host first."
+            f"{int(kind)}, number {index}), which can't be read here. Copy it to the host first."
         )
     try:
         capsule = data.__dlpack__(max_version=_DLPACK_VERSION)
-    except TypeError:  # from before versions
+    except TypeError:  # before DLPack 1.0
         capsule = data.__dlpack__()
     try:
         return _core.from_dlpack(capsule, copy)
     except (TypeError, ValueError, BufferError) as error:
         raise type(error)(
-            f"Can't make a tensor of the DLPack data of this {type(data).__name__}: {error}. "
+            f"Can't make a tensor from the DLPack data of this {type(data).__name__}: {error}. "
             "Supported are bool, integers and floats of up to 64 bits in host memory."
         ) from None
 
@@ -261,19 +260,19 @@ def _as_array(data: Any) -> Any:
 
 
 def _from_python(data: Any, dtype: DType | None) -> Value:
-    """Numbers and nested lists, which have 32 bits unless said otherwise."""
+    """Numbers and nested lists; 32 bits by default."""
     if isinstance(data, list | tuple) and dtype is None:
         dtype = _ENUMS.get(type(_first(data)))
     elif dtype is None:
         dtype = _ENUMS.get(type(data))
     if dtype is not None:
-        if dtype._numpy is None:  # bfloat16, where NumPy has none
+        if dtype._numpy is None:  # bfloat16 without ml_dtypes
             return cast(_from_python(data, None), dtype)
         array = np.array(data, dtype=dtype._numpy)
         return _core.from_buffer(_bits(array), dtype._code, True)
     try:
         array = np.array(data)
-    except TypeError:  # tensors among numbers, for one
+    except TypeError:  # such as tensors among numbers
         raise messages.not_data(data) from None
     if array.dtype == object and array.size and all(isinstance(x, int) for x in array.flat):
         raise messages.integer_overflow(next(x for x in array.flat if not -(2**63) <= x < 2**64))
@@ -291,7 +290,7 @@ def _bits(array: Any) -> Any:
 
 
 def _first(data: Any) -> Any:
-    """The first number of nested lists."""
+    """The first element of nested lists."""
     for _ in range(_DEEPEST):
         if not isinstance(data, list | tuple) or not data:
             break
@@ -300,7 +299,7 @@ def _first(data: Any) -> Any:
 
 
 def _shrink(array: Any) -> Any:
-    """Python's integers as int32, or as uint32 where only that holds them all."""
+    """Python integers as int32, or as uint32 if they fit only there."""
     if not array.size:
         return array.astype(np.int32)
     low, high = int(array.min()), int(array.max())

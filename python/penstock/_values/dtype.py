@@ -26,19 +26,19 @@ __all__ = [
 
 
 class DType:
-    """A type of element. There is one object per type, such as `uint8` or `float32`.
+    """An element type. There is one object per type, such as `uint8` or `float32`.
 
-    Called, it makes a tensor: `float32([1, 2])`. `DType(kind, bits)` finds the type of that
-    kind and size; a float can be asked for by its exponent and significand, too.
+    Calling it makes a tensor: `float32([1, 2])`. `DType(kind, bits)` is the type of that kind and
+    size; a float can also be specified by its exponent and significand.
 
     Attributes:
-        kind: Which kind of number it is.
+        kind: The kind of number.
         bits: Bits per element.
         bytes: Bytes per element.
-        exponent_bits: Bits of a float's exponent, None for other kinds.
-        significand_bits: Bits of a float's significand without the implied one, or None.
+        exponent_bits: Bits of a float's exponent; None for other kinds.
+        significand_bits: Bits of a float's significand, without the implicit one; None for others.
         name: The short name, such as "u8" or "f32".
-        type_id: The matching `types.DALIDataType`, None for bfloat16.
+        type_id: The matching `types.DALIDataType`; None for bfloat16.
 
     Example:
         >>> ndd.float32([1, 2]).torch().tolist()
@@ -99,7 +99,7 @@ class DType:
             )
         if kind is DType.Kind.enum:
             raise ValueError(
-                "DType: kind and size don't tell the enum types apart; use one of "
+                "DType: the enum types have the same kind and size; use one of "
                 + ", ".join(known.name for known in found)
                 + "."
             )
@@ -107,9 +107,9 @@ class DType:
 
     @staticmethod
     def parse(name: str) -> DType:
-        """The type of a name: short ("i32", "f16"), long ("int32", "half") or exact ("f16e5m10").
+        """The type with a name: short ("i32", "f16"), long ("int32", "half") or exact ("f16e5m10").
 
-        The number in a name counts bits, not bytes.
+        Numbers in names are bits, not bytes.
         """
         if not isinstance(name, str):
             raise TypeError(f"DType.parse: expected a name such as 'i32', got {name!r}.")
@@ -120,7 +120,7 @@ class DType:
 
     @staticmethod
     def from_fw_type(numpy_type: Any) -> DType:
-        """The type that NumPy, PyTorch, JAX or Python knows as `numpy_type`."""
+        """The type for one of NumPy, PyTorch, JAX or Python."""
         if isinstance(numpy_type, str):
             return DType.parse(numpy_type)
         name = _framework_name(numpy_type)
@@ -131,30 +131,30 @@ class DType:
 
     @staticmethod
     def from_type_id(type_id: DALIDataType | int) -> DType:
-        """The type with the given number."""
+        """The type for a `types.DALIDataType` or its number."""
         found = _BY_TYPE_ID.get(type_id)
         if found is None:
-            raise ValueError(f"No tensor can have elements of type {type_id!r}. {_ALLOWED}")
+            raise ValueError(f"Tensors can't have elements of type {type_id!r}. {_ALLOWED}")
         return found
 
     @property
     def _numpy(self) -> np.dtype[Any] | None:
-        """The NumPy type, None where NumPy has none and `ml_dtypes` isn't installed."""
+        """The NumPy type; None for bfloat16 without `ml_dtypes`."""
         if self._numpy_cache is None:
             object.__setattr__(self, "_numpy_cache", _find_numpy(self))
         return self._numpy_cache
 
     def __call__(self, data: Any, **kwargs: Any) -> Tensor:
-        """Make a tensor of this type; arguments as those of `tensor`."""
+        """Make a tensor of this type; arguments as for `tensor`."""
         from penstock import tensor
 
         return tensor(data, dtype=self, **kwargs)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError("A DType can't be changed.")
+        raise AttributeError("A DType can't be modified.")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError("A DType can't be changed.")
+        raise AttributeError("A DType can't be modified.")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DType.parse, (self.name,)
@@ -180,7 +180,7 @@ class DType:
 def dtype(*args: Any) -> DType:
     """Convert to a `DType`: a name, a `types.DALIDataType`, or a type of NumPy, PyTorch or JAX.
 
-    Several arguments are those of `DType`.
+    Several arguments are passed on to `DType`.
 
     Example:
         >>> ndd.dtype("float16") is ndd.float16
@@ -195,7 +195,7 @@ def dtype(*args: Any) -> DType:
 
 @public
 def type_id(dtype: Any) -> DALIDataType | None:
-    """The `types.DALIDataType` of anything that `dtype()` takes; None for bfloat16.
+    """The `types.DALIDataType` of anything that `dtype()` accepts; None for bfloat16.
 
     Example:
         >>> ndd.type_id("uint8") == ndd.types.UINT8
@@ -215,10 +215,10 @@ def _convert(value: Any) -> DType:
     if isinstance(value, DALIDataType):
         return DType.from_type_id(value)
     try:
-        return _SEEN[value]
-    except (KeyError, TypeError):  # not seen yet, or nothing hashable
+        return _CACHE[value]
+    except (KeyError, TypeError):  # not cached, or not hashable
         pass
-    found = _SEEN[value] = DType.from_fw_type(value)
+    found = _CACHE[value] = DType.from_fw_type(value)
     return found
 
 
@@ -267,14 +267,14 @@ def _find_numpy(dtype: DType) -> np.dtype[Any] | None:
 
 
 def _framework_name(value: Any) -> str | None:
-    """The name by which another library knows a type of ours, or None."""
+    """The name of another library's type, or None."""
     if value is builtins.bool:
         return "bool"
     if value is builtins.float:
-        return "float32"  # as the reference: Python's float is 64 bits, a tensor's rarely
+        return "float32"  # as in DALI
     if type(value).__module__ == "torch":
         return str(value).removeprefix("torch.")
-    # A NumPy type can only be given by a program that has imported NumPy.
+    # Only a program that has imported NumPy can pass a NumPy type.
     np = sys.modules.get("numpy")
     if np is None:
         return None
@@ -282,7 +282,7 @@ def _framework_name(value: Any) -> str | None:
         if issubclass(value, np.generic):
             value = np.dtype(value)
         else:
-            value = getattr(value, "dtype", None)  # jax.numpy.float32 and its like
+            value = getattr(value, "dtype", None)  # jax.numpy.float32 and the like
     if not isinstance(value, np.dtype) or not value.isnative:
         return None
     return str(value.name)
@@ -291,24 +291,25 @@ def _framework_name(value: Any) -> str | None:
 def _refuse(value: Any) -> NoReturn:
     hint = ""
     if value is int:
-        hint = " Python's int has no fixed size; say `int32` or `int64`."
+        hint = " Python's int has no fixed size; use `int32` or `int64`."
     elif getattr(value, "isnative", True) is False:
-        hint = " Its byte order is not this machine's; convert the array with `astype` first."
-    raise TypeError(f"{describe(value)} can't be the type of a tensor's elements.{hint} {_ALLOWED}")
+        hint = " Its byte order is not native; convert the array with `astype` first."
+    raise TypeError(f"{describe(value)} is not a valid element type.{hint} {_ALLOWED}")
 
 
 def _hint(name: str) -> str:
     if sized := re.fullmatch(r"[<>=|]?([iuf])([1248])", name):
-        return f" Names count bits, not bytes; did you mean '{sized[1]}{int(sized[2]) * 8}'?"
+        meant = f"{sized[1]}{int(sized[2]) * 8}"
+        return f" Numbers in names are bits, not bytes; did you mean '{meant}'?"
     if name in ("int", "uint"):
-        return f" Say how many bits, as in '{name}32'."
+        return f" Specify the number of bits, as in '{name}32'."
     if near := difflib.get_close_matches(name.lower(), _BY_NAME, n=1):
         return f" Did you mean '{near[0]}'?"
     return ""
 
 
 BY_CODE: list[DType] = []
-"""The types by `_code`, the number the native core knows them by."""
+"""The types by `_code`, their number in the native code."""
 
 bool = _make(DType.Kind.bool, 8, "bool", DALIDataType.BOOL)
 int8 = _make(DType.Kind.signed, 8, "i8", DALIDataType.INT8)
@@ -331,8 +332,8 @@ _BY_TYPE_ID: dict[int, DType] = {
     known.type_id: known for known in BY_CODE if known.type_id is not None
 }
 
-# Names and types of other libraries, as they are met: asking those costs microseconds.
-_SEEN: dict[Any, DType] = {}
+# Caches conversions from names and other libraries' types, which take microseconds.
+_CACHE: dict[Any, DType] = {}
 
 _BY_NAME: dict[str, DType] = {known.name: known for known in BY_CODE}
 for _prefix, _types in {
@@ -364,4 +365,4 @@ _BY_NAME.update(
     double=float64,
 )
 
-_ALLOWED = "The types are: " + ", ".join(known.name for known in BY_CODE) + "."
+_ALLOWED = "Available types: " + ", ".join(known.name for known in BY_CODE) + "."

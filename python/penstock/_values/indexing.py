@@ -1,4 +1,4 @@
-"""Indexing inside of samples: `tensor[...]` and `batch.slice[...]`."""
+"""Indexing into samples: `tensor[...]` and `batch.slice[...]`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FULL = slice(None)
 
 
 def subscript(array: Self, key: Any) -> Self:
-    """What `key` selects inside of each sample; itself if that is everything."""
+    """Index into each sample; returns the array itself if the key selects everything."""
     value = array._value
     ndim = value.ndim
     keys = _expand(key if type(key) is tuple else (key,), ndim)
@@ -48,7 +48,7 @@ def subscript(array: Self, key: Any) -> Self:
     args[0] = axes
     layout = value.layout
     if layout is not None:
-        # A new dimension has no letter, so that nothing can be said of all of them.
+        # A new dimension has no letter, so the result has no layout.
         kept = axes.ljust(ndim, ":") if "n" not in axes else "i" * ndim
         layout = "".join(letter for letter, kind in zip(layout, kept, strict=True) if kind != "i")
     promise = (value.dtype, ndim - axes.count("i") + axes.count("n"), layout or None)
@@ -57,7 +57,7 @@ def subscript(array: Self, key: Any) -> Self:
 
 
 class _Trivial:
-    """A bound that selects everything; compares by identity, as bounds may be arrays."""
+    """A bound that selects everything. Doesn't use `==`, since bounds may be arrays."""
 
     def __init__(self, default: int) -> None:
         self._default = default
@@ -71,7 +71,7 @@ _TRIVIAL_STEP = _Trivial(1)
 
 
 def _expand(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
-    """One key per dimension, from the first: an ellipsis stands for as many as are missing."""
+    """One key per dimension, with ellipses expanded."""
     dots = [position for position, key in enumerate(keys) if key is Ellipsis]
     if dots and len(dots) == len(keys):
         return ()
@@ -84,33 +84,33 @@ def _expand(keys: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
     if _used(keys) > ndim:
         if all(type(key) is slice and _is_full(key) for key in keys):
             return ()
-        raise ValueError(f"Too many indices: {_used(keys)} for data of {ndim} dimensions.")
+        raise ValueError(f"Too many indices: {_used(keys)} for data with {ndim} dimensions.")
     return keys
 
 
 def _is_full(key: slice) -> bool:
-    # Not by `==`, which would compare the elements of bounds that are tensors.
+    # Not with `==`, which compares elements if bounds are tensors.
     return key.start is key.stop is key.step is None
 
 
 def _used(keys: tuple[Any, ...]) -> int:
-    """How many dimensions the keys speak of; None makes a new one."""
+    """The number of dimensions that the keys index; None inserts a new one."""
     return sum(key is not None for key in keys)
 
 
 def _bound(bound: Any, values: list[Value], samples: int | None) -> Any:
-    """A number, or the place among `values` of those that tell it per sample."""
+    """A number, or the index in `values` of a tensor or batch of numbers."""
     if bound is None:
         return None
     if not isinstance(bound, Array):
         try:
-            # A float is cut off, as in the reference.
+            # Floats are truncated, as in DALI.
             number = int(bound) if isinstance(bound, float) else operator.index(bound)
         except TypeError:
             pass
         else:
             if not -(2**63) <= number < 2**63:
-                raise OverflowError(f"An index must have up to 64 bits, got {number}.")
+                raise OverflowError(f"An index must fit into 64 bits, got {number}.")
             return number
         if isinstance(bound, str):
             raise TypeError(f"An index must be an integer, a range or a tensor, got {bound!r}.")
@@ -119,8 +119,8 @@ def _bound(bound: Any, values: list[Value], samples: int | None) -> Any:
         value = bound._value
     if value.ndim != 0:
         raise RuntimeError(
-            f"Array indices must be scalar (0D), got {value.ndim} dimensions. To pick samples of "
-            "a batch, use `tensors[...]`."
+            f"Array indices must be scalar (0D), got {value.ndim} dimensions. To select samples "
+            "of a batch, use `tensors[...]`."
         )
     if value.batch:
         if samples is None:

@@ -1,4 +1,4 @@
-"""In which type numbers of two types are computed, and what comes out."""
+"""Type promotion: the type to compute in, and the type of the result."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from penstock._values.dtype import BY_CODE, DType, bfloat16, float16, float32, f
 from penstock._values.dtype import bool as bool_
 
 Types: TypeAlias = list[tuple[int, tuple[int, int]] | None]
-"""For each promoted type, by its code: the code of the result's type, and what the kernel is told:
-the type to compute in, and again that of the result. None where the operation isn't defined."""
+"""For each promoted type, by its code: the code of the result's type, and the kernel's arguments:
+the type to compute in and the type of the result. None if the operation isn't supported."""
 
 _FLOAT = DType.Kind.float
 _ENUM = DType.Kind.enum
@@ -17,7 +17,7 @@ _SIGNED = DType.Kind.signed
 
 
 def _promote(a: DType, b: DType) -> DType:
-    """The type that numbers of two types are brought to. One of the API's enums stays itself."""
+    """The common type of two types. An enum type takes precedence."""
     if a is b or b.kind is _ENUM:
         return b
     if a.kind is _ENUM or b is bool_:
@@ -25,7 +25,7 @@ def _promote(a: DType, b: DType) -> DType:
     if a is bool_:
         return b
     if a.kind is _FLOAT and b.kind is _FLOAT:
-        if a.bits == b.bits:  # float16 and bfloat16, neither of which holds the other
+        if a.bits == b.bits:  # float16 and bfloat16, neither of which contains the other
             return float32
         return a if a.bits > b.bits else b
     if a.kind is _FLOAT or b.kind is _FLOAT:
@@ -33,7 +33,7 @@ def _promote(a: DType, b: DType) -> DType:
     if a.kind is b.kind:
         return a if a.bits > b.bits else b
     signed, unsigned = (a, b) if a.kind is _SIGNED else (b, a)
-    # The next larger signed type holds both; there is none above 64 bits.
+    # The next larger signed type contains both; 64 bits is the largest.
     return DType(_SIGNED, max(signed.bits, min(2 * unsigned.bits, 64)))
 
 
@@ -42,7 +42,7 @@ def _in(compute: DType, result: DType) -> tuple[int, tuple[int, int]]:
 
 
 def _number(dtype: DType) -> tuple[int, tuple[int, int]]:
-    """Computed in the type itself, but for small floats."""
+    """Computed in the type itself, except for 16-bit floats."""
     return _in(float32 if dtype in (float16, bfloat16) else dtype, dtype)
 
 
@@ -57,12 +57,12 @@ def _comparison(dtype: DType) -> tuple[int, tuple[int, int]]:
 
 
 PROMOTED: list[list[int]] = [[_promote(a, b)._code for b in BY_CODE] for a in BY_CODE]
-"""The code of the type that two operands are brought to, by their codes."""
+"""The code of the common type of two operands, by their codes."""
 
 _numbers = [dtype.kind not in (_ENUM, DType.Kind.bool) for dtype in BY_CODE]
 
 NUMBERS: Types = [_number(t) if ok else None for t, ok in zip(BY_CODE, _numbers, strict=True)]
-"""Numbers to numbers of their type."""
+"""Numbers to numbers of the same type."""
 
 REMAINDERS: Types = [
     found and _in(float64 if dtype.kind is _FLOAT else dtype, dtype)
@@ -71,13 +71,13 @@ REMAINDERS: Types = [
 """The same, with floats in double precision."""
 
 NUMBERS_AND_BOOL: Types = [_number(t) if t.kind is not _ENUM else None for t in BY_CODE]
-"""The same for truth values too."""
+"""The same, with bool."""
 
 BITS: Types = [_number(t) if t.kind not in (_ENUM, _FLOAT) else None for t in BY_CODE]
-"""Integers and truth values, to their type."""
+"""Integers and bool, to the same type."""
 
 FLOATS: Types = [_float(t) if ok else None for t, ok in zip(BY_CODE, _numbers, strict=True)]
-"""Numbers to floats: to float32 unless they are floats already."""
+"""Numbers to floats: float32 unless they are floats already."""
 
 COMPARISONS: Types = [_comparison(t) if t.kind is not _ENUM else None for t in BY_CODE]
-"""Numbers and truth values to truth values."""
+"""Numbers and bool to bool."""

@@ -1,4 +1,4 @@
-"""How tensors and batches print."""
+"""Text representation of tensors and batches."""
 
 from __future__ import annotations
 

@@ -30,20 +30,20 @@ _HOST = (1, 0)  # DLPack's name for host memory
 class Tensor(Arithmetic, batch=False):
     """One sample: an array with a type, a device and possibly a layout.
 
-    Made by `tensor` and `as_tensor`, by operators and by batches. Its data may still be in the
-    making; whatever reads it waits for it.
+    Returned by `tensor` and `as_tensor`, by operators and by batches. Its data may still be being
+    computed; reading it waits.
 
-    Indexing (`t[1:, ::2]`) and Python's operators (`t * 2 + 1`, `a < b`) make new tensors. NumPy
-    and all libraries that speak DLPack can read one. What they make of it shares its memory
-    and may be written to: calls on the tensor that were made before have read it by then, and
-    those made later, which see what was written, are done when they return.
+    Indexing (`t[1:, ::2]`) and Python's operators (`t * 2 + 1`, `a < b`) return new tensors. NumPy
+    and all libraries that support DLPack can read a tensor. Their arrays share its memory and are
+    writable: earlier calls on the tensor have read it by then, and later calls, which see what was
+    written, run synchronously.
 
     Args:
-        data: Whatever `tensor` takes.
+        data: Anything that `tensor` accepts.
         dtype: The type of the elements.
-        device: Where the tensor is to be.
-        layout: A letter for each dimension, such as "HWC".
-        copy: Whether to copy the data; by default its memory is shared where that can be.
+        device: The device of the tensor.
+        layout: One letter per dimension, such as "HWC".
+        copy: Whether to copy the data; by default memory is shared if possible.
 
     Example:
         >>> image = ndd.tensor([[1, 2, 3], [4, 5, 6]], layout="HW")
@@ -68,13 +68,13 @@ class Tensor(Arithmetic, batch=False):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents of all dimensions."""
+        """The size of each dimension."""
         settle(self._value)
         return self._value.shape(0)
 
     @property
     def size(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         count = 1
         for extent in self.shape:
             count *= extent
@@ -82,17 +82,17 @@ class Tensor(Arithmetic, batch=False):
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element."""
+        """Bytes per element."""
         return BY_CODE[self._value.dtype].bytes
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """The size in bytes."""
         return self.size * self.itemsize
 
     @property
     def source_info(self) -> str | None:
-        """Where the sample came from, usually a file; None when not known."""
+        """The source of the sample, usually a file name; None if unknown."""
         settle(self._value)
         return self._value.source(0)
 
@@ -103,7 +103,7 @@ class Tensor(Arithmetic, batch=False):
         return _view(self).reshape(()).item()
 
     def torch(self, copy: bool = False) -> torch.Tensor:
-        """The data as a PyTorch tensor, which shares its memory unless a copy is asked for."""
+        """The data as a PyTorch tensor, which shares its memory unless `copy` is true."""
         try:
             from torch.utils.dlpack import from_dlpack
         except ImportError:
@@ -123,8 +123,8 @@ class Tensor(Arithmetic, batch=False):
     def __bool__(self) -> bool:
         if self.size != 1:
             raise ValueError(
-                f"Whether a tensor of {self.size} elements is true is ambiguous. Use a reduction, "
-                "or NumPy's any() and all()."
+                f"The truth value of a tensor of {self.size} elements is ambiguous. Use a "
+                "reduction, or NumPy's any() and all()."
             )
         return bool(self.item())
 
@@ -132,7 +132,7 @@ class Tensor(Arithmetic, batch=False):
         if self._value.device >= 0:
             raise messages.not_on_host("Conversion to a NumPy array")
         unchanged = dtype is None or np.dtype(dtype) == self.dtype._numpy
-        # A view that is only read needs no waiting for calls that read it too.
+        # A read-only view need not wait for calls that read the tensor.
         array = _view(self, writable=unchanged and not copy)
         if copy:
             return array.astype(array.dtype if dtype is None else dtype, copy=True)
@@ -166,7 +166,7 @@ class Tensor(Arithmetic, batch=False):
         try:
             return self._value.__dlpack__(versioned)
         except BufferError:
-            # Read-only or oddly strided memory, which this protocol or its users can't take.
+            # Read-only or strided memory, which this version of the protocol doesn't support.
             if not may_copy:
                 raise
             copied = self.to_device(self.device, force_copy=True)
@@ -184,7 +184,7 @@ def _view(tensor: Tensor, writable: bool = False) -> Any:
 
 
 def array_of(memory: Any, dtype: DType) -> Any:
-    """A NumPy array on the memory of a sample."""
+    """A NumPy array that shares the memory of a sample."""
     kind = dtype._numpy
     if kind is None:
         raise TypeError(
@@ -204,13 +204,13 @@ def tensor(
     """Copy data into a new tensor.
 
     Args:
-        data: Numbers, nested lists of them, an array of NumPy, PyTorch, JAX or any library that
-            speaks DLPack or has a buffer, a Tensor, or a Batch, whose samples are stacked.
+        data: Numbers, nested lists of numbers, an array of NumPy, PyTorch, JAX or any library that
+            supports DLPack or the buffer protocol, a Tensor, or a Batch, whose samples are stacked.
         dtype: The type of the elements. By default arrays keep theirs, and Python's numbers
             become int32, float32 or bool.
-        device: Where the tensor is to be; by default where the data is.
-        layout: A letter for each dimension, such as "HWC".
-        pad: Fill samples of different shapes up with zeros when they are stacked.
+        device: The device of the tensor; by default that of the data.
+        layout: One letter per dimension, such as "HWC".
+        pad: Pad samples of different shapes with zeros when they are stacked.
 
     Example:
         >>> ndd.tensor([[1, 2], [3, 4]], layout="HW").shape
@@ -227,7 +227,7 @@ def as_tensor(
     layout: str | None = None,
     pad: bool = False,
 ) -> Tensor:
-    """Make a tensor that shares the memory of `data` where it can. Arguments as `tensor`.
+    """Make a tensor that shares memory with `data` if possible. Arguments as for `tensor`.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Decoders that leave out, or replace, samples that can't be decoded."""
+"""Decoders that skip or replace samples that can't be decoded."""
 
 import gc
 import io

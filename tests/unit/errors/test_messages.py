@@ -1,4 +1,4 @@
-"""What users read when something is wrong, and where they are pointed to."""
+"""Error messages: type, text and line, in every mode."""
 
 import inspect
 import re
@@ -24,7 +24,7 @@ SYNCHRONOUS = (ndd.EvalMode.sync_cpu, ndd.EvalMode.sync_full)
 
 @operator()
 def probe(input: Data, *, action: PerSample[int] = 0, sleep: PerSample[int] = 0) -> Like:
-    """Misbehave when told to: action 1 fails, 2 panics, 3 breaks its promise."""
+    """Misbehave on request: action 1 fails, 2 panics, 3 gives a wrong output."""
     return Like(input)
 
 
@@ -34,7 +34,7 @@ def host_only(input: Data) -> Like:
     return Like(input)
 
 
-for name in ("probe", "host_only"):  # known here only
+for name in ("probe", "host_only"):  # only for this module
     del OPERATORS[name]
 
 IMAGE = ndd.tensor(np.zeros((2, 2, 3), np.uint8), layout="HWC")
@@ -42,7 +42,7 @@ BATCH = ndd.batch([[1, 2], [3]])
 
 
 def run_python(function, *inputs):
-    """A call of a user's function, on a worker."""
+    """Call a user's function on a worker."""
     values = [value._value for value in inputs]
     pool = EvalContext.current()._native_pool()
     made = _core.call(
@@ -56,7 +56,7 @@ def raise_key_error(*values):
 
 
 def in_a_process(code):
-    """What a program writes; it must end well."""
+    """The output of a program, which must succeed."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60
     )
@@ -108,7 +108,7 @@ def read_at_the_end():
                 probe(ndd.tensor([1])).evaluate()
             except RuntimeError as error:
                 print(error)
-        atexit.register(late)  # before penstock's own, so that it runs after that
+        atexit.register(late)  # registered before penstock's handler, so it runs after it
         import penstock as ndd
         from penstock._operators.definition import Data, Like, operator
         @operator()
@@ -131,7 +131,7 @@ def wait_without_threads():
             call(nest(0), ndd.tensor([1])).evaluate()
             with open("/proc/self/statm") as file:
                 used = int(file.read().split()[0]) * resource.getpagesize()
-            # Room for what they do, and for no stack of another thread.
+            # Enough for the work, but not for the stack of another thread.
             resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 20), resource.RLIM_INFINITY))
             try:
                 call(nest(40), ndd.tensor([1])).evaluate()
@@ -356,7 +356,7 @@ def test_no_kind_of_error_is_left_out():
 
 
 def outcome(mode, call):
-    """What a failing call raises in a mode, and whether that is at the call."""
+    """The exception of a failing call in a mode, and whether the call itself raises it."""
     with mode:
         try:
             value = call()

@@ -1,4 +1,4 @@
-"""What a program prints when it fails: its own lines and one message, in every mode."""
+"""Tracebacks: the program's own lines and one message, in every mode."""
 
 import os
 import re

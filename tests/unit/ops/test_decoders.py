@@ -1,4 +1,4 @@
-"""What decoders say about files that they can't decode, and what they spare."""
+"""Errors of decoders, and partial decoding."""
 
 import os
 import struct
@@ -18,7 +18,7 @@ JPEG = encoded(PICTURE, quality=90)
 
 
 def claiming(height, width, file=JPEG):
-    """A file whose header says that it has another size."""
+    """A file whose header claims another size."""
     at = file.tobytes().index(b"\xff\xc0")
     made = file.copy()
     made[at + 5 : at + 9] = np.array([height, width], ">u2").view(np.uint8)

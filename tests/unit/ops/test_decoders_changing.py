@@ -1,4 +1,4 @@
-"""Bytes that somebody writes to while they are decoded give errors or images, never a crash."""
+"""Bytes that are modified while they are decoded give errors or images, never a crash."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ kind, memory = sys.argv[1:]
 small, large = (encoded(photograph(*size), kind) for size in ((16, 24), (300, 400)))
 length = max(len(small), len(large))
 small, large = (np.pad(file, (0, length - len(file))) for file in (small, large))
-if kind == "JPEG":  # with an end where it is looked for
+if kind == "JPEG":  # with an end marker in the expected place
     for file in (small, large):
         file[-2:] = 0xFF, 0xD9
 if memory == "map":

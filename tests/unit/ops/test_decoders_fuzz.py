@@ -1,4 +1,4 @@
-"""Damaged image files become errors or images: never a crash, a hang or a huge allocation."""
+"""Damaged image files give errors or images, never a crash, a hang or a huge allocation."""
 
 import contextlib
 

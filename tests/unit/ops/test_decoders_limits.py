@@ -1,4 +1,4 @@
-"""What files may claim, and what becomes of one that there is no memory for."""
+"""Limits on what files may claim, and files that need more memory than there is."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ def error_of(file, kind=DecodeError):
 
 
 def tiff(tags, data=b""):
-    """A TIFF of these tags, in order, with data at its end; a list stands for where it is."""
+    """A TIFF with these tags, in order, and data at its end; a list stands for its offset."""
     tags = {tag: value if isinstance(value, tuple) else (value,) for tag, value in tags.items()}
     entries, extra = [], b""
     after = 8 + 2 + 12 * len(tags) + 4
@@ -46,7 +46,7 @@ def gif(canvas, frame=(1, 1), data=b"\x02\x02\x44\x01\x00"):
 
 
 def codestream(side, channels, *, tile=None, layers=1, precinct=None):
-    """The headers of a JPEG 2000, and a tile without anything in it."""
+    """The headers of a JPEG 2000, and an empty tile."""
     grid = struct.pack(">8I", side, side, 0, 0, tile or side, tile or side, 0, 0)
     size = struct.pack(">H", 0) + grid + struct.pack(">H", channels) + b"\x07\1\1" * channels
     style = struct.pack(">BBHBBBBBB", precinct is not None, 0, layers, 0, 5, 4, 4, 0, 1)
@@ -233,7 +233,7 @@ print(peak() - before)
 
 
 def test_large_images_take_turns():
-    # The limit is such that one image after the other is decoded.
+    # The limit makes images decode one after another.
     done = subprocess.run(
         [sys.executable, "-c", LARGE],
         cwd=ROOT,

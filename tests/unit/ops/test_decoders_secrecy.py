@@ -1,4 +1,4 @@
-"""No result shows what was in memory before: pixels of other images, or anything else."""
+"""Results never contain uninitialized memory, such as pixels of other images."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def test_results_do_not_depend_on_what_was_in_memory():
         subprocess.Popen(
             [sys.executable, "-m", "tests.poison", str(value), "5", str(FILES)],
             cwd=ROOT,
-            # Memory of the system's allocator is filled as well, with the complement of this.
+            # The system's allocator fills its memory as well, with the complement.
             env={**os.environ, "MALLOC_PERTURB_": str(value)},
             stdout=subprocess.PIPE,
             text=True,
@@ -40,7 +40,7 @@ def test_results_do_not_depend_on_what_was_in_memory():
 
 
 def with_marker(file, marker):
-    """A JPEG with a marker that does not belong into the middle of its last scan."""
+    """A JPEG with an invalid marker in its last scan."""
     start = file.tobytes().rindex(b"\xff\xda") + 20
     return np.insert(file, [start], np.frombuffer(b"garbage" + marker, np.uint8))
 
@@ -64,7 +64,7 @@ def test_an_error_after_a_warning_is_an_error(marker):
 def test_files_with_mere_warnings_are_decoded_as_elsewhere():
     file = encoded(PICTURE, quality=90).tobytes()
     end = file.rindex(b"\xff\xd9")
-    # Bytes too many before the end, and a bit that is not as it was written.
+    # Surplus bytes before the end, and a flipped bit.
     extraneous = file[:end] + b"\x00\x11\x22" + file[end:]
     flipped = bytearray(file)
     flipped[end - 300] ^= 8

@@ -19,7 +19,7 @@ def picture(layout, dtype=np.uint8):
 
 
 def flipped(array, layout, **directions):
-    """What NumPy makes of it."""
+    """The same with NumPy."""
     directions = {"horizontal": 1, "vertical": 0, "depthwise": 0, **directions}
     letters = [AXES[name] for name, chosen in directions.items() if chosen]
     return np.flip(array, [layout.index(letter) for letter in letters if letter in layout])

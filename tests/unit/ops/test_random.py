@@ -1,4 +1,4 @@
-"""Random operators: distributions, independence, and that nothing but the RNG decides."""
+"""Random operators: distributions, independence, and dependence on the RNG alone."""
 
 import math
 import threading
@@ -36,7 +36,7 @@ def array(value):
 
 
 def distance(drawn, cdf):
-    """How far drawn numbers are from a distribution (Kolmogorov and Smirnov).
+    """The distance of drawn numbers from a distribution (Kolmogorov-Smirnov).
 
     Scaled so that only one in a thousand fair samples gets above 1.95.
     """
@@ -49,7 +49,7 @@ def distance(drawn, cdf):
 
 
 def surprise(counts, chances):
-    """Pearson's chi-squared as a normal number: fair counts hardly get above 3.3."""
+    """Pearson's chi-squared as a z-score: rarely above 3.3 for correct counts."""
     counts, chances = np.asarray(counts, float), np.asarray(chances, float)
     expected = counts.sum() * chances
     chi = np.sum((counts - expected) ** 2 / expected)
@@ -59,7 +59,7 @@ def surprise(counts, chances):
 
 
 def correlation(a, b):
-    """Scaled so that independent numbers hardly get above 3.3."""
+    """Correlation as a z-score: rarely above 3.3 for independent numbers."""
     return abs(np.corrcoef(a.ravel(), b.ravel())[0, 1]) * math.sqrt(a.size)
 
 
@@ -74,7 +74,7 @@ erf = np.vectorize(math.erf)
 def test_uniform_is_uniform(dtype, low, high):
     drawn = array(random.uniform(shape=COUNT, range=[low, high], dtype=dtype, rng=RNG(1)))
     assert low <= drawn.min() < drawn.max() < high
-    if low != 1e6 or dtype is ndd.float64:  # floats of 32 bits come in steps there
+    if low != 1e6 or dtype is ndd.float64:  # float32 is too coarse there
         assert distance(drawn, lambda x: (x - low) / (high - low)) < 1.95
 
 
@@ -321,7 +321,7 @@ def test_single_uniforms_of_many_calls_are_uniform():
     assert distance(drawn, lambda x: x) < 1.95
 
 
-# Nothing but the RNG decides
+# Dependence on the RNG alone
 
 
 @every_draw
@@ -442,7 +442,7 @@ def test_threads_draw_from_defaults_of_their_own():
             )
 
 
-# What else a call may be
+# Other forms of calls
 
 
 def test_large_results_are_made_in_the_background():
@@ -497,7 +497,7 @@ def test_one_draw_for_a_whole_batch_is_told():
     assert told[0].filename == __file__
     with pytest.warns(random.SharedDrawWarning):
         random.normal() * images
-    # None of these is a surprise; a warning would be an error here.
+    # None of these should warn; a warning is an error here.
     ndd.flip(images, horizontal=random.coin_flip(batch_size=3))
     ndd.flip(images.tensors[0], horizontal=random.coin_flip())
     images + random.uniform(batch_size=3)

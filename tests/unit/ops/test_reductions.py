@@ -1,4 +1,4 @@
-"""What reductions and `normalize` do where the original can't be asked."""
+"""Reductions and `normalize`, in cases that can't be compared with DALI."""
 
 import numpy as np
 import pytest

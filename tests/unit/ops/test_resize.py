@@ -1,4 +1,4 @@
-"""What conformance can't show of the resize family."""
+"""The resize family, in cases that can't be compared with DALI."""
 
 import numpy as np
 import pytest

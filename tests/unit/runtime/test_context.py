@@ -13,7 +13,7 @@ from penstock._runtime.threads import ThreadPool, default_pool
 
 
 class Value:
-    """A deferred value that notes when its work is done."""
+    """A deferred value that records when it is computed."""
 
     def __init__(self, done, name, error=None):
         self.done, self.name, self.error = done, name, error
@@ -151,7 +151,7 @@ def test_entering_in_two_threads_at_once_is_an_error():
             return str(error)
 
     with context, context:
-        assert "EvalContext cannot be active in two threads" in in_thread(enter)
+        assert "EvalContext can't be active in two threads" in in_thread(enter)
     assert in_thread(enter) == "entered"
     with context:
         assert EvalContext.current() is context

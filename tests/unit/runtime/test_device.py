@@ -82,9 +82,9 @@ def test_comparison_with_anything_else_is_false():
 
 
 def test_devices_can_t_be_changed():
-    with pytest.raises(AttributeError, match="changed"):
+    with pytest.raises(AttributeError, match="modified"):
         Device.CPU.device_id = 1
-    with pytest.raises(AttributeError, match="changed"):
+    with pytest.raises(AttributeError, match="modified"):
         del Device.CPU.device_id
 
 

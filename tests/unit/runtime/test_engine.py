@@ -1,4 +1,4 @@
-"""The engine, through the operators that use it: order, memory, faults, bounds, pools."""
+"""The engine, tested with operators: order, memory, faults, limits, pools."""
 
 import re
 import threading
@@ -18,7 +18,7 @@ MS = 1000  # `probe` sleeps microseconds
 
 
 def numbers(count, shape=(4,)):
-    """A batch whose sample i is full of i."""
+    """A batch whose sample i is filled with i."""
     return ps.batch([np.full(shape, i, np.int32) for i in range(count)])
 
 
@@ -65,7 +65,7 @@ def test_uneven_samples_balance_over_several_operators():
 def test_one_worker_finishes_a_sample_before_it_begins_the_next():
     with EvalContext(num_threads=1):
         gate = threading.Event()
-        held = call(lambda: [gate.wait(10), 0][1])  # so that all calls are there when work begins
+        held = call(lambda: [gate.wait(10), 0][1])  # work starts after all calls
         first = probe(numbers(16), sleep=30 * MS)
         last = probe(probe(first))
         gate.set()
@@ -164,7 +164,7 @@ def test_samples_of_one_shape_stay_side_by_side_over_a_chain_of_operators():
 def test_samples_of_several_shapes_have_memory_of_their_own():
     x = ps.batch([np.full((i % 3 + 1, 2), i, np.int32) for i in range(6)])
     made = probe(x)
-    with pytest.raises(ValueError, match="side by side"):
+    with pytest.raises(ValueError, match="not contiguous"):
         made.torch(copy=False, pad=True)
     with pytest.raises(ValueError, match="non-uniform"):
         made.torch()
@@ -232,7 +232,7 @@ def test_memory_of_an_input_is_let_go_once_read():
 
 
 class Watched(np.ndarray):
-    """An array that says when it goes."""
+    """An array that records its deallocation."""
 
     def __new__(cls, freed):
         made = np.ones(4, np.int32).view(cls)
@@ -360,7 +360,7 @@ def test_workers_survive_any_number_of_panics():
         np.testing.assert_array_equal(arrays(probe(numbers(4))), arrays(numbers(4)))
 
 
-# Bounds
+# Limits
 
 
 @pytest.mark.alone
@@ -495,7 +495,7 @@ def test_the_number_of_threads_does_not_change_results(threads):
         np.testing.assert_array_equal(one, other)
 
 
-# Put off
+# Deferred
 
 
 def test_nothing_runs_until_a_deferred_value_is_read():
@@ -595,7 +595,7 @@ def test_a_deferred_value_is_made_once_for_many_readers():
     assert runs == [1]
 
 
-# Where a sample came from
+# Sources of samples
 
 
 def test_samples_made_here_have_no_source():

@@ -1,4 +1,4 @@
-"""The gpu where there is none: emulated on the host, with rules of its own."""
+"""The emulated gpu and its placement rules."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ def where(value):
 
 
 def run(code, policy, expect=0):
-    """A program under a policy; what it writes to stdout and to stderr."""
+    """Run a program with a policy; returns its stdout and stderr."""
     environment = {"PATH": "", "PENSTOCK_GPU": policy} if policy is not None else {"PATH": ""}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60
@@ -60,7 +60,7 @@ def test_a_process_warns_once_at_the_user_s_line(policy):
     assert out == "gpu:0 gpu:1 cpu\n"
     assert err.count("EmulatedDeviceWarning") == 1
     assert "<string>:4:" in err
-    assert "emulated on the host" in err
+    assert "`gpu` is emulated" in err
     assert "PENSTOCK_GPU=emulate" in err
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment of entering and leaving a block: the block around it ends as it began."""
+"""Ctrl-C at any point of entering and leaving a block leaves the enclosing block intact."""
 
 import linecache
 import signal
@@ -44,7 +44,7 @@ class Interrupt:
         return self.line
 
     def line(self, frame, event, _):
-        # Nothing can come between an assignment and the return after it.
+        # Nothing can interrupt between an assignment and the following return.
         text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
         if event == "line" and text != "return self":
             if self.left == 0:
@@ -56,7 +56,7 @@ class Interrupt:
 
 
 def interrupted(outer, inner, after, methods):
-    """Whether the interrupt came, before the methods were through."""
+    """Whether the interrupt was raised before the methods returned."""
     interrupt = Interrupt(after, methods)
     with outer:
         sys.settrace(interrupt)

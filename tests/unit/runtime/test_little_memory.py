@@ -1,4 +1,4 @@
-"""With little memory left, calls raise MemoryError, and the process goes on."""
+"""With little memory left, calls raise MemoryError, and the process survives."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _all_calls(calls: dict[str, Call], shape: tuple[int, ...]) -> None:
     data = ndd.as_tensor((numbers % 251).astype(np.uint8), layout="HWC")
     failed = 0
     with ndd.EvalContext(num_threads=1), ndd.EvalMode.eager:
-        # For the threads to be there.
+        # Starts the threads.
         for _ in range(3):
             ndd.resize(data, size=[1000, 1000]).evaluate()
         for name, call in calls.items():

@@ -1,4 +1,4 @@
-"""Threads that can't be started, and panics at the border: errors or slower work, never a hang."""
+"""Threads that can't be started, and panics in native code: errors or slower work, no hang."""
 
 import subprocess
 import sys
@@ -7,8 +7,8 @@ import pytest
 
 import penstock as ndd
 
-# Address space for what is there, and for no thread's stack beside it. (Limits on the number of
-# processes don't bind root.)
+# Address space for what is loaded, but not for a thread's stack. (Limits on the number of
+# processes don't apply to root.)
 HEAD = """\
 import resource, sys, threading, warnings
 from pathlib import Path
@@ -124,5 +124,5 @@ with ndd.EvalContext(num_threads=1):
 
 def test_a_panic_at_the_border_is_an_error():
     with pytest.raises(ndd.errors.InternalError) as caught:
-        ndd.tensor(1)._value.split()  # along an axis that it doesn't have
+        ndd.tensor(1)._value.split()  # there is no axis to split
     assert isinstance(caught.value, Exception)

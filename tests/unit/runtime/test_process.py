@@ -1,4 +1,4 @@
-"""The engine and its process: forks, Ctrl-C, the end. Each program runs in a fresh interpreter."""
+"""Forks, Ctrl-C and shutdown. Each program runs in a fresh interpreter."""
 
 import atexit
 import multiprocessing
@@ -111,7 +111,7 @@ def fork_while_a_kernel_is_stuck():
 
 
 def fork_with_deferred_values():
-    """Nobody has begun them, so a child may make them or refuse to, but must not hang."""
+    """Not started yet, so a child may compute them or raise, but must not hang."""
     with EvalMode.deferred:
         inline = numbers(3) + 1
         queued = probe(numbers(3))
@@ -182,8 +182,8 @@ def fork_many_times_under_load():
 
 
 def fork_while_threads_wait():
-    """Other threads are in all the places where a thread can wait."""
-    check_engine_a_little()  # Python's own locks of modules do not survive a fork
+    """Other threads are blocked in every way that a thread can wait."""
+    check_engine_a_little()  # Python's import locks do not survive a fork
     stop = threading.Event()
     wrong = []
 
@@ -341,7 +341,7 @@ def test_parent_and_child_have_a_working_engine_after(program):
     check_fresh(program, timeout=40)
 
 
-# The end
+# Shutdown
 
 
 def leave_with_work_in_flight():
@@ -496,7 +496,7 @@ def test_the_program_ends_even_if_work_does_not(program):
 
 
 def work_at_the_very_end():
-    """An exit handler from before the engine's own, so that it runs after it."""
+    """An exit handler registered before the engine's, so that it runs after it."""
     x = numbers(4)
 
     def last():
@@ -600,7 +600,7 @@ def test_a_program_that_does_not_catch_ctrl_c_ends_by_it():
     assert done.stderr.rstrip().endswith("KeyboardInterrupt")
 
 
-# Beside others
+# With other libraries
 
 
 def start_programs():

@@ -43,7 +43,7 @@ def test_new_streams_differ_and_are_on_the_current_gpu():
         assert stream().device_id == 2
         assert stream(device_id=5).device_id == 5
     assert first.__cuda_stream__() == (0, first.handle)
-    assert first.handle > 2  # those have a meaning of their own
+    assert first.handle > 2  # lower ones have a special meaning
 
 
 def test_argument_goes_by_position_or_by_name():
@@ -81,7 +81,7 @@ def test_wrapped_stream_lives_as_long_as_its_wrapper():
 
 
 def test_wrong_arguments_are_refused():
-    with pytest.raises(ValueError, match="Leave it out"):
+    with pytest.raises(ValueError, match="Omit it"):
         Stream(stream=None)
     for wrong in ("x", 1.5, object()):
         with pytest.raises(TypeError, match="Expected a stream"):

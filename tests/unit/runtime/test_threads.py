@@ -15,7 +15,7 @@ from penstock._runtime.threads import ThreadPool, default_pool, get_num_threads,
 
 
 class FakePool:
-    """Stands in for the native pool, to see when one is made and drained."""
+    """Replaces the native pool, to record when one is created and drained."""
 
     made = 0
 
@@ -161,7 +161,7 @@ def test_default_pool_is_one_until_its_size_changes(native):
     assert default_pool() is pool
     set_num_threads(2)
     assert default_pool().num_threads == 2
-    assert pool.native().num_threads == 3  # whoever still holds it can go on
+    assert pool.native().num_threads == 3  # it can still be used
 
 
 def test_drain_all_waits_for_every_started_pool(native):
@@ -190,5 +190,5 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_can_start_a_pool():
-    # In a process of its own: other libraries loaded here have a say in forks, too.
+    # In a separate process: other libraries loaded here have fork handlers, too.
     subprocess.run([sys.executable, "-c", FORK], check=True, timeout=60)

@@ -1,4 +1,4 @@
-"""Checkpoints: what the original has no word on: files that survive, messages, dictionaries."""
+"""Checkpoints beyond DALI: atomic files, messages, state dicts."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def test_a_round_trip_through_a_file(pattern):
 def test_the_format_is_that_of_the_original(pattern):
     with open(collected(a=5).save(pattern)) as file:
         content = json.load(file)
-    assert len(content.pop("checksum")) == 8  # ours, which the original passes over
+    assert len(content.pop("checksum")) == 8  # an addition that DALI ignores
     assert content == {
         "version": 2,
         "states": {"a": {"state": str(RNG(5).state), "type": "RNG"}},
@@ -238,7 +238,7 @@ def batches(reader, rng):
 
 
 def save_until_killed(folder, pattern, told):
-    """Go on from the newest checkpoint, and save one for each batch. Tells how far it is."""
+    """Resume from the newest checkpoint and save one for each batch. Prints its progress."""
     checkpoint, reader, rng = made(folder)
     try:
         checkpoint.load(pattern)
@@ -254,7 +254,7 @@ def save_until_killed(folder, pattern, told):
 
 
 def states(folder):
-    """The checkpoints of a run that nobody kills."""
+    """The checkpoints of an uninterrupted run."""
     checkpoint, reader, rng = made(folder)
     checkpoint.register(reader, "reader")
     checkpoint.register(rng, "rng")
@@ -272,7 +272,7 @@ def kill_200_times():
 
 
 def kill_often(times):
-    """Each batch gets its checkpoint, none twice, and each is that of the run not killed."""
+    """Each batch has exactly one checkpoint, equal to that of an uninterrupted run."""
     chance = random.Random(1)
     with tempfile.TemporaryDirectory() as folder:
         for index in range(11):
@@ -429,7 +429,7 @@ def test_a_checkpoints_state_dict_is_applied_at_once():
 
 
 def drawn(rank, world_size, shared, steps):
-    """What a rank draws, in the way that the documentation recommends."""
+    """The numbers that a rank draws, as the documentation recommends."""
     return [shared.split(world_size)[rank]() for _ in range(steps)]
 
 

@@ -21,7 +21,7 @@ def numbers(count=5):
 
 
 class Squares:
-    """A source with a state of its own, as an iterable and as a function."""
+    """A source with its own state, as an iterable and as a function."""
 
     def __init__(self):
         self.at = 0
@@ -56,7 +56,7 @@ SOURCES = {
 
 
 def rest(source, limit=7):
-    """What the source still gives."""
+    """The remaining items of the source."""
     taken = []
     for _ in range(limit):
         try:
@@ -205,7 +205,7 @@ def test_the_next_item_is_made_while_one_is_used():
     made = ExternalSource(source, parallel=True)
     assert made().item() == 0
     assert asked.acquire(timeout=10)
-    assert asked.acquire(timeout=10)  # the second, though nobody has asked for it
+    assert asked.acquire(timeout=10)  # the second, although it was not requested
     assert rest(made) == [1, 2]
     assert threading.current_thread() not in threads
 
@@ -261,7 +261,7 @@ def test_a_source_in_the_background_may_reuse_its_buffer(batch):
     source = ExternalSource(fill, parallel=True, batch=batch)
     for number in range(30):
         item = source()
-        time.sleep(0.001)  # the next one is being made
+        time.sleep(0.001)  # the next one is being computed
         rows = np.stack([np.asarray(row) for row in item]) if batch else np.asarray(item)
         assert (rows == number).all(), number
 

@@ -1,4 +1,4 @@
-"""prefetch: order, errors, closing, and the states that belong to the item in hand."""
+"""prefetch: order, errors, closing, and states as of the current item."""
 
 import gc
 import itertools
@@ -16,7 +16,7 @@ DEPTHS = [0, 1, 2, 3, 10]
 
 
 class Reader:
-    """A stateful object as penstock's own are."""
+    """A stateful object that supports prefetching, like penstock's own."""
 
     def __init__(self, count=6):
         self.count = count
@@ -49,7 +49,7 @@ class Reader:
 
 
 class Foreign:
-    """A stateful object that knows nothing of prefetching."""
+    """A stateful object that doesn't know about prefetching."""
 
     def __init__(self, count=6):
         self.count = count
@@ -74,7 +74,7 @@ def _nothing_stays_behind():
 
 
 def pulled(count):
-    """A source that says how many items it has given."""
+    """A source that counts the items it has yielded."""
     log = []
 
     def source():
@@ -151,7 +151,7 @@ def test_a_source_that_goes_on_after_an_error_does_so_here():
 
     source = Source()
     items = ndd.prefetch(source, 4)
-    assert [next(items), source.at, next(items)] == [1, 3, 2]  # not further than the error
+    assert [next(items), source.at, next(items)] == [1, 3, 2]  # not beyond the error
     with pytest.raises(ValueError, match="the third"):
         next(items)
     assert list(items) == [4, 5]
@@ -256,7 +256,7 @@ def test_ctrl_c_in_the_source_ends_the_loop():
     assert next(items) == 0
     with pytest.raises(KeyboardInterrupt):
         next(items)
-    # Not an end as if there were no more.
+    # Not a regular end.
     with pytest.raises(RuntimeError, match="was interrupted"):
         next(items)
     assert list(reader.next_epoch()) == [1, 2, 3, 4, 5]
@@ -288,7 +288,7 @@ def test_wrong_arguments_are_refused():
 
 
 def batches(reader, rng):
-    """Items that tell what reader and RNG gave; not all of them draw."""
+    """Items that contain values of a reader and an RNG; not all of them draw."""
     for index in reader.next_epoch():
         drawn = ndd.random.uniform(range=[0, 1], rng=rng).item() if index % 3 else None
         rng.advance(index)
@@ -306,7 +306,7 @@ def nested(*depths):
 
 
 def pairs(reader, rng):
-    """A loop inside of the source that takes two items for one of its own."""
+    """A loop inside of the source that consumes two items for each of its own."""
     inner = ndd.prefetch(batches(reader, rng), 3)
     for first in inner:
         yield first, next(inner, None)
@@ -430,7 +430,7 @@ def test_another_thread_sees_the_same_state():
 def test_loops_may_be_collected_at_any_moment():
     left = ndd.prefetch(iter(range(9)))
     next(left)
-    with item_states._lock:  # where garbage may be collected, too
+    with item_states._lock:  # garbage may be collected while it is held
         del left
         gc.collect()
     assert item_states.loops == ()

@@ -1,4 +1,4 @@
-"""Readers in loops over prefetch: their states are those of the batch in hand."""
+"""Readers in loops over prefetch: their states are those of the current batch."""
 
 import itertools
 

@@ -218,7 +218,7 @@ def test_a_shared_rng_gives_each_thread_other_words():
 
 
 def in_child(function):
-    """What the function gives in a forked child."""
+    """The result of the function in a forked child."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -240,7 +240,7 @@ def fork_with_unseeded_rngs():
         return [rng() for rng in rngs]
 
     first, second = in_child(words), in_child(words)
-    # The clone repeats its original, but only here.
+    # The clone repeats its source, but only in this process.
     assert len({*words(), *first, *second}) == 2 + 3 + 3
 
 

@@ -9,7 +9,7 @@ def numbers(batch):
 
 
 class Rows:
-    """A sequence only by its methods."""
+    """A sequence by its methods only."""
 
     def __len__(self):
         return 2
@@ -193,7 +193,7 @@ def test_layout_is_that_of_a_sample():
 
 def test_a_tensor_with_a_layout_needs_one_for_its_samples():
     whole = ndd.tensor([[1, 2]], layout="NX")
-    with pytest.raises(ValueError, match="dimensions"):
+    with pytest.raises(ValueError, match="one dimension less"):
         ndd.batch(whole)
     assert ndd.batch(whole, layout="X").layout == "X"
 
@@ -406,7 +406,7 @@ LOSSES = {
 @pytest.mark.parametrize("samples", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize("make", [ndd.batch, ndd.as_batch, ndd.Batch])
 def test_numbers_are_not_lost_to_the_type_of_the_first_sample(samples, make):
-    with pytest.raises(TypeError, match=r"Sample 1 .* Give `dtype`"):
+    with pytest.raises(TypeError, match=r"Sample 1 .* Pass `dtype`"):
         make(samples())
     assert make(samples(), dtype=ndd.float64).dtype is ndd.float64
 
@@ -419,7 +419,7 @@ def test_numbers_are_brought_to_a_type_that_holds_them():
 
 
 def test_describing_many_samples_takes_time_by_their_number():
-    # Sixty thousand would have taken half an hour where each asked all the others.
+    # Sixty thousand would take half an hour in quadratic time.
     many = ndd.batch(np.zeros((60_000, 1), np.uint8)).tensors[::-1]
     assert len(many.shape) == len(many.source_info) == 60_000
     assert "num_samples=60000" in repr(many)

@@ -1,4 +1,4 @@
-"""Buffers and DLPack tensors whose producers are wrong about them: errors, never crashes."""
+"""Inconsistent buffers and DLPack tensors: errors, never crashes."""
 
 import array
 import ctypes
@@ -35,11 +35,11 @@ new_capsule.restype = ctypes.py_object
 new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 
 
-ALIVE = []  # producers, which have no deleter to tell when they may go
+ALIVE = []  # producers without a deleter, kept alive
 
 
 class Producer:
-    """Says what it is told to say of 24 floats."""
+    """Describes 24 floats as requested."""
 
     def __init__(self, **told):
         self.memory = np.arange(24, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Data of others becoming values: wrapped where possible, and never trusted too far."""
+"""Conversion of external data: wrapped where possible, and validated."""
 
 import array
 import collections
@@ -230,7 +230,7 @@ class Interface:
 
 
 class OldProducer:
-    """DLPack from before versions, without the method that names the device."""
+    """DLPack before version 1.0, without `__dlpack_device__`."""
 
     def __init__(self, array):
         self.array = array
@@ -391,7 +391,7 @@ def test_wrong_types_are_refused():
         ndd.tensor([1], dtype=object())
 
 
-# DLPack, from producers that lie
+# Inconsistent DLPack producers
 
 
 class DLDevice(ctypes.Structure):
@@ -436,11 +436,11 @@ new_capsule = ctypes.pythonapi.PyCapsule_New
 new_capsule.restype = ctypes.py_object
 new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 
-KEPT = []  # Python can't tell when a capsule's memory may go, so that it stays
+KEPT = []  # kept alive, since Python can't know when a capsule's memory is unused
 
 
 class Producer:
-    """A DLPack tensor of eight floats, or whatever it is told to say it is."""
+    """A DLPack tensor of eight floats, described as requested."""
 
     def __init__(
         self,
@@ -579,7 +579,7 @@ def test_dlpack_of_a_later_major_version_is_a_buffer_error():
 
 
 class Answers:
-    """A producer whose methods answer as told."""
+    """A producer with the given answers."""
 
     def __init__(self, capsule, device=(1, 0)):
         self.capsule, self.device = capsule, device

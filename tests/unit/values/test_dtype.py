@@ -128,9 +128,9 @@ def test_long_names_and_aliases_are_understood(name, expected):
         ("f4", "bits, not bytes; did you mean 'f32'"),
         ("<u2", "did you mean 'u16'"),
         ("int", "'int32'"),
-        ("tf32", "The types are: bool, i8"),
-        ("f8e4m3", "The types are: bool, i8"),
-        ("i128", "The types are: bool, i8"),
+        ("tf32", "Available types: bool, i8"),
+        ("f8e4m3", "Available types: bool, i8"),
+        ("i128", "Available types: bool, i8"),
         ("", "Unknown type ''"),
     ],
 )
@@ -146,7 +146,7 @@ def test_unknown_name_is_a_value_error_with_a_hint(name, hint):
     ids=steady_repr,
 )
 def test_what_is_no_type_is_a_type_error(value):
-    with pytest.raises(TypeError, match="can't be the type of a tensor's elements"):
+    with pytest.raises(TypeError, match="is not a valid element type"):
         dtype(value)
 
 
@@ -215,9 +215,9 @@ def test_comparison_with_anything_else_is_false():
 
 
 def test_types_can_t_be_changed():
-    with pytest.raises(AttributeError, match="changed"):
+    with pytest.raises(AttributeError, match="modified"):
         _dtype.int32.name = "x"
-    with pytest.raises(AttributeError, match="changed"):
+    with pytest.raises(AttributeError, match="modified"):
         del _dtype.int32.name
 
 

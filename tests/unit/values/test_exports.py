@@ -1,4 +1,4 @@
-"""Exports share memory; whoever writes to one must not change what was called before."""
+"""Exports share memory; writing to one must not change the results of earlier calls."""
 
 import gc
 import pickle
@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 MODES = pytest.mark.parametrize("mode", list(ndd.EvalMode))
 SHAPE = (96, 128, 3)
-# Numbers of NumPy are memory of others, so that calls on them are not put off.
+# NumPy scalars are external memory, so calls on them are not deferred.
 NONE, ONE, TWO = (ndd.tensor(number, dtype=ndd.uint8) for number in range(3))
 
 EXPORTS = {
@@ -33,7 +33,7 @@ def images(count=4, value=7):
 
 
 def slow(batch):
-    """A call whose work has hardly begun when it returns."""
+    """A call whose work has hardly started when it returns."""
     return ndd.gaussian_blur(batch, sigma=3.0)
 
 
@@ -197,7 +197,7 @@ def test_a_forked_child_does_not_wait_for_the_calls_of_its_parent():
 
 @pytest.mark.parametrize("mode", [ndd.EvalMode.deferred, ndd.EvalMode.eager])
 def test_a_call_on_exported_memory_fails_where_it_is_read(mode):
-    # Whether memory is exported may be another thread's doing, so that no call depends on it.
+    # Another thread may export memory at any time, so no call may depend on it.
     numbers = ndd.batch([[1, 2], [3]]) + 0
     view = np.asarray(numbers.tensors[1])
     with mode:

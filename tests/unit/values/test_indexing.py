@@ -1,4 +1,4 @@
-"""Indexing inside of samples: `tensor[...]` and `batch.slice[...]`."""
+"""Indexing into samples: `tensor[...]` and `batch.slice[...]`."""
 
 import numpy as np
 import pytest
@@ -166,7 +166,7 @@ def test_a_tensor_takes_no_batch_of_indices(tensor):
 def test_out_of_range_names_index_axis_and_length(tensor, index):
     with pytest.raises(IndexError) as caught:
         tensor[index].evaluate()
-    assert isinstance(caught.value, RuntimeError), "the type that the original raises"
+    assert isinstance(caught.value, RuntimeError), "the type that DALI raises"
     assert f"index {index} is out of range for axis 0 of length 3" in str(caught.value)
     with pytest.raises(IndexError, match="axis 2 of length 5"):
         tensor[0, 0, 5].evaluate()

@@ -1,4 +1,4 @@
-"""Values handed to other libraries and back, without copies, for as long as anybody uses them."""
+"""Values exchanged with other libraries without copies, and their lifetimes."""
 
 import gc
 import subprocess
@@ -22,7 +22,7 @@ FOUR = [0, 1, 2, 3]
 
 @pytest.fixture(autouse=True, scope="module")
 def quick_collections():
-    """Looking through all that the frameworks have made would take most of the time here."""
+    """Garbage collection of the frameworks' objects would take most of the time."""
     gc.collect()
     gc.freeze()
     yield
@@ -34,7 +34,7 @@ def address(tensor):
 
 
 class Owner(bytearray):
-    """Memory that tells when it is gone."""
+    """Memory that records its deallocation."""
 
 
 def owned(count=4):
@@ -265,7 +265,7 @@ def test_torch_functions_take_tensors():
 
 @pytest.mark.heavy
 def test_memory_that_runs_backwards_is_copied_for_torch():
-    # In a process of its own: PyTorch ends the process when it meets a negative stride.
+    # In a separate process: PyTorch aborts on a negative stride.
     code = """
 import numpy as np, penstock as ndd, torch
 made = ndd.as_tensor(np.arange(6.0).reshape(2, 3)[::-1, ::-1])
@@ -298,11 +298,11 @@ def test_a_batch_that_does_not_is_copied_or_refused():
     a = np.zeros(3), np.ones(3)
     made = ndd.as_batch(list(a))
     assert made.torch().tolist() == [[0, 0, 0], [1, 1, 1]]
-    with pytest.raises(ValueError, match="side by side"):
+    with pytest.raises(ValueError, match="not contiguous"):
         made.torch(copy=False)
     reversed_ = ndd.flip(ndd.batch(np.ones((2, 4, 5, 3), np.uint8))).tensors[::-1]
     assert tuple(reversed_.torch().shape) == (2, 4, 5, 3)
-    with pytest.raises(ValueError, match="side by side"):
+    with pytest.raises(ValueError, match="not contiguous"):
         reversed_.torch(copy=False)
 
 
@@ -437,7 +437,7 @@ def test_results_don_t_hold_on_to_their_inputs(name):
     result = COPIERS[name](given)
     del given
     gc.collect()
-    # A worker may still be letting go of its input.
+    # A worker may still be releasing its input.
     ndd.EvalContext.current()._native_pool().drain()
     assert owner() is None
     assert result.evaluate() is result
@@ -474,7 +474,7 @@ def resident():
         return int(file.read().split()[1]) * 4096
 
 
-LARGE = np.arange(4096, dtype=np.float32)  # so that what isn't freed shows
+LARGE = np.arange(4096, dtype=np.float32)  # large enough for leaks to show
 TENSOR, TORCH, JAX = ndd.tensor(LARGE), torch.arange(4096), jnp.arange(4096)
 BATCH = ndd.batch([LARGE, LARGE])
 
@@ -518,7 +518,7 @@ def grown(trip, times):
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the process's size from /proc")
 @pytest.mark.parametrize("name", ROUND_TRIPS)
 def test_nothing_leaks_over_round_trips(name):
-    # An array in eighty that isn't freed, or 210 bytes each time, would be seen.
+    # Detects a leak of one array in eighty, or of 210 bytes per call.
     assert grown(ROUND_TRIPS[name], 5_000) < 1 << 20
 
 
@@ -527,5 +527,5 @@ def test_nothing_leaks_over_round_trips(name):
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the process's size from /proc")
 @pytest.mark.parametrize("name", ROUND_TRIPS)
 def test_nothing_leaks_over_a_million_round_trips(name):
-    # A million in all; 50 bytes each time are seen.
+    # A million in total; detects 50 bytes per call.
     assert grown(ROUND_TRIPS[name], 1_000_000 // len(ROUND_TRIPS)) < 4 << 20

@@ -1,4 +1,4 @@
-"""Values, RNGs and the API's constants that travel: pickle, copy, deepcopy."""
+"""Pickle, copy and deepcopy of values, RNGs and constants."""
 
 import copy
 import multiprocessing

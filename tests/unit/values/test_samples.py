@@ -1,4 +1,4 @@
-"""Picking samples of a batch: `tensors[...]` and `select(...)`."""
+"""Selecting samples of a batch: `tensors[...]` and `select(...)`."""
 
 import numpy as np
 import pytest

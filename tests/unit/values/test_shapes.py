@@ -1,4 +1,4 @@
-"""What the reference can't be asked about shapes, joins, fills, tables and sequences."""
+"""Shapes, joins, fills, tables and sequences, in cases that can't be compared with DALI."""
 
 import ml_dtypes
 import numpy as np

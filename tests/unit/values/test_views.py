@@ -1,4 +1,4 @@
-"""Operators that hand their input's memory on, and what must hold for that to be safe."""
+"""Operators that return views of their inputs, and the conditions for that to be safe."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_memory_outlives_the_input(view):
 @each_view
 @pytest.mark.parametrize("mode", list(ndd.EvalMode))
 def test_memory_of_others_stays_theirs(view, mode):
-    # What is made of it later must be made before its owner can change it.
+    # Later results must be computed before its owner can change it.
     array = DATA.copy()
     with mode:
         made = view(ndd.as_tensor(array))
