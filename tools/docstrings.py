@@ -37,16 +37,16 @@ def parse(doc: str | None) -> Docstring:
         heading.lower(): inspect.cleandoc("\n" + body)
         for heading, body in zip(rest[::2], rest[1::2], strict=True)
     }
-    known = ("args", "attributes", "returns", "example")
-    return Docstring(text.strip(), *(parts.get(key, "") for key in known))
+    headings = ("args", "attributes", "returns", "example")
+    return Docstring(text.strip(), *(parts.get(key, "") for key in headings))
 
 
 def entries(listed: str) -> Iterator[tuple[str, str]]:
     """Names and descriptions, of the part on arguments or attributes."""
     for entry in re.split(r"\n(?=\*{0,2}\w[\w, ]*:)", listed):
         if entry:
-            name, _, said = entry.partition(":")
-            yield name, _joined(said)
+            name, _, text = entry.partition(":")
+            yield name, _joined(text)
 
 
 def _joined(text: str) -> str:
