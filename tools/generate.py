@@ -72,7 +72,7 @@ Name: TypeAlias = str | bytes | PathLike[str]
 AnyName = TypeVar("AnyName", bound=Name)
 """
 
-PRIVATE_PACKAGES = ("_runtime", "_state", "_values", "ops")
+PRIVATE_PACKAGES = ("_operators", "_runtime", "_state", "_values", "ops")
 """Packages whose modules say in `__all__` what users get at the top, beside the operators."""
 
 INDEX_HEAD = """
