@@ -101,8 +101,8 @@ def _count() -> int:
 
 NOWHERE = Site("", 0, "")
 _lock = threading.Lock()
-# Programs that create code as they run, such as notebooks, have any number of lines: only the latest
-# are kept.
+# Programs that create code as they run, such as notebooks, have any number of lines: only the
+# latest are kept.
 _MOST = 10_000
 # Number 0 is no line at all.
 _last = 0
