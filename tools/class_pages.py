@@ -1,4 +1,4 @@
-"""Reference pages of what is no operator: classes, functions and constants."""
+"""Reference pages of everything but operators: classes, functions and constants."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Page(NamedTuple):
 
 PAGES = {
     "values": Page(
-        "What operators take and give: tensors, which are one sample, and batches of samples.",
+        "What operators take and return: tensors, which are one sample, and batches of samples.",
         ("tensor", "as_tensor", "batch", "as_batch", "Tensor", "Batch"),
     ),
     "types": Page(
-        "The types of elements, and the constants that arguments take. Each of those is a name of "
-        "`types`, too: `types.RGB` is `types.DALIImageType.RGB`.",
+        "Element types, and the constants that arguments take. Each constant is also a name in "
+        "`types`: `types.RGB` is `types.DALIImageType.RGB`.",
         (
             *("DType", "DType.Kind", "dtype", "type_id"),
             *("types.DALIDataType", "types.DALIImageType", "types.DALIInterpType"),
@@ -55,20 +55,20 @@ PAGES = {
         "How many threads operators run on.", ("ThreadPool", "get_num_threads", "set_num_threads")
     ),
     "devices": Page(
-        "The host, and the accelerators, which are emulated where there are none.",
+        "The host, and accelerators, which are emulated on machines without any.",
         ("Device", "device", "DeviceLike", "EmulatedDeviceWarning"),
     ),
     "streams": Page(
-        "In which order a device does its work. An emulated device gives the same results on any "
-        "stream.",
+        "Streams order the work of a device. An emulated device gives the same results on all of "
+        "them.",
         (
             *("Stream", "stream", "get_current_stream", "set_current_stream"),
             *("get_default_stream", "set_default_stream"),
         ),
     ),
-    "external_source": Page("Data from a program's own Python.", ("ExternalSource",)),
-    "map": Page("Your own Python functions as operators.", ("map", "TensorSpec")),
-    "prefetch": Page("Running ahead of a loop.", ("prefetch",)),
+    "external_source": Page("Data from Python functions and iterables.", ("ExternalSource",)),
+    "map": Page("Python functions as operators.", ("map", "TensorSpec")),
+    "prefetch": Page("Preparing items ahead of a loop.", ("prefetch",)),
     "readers": Page(
         inspect.cleandoc(penstock.readers.__doc__ or ""),
         tuple(f"readers.{name}" for name in penstock.readers.__all__),
@@ -101,10 +101,10 @@ BESIDE_OPERATORS = {
         "random.SharedDrawWarning",
     ),
 }
-"""What the pages of operators have after those."""
+"""Further names on the pages of operators."""
 
 INTERNAL = ("native",)
-"""Members for the package itself."""
+"""Members that only the package uses."""
 
 LAYOUTS = ("HWC", "CHW", "FHWC", "FCHW", "")
 
@@ -116,15 +116,20 @@ ELEMENT_TYPES = {
 def page(title: str) -> str:
     """The text of one of `PAGES`."""
     head, names = PAGES[title]
-    parts = [f"# {title}\n\n{head}\n", *map(section, names)]
+    parts = [f"# {heading(title)}\n\n{head}\n", *map(section, names)]
     if title == "types":
         parts[1:1] = [_element_types()]
         parts.append(_layouts())
     return "\n".join(parts)
 
 
+def heading(title: str) -> str:
+    """The heading of one of `PAGES`."""
+    return title.replace("_", " ").capitalize().replace("Tfrecord", "TFRecord")
+
+
 def section(name: str) -> str:
-    """What there is to say of a public name."""
+    """The description of a public name."""
     found = functools.reduce(getattr, name.split("."), penstock)
     if isinstance(found, FunctionType):
         return _function(found, name, "##")
@@ -153,11 +158,11 @@ def _class(kind: Any, name: str) -> str:
 
 def _attributes(kind: type) -> str:
     """What a class has beside methods and properties."""
-    said = _documented(inspect.getsource(kind))
+    texts = _documented(inspect.getsource(kind))
     if issubclass(kind, Enum):
-        return _listed(said.items()) or ", ".join(f"`{key}`" for key in kind.__members__) + "\n"
-    said |= docstrings.entries(docstrings.parse(kind.__doc__).attributes)
-    return "Attributes:\n\n" + _listed(said.items()) if said else ""
+        return _listed(texts.items()) or ", ".join(f"`{key}`" for key in kind.__members__) + "\n"
+    texts |= docstrings.entries(docstrings.parse(kind.__doc__).attributes)
+    return "Attributes:\n\n" + _listed(texts.items()) if texts else ""
 
 
 def _function(function: Callable[..., Any], name: str, level: str) -> str:
@@ -166,7 +171,7 @@ def _function(function: Callable[..., Any], name: str, level: str) -> str:
 
 
 def _alias(name: str) -> str:
-    """A type or an object that is known by a name."""
+    """A type or an object that has a name."""
     namespace, _, key = name.rpartition(".")
     source = NAMES["penstock"][key] if not namespace else f"penstock.{namespace}"
     text = _documented(inspect.getsource(importlib.import_module(source))).get(key)
@@ -185,9 +190,10 @@ def _element_types() -> str:
 
 
 def _layouts() -> str:
-    known = vars(penstock.types).items()
     named = [
-        (f"types.{key}", f'"{text}"') for key, text in known if key.isupper() and text in LAYOUTS
+        (f"types.{key}", f'"{text}"')
+        for key, text in vars(penstock.types).items()
+        if key.isupper() and text in LAYOUTS
     ]
     return f"## Layouts\n\nFor arguments that take a layout of one sample.\n\n{_listed(named)}"
 
@@ -241,8 +247,8 @@ def _documented(source: str) -> dict[str, str]:
     if isinstance(body[0], ast.ClassDef):
         body = body[0].body
     found = {}
-    for named, said in itertools.pairwise(body):
-        match named, said:
+    for named, text_node in itertools.pairwise(body):
+        match named, text_node:
             case (
                 (ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name))),
                 ast.Expr(value=ast.Constant(value=str(text))),
@@ -254,11 +260,11 @@ def _documented(source: str) -> dict[str, str]:
 def _described(thing: Any, *, own: set[str] | None = None, members: str = "") -> str:
     doc = docstrings.parse(inspect.getdoc(thing))
     listed = [
-        (name, said) for name, said in docstrings.entries(doc.args) if own is None or name in own
+        (name, text) for name, text in docstrings.entries(doc.args) if own is None or name in own
     ]
     parts = [doc.text + "\n", _listed(listed), members, doc.returned, doc.code]
     return "\n".join(filter(None, parts))
 
 
 def _listed(entries: Any) -> str:
-    return "".join(f"- `{name}`: {said}\n" for name, said in entries)
+    return "".join(f"- `{name}`: {text}\n" for name, text in entries)

@@ -37,8 +37,8 @@ def parse(doc: str | None) -> Docstring:
         heading.lower(): inspect.cleandoc("\n" + body)
         for heading, body in zip(rest[::2], rest[1::2], strict=True)
     }
-    known = ("args", "attributes", "returns", "example")
-    return Docstring(text.strip(), *(parts.get(key, "") for key in known))
+    headings = ("args", "attributes", "returns", "example")
+    return Docstring(text.strip(), *(parts.get(key, "") for key in headings))
 
 
 def entries(listed: str) -> Iterator[tuple[str, str]]:

@@ -211,11 +211,13 @@ def stub_variant(
 
 def results(operator: Operator, kind: str) -> str:
     """What a call returns, where each of its results is of this kind."""
-    said = operator.definition.__annotations__["return"]
-    if not said.startswith("tuple["):
+    returned = operator.definition.__annotations__["return"]
+    if not returned.startswith("tuple["):
         return kind
     # How many there are may depend on the arguments, and a single one comes bare.
-    return "Any" if said.endswith("...]") else f"tuple[{', '.join([kind] * (said.count(',') + 1))}]"
+    if returned.endswith("...]"):
+        return "Any"
+    return f"tuple[{', '.join([kind] * (returned.count(',') + 1))}]"
 
 
 def documented(module: str) -> str:
@@ -249,11 +251,12 @@ def imread_stub() -> str:
 
 
 def page(module: str, operators: list[Operator]) -> str:
-    doc = (sys.modules[module].__doc__ or "").strip()
-    title = module.rpartition(".")[2]
-    parts = [f"<!-- {GENERATED} -->\n\n# {title}\n\n{doc}\n"]
+    title, _, doc = (sys.modules[module].__doc__ or "").strip().partition("\n")
+    family = module.rpartition(".")[2]
+    parts = [f"<!-- {GENERATED} -->\n\n# {title.rstrip('.')}\n"]
+    parts += [doc.strip() + "\n"] if doc else []
     parts += [section(operator) for operator in operators]
-    parts += [class_pages.section(name) for name in class_pages.BESIDE_OPERATORS.get(title, ())]
+    parts += [class_pages.section(name) for name in class_pages.BESIDE_OPERATORS.get(family, ())]
     return "\n".join(parts)
 
 
@@ -284,7 +287,10 @@ def described(operator: Operator, arguments: str) -> str:
             notes = [each.described() for each in operator.input_constraints.get(name, ())]
         else:
             required = argument.default is REQUIRED
-            notes = ["required" if required else f"default {shown(argument.default)}"]
+            # The text says what happens without an argument whose default is None.
+            has_default = not required and argument.default is not None
+            notes = ["required"] if required else []
+            notes += [f"default {shown(argument.default)}"] if has_default else []
             notes += ["per sample"] if argument.per_sample else []
             prefix = "a type " if argument.kind is DType else ""
             notes += [prefix + each.described() for each in argument.constraints]
@@ -326,18 +332,19 @@ def index() -> str:
     """The page that leads to all others."""
     lines = [f"<!-- {GENERATED} -->\n{INDEX_HEAD}\n## Operators\n"]
     for module, operators in families().items():
-        title = module.rpartition(".")[2]
+        family = module.rpartition(".")[2]
         names = [operator.name for operator in operators]
-        lines.append(entry(title, [*names, *class_pages.BESIDE_OPERATORS.get(title, ())]))
+        names += class_pages.BESIDE_OPERATORS.get(family, ())
+        lines.append(entry(documented(module).rstrip("."), family, names))
     lines.append("\n## Values, readers and settings\n")
     for title, (_, described) in class_pages.PAGES.items():
         also = [*class_pages.ELEMENT_TYPES] if title == "types" else []
-        lines.append(entry(title, [*also, *described]))
+        lines.append(entry(class_pages.heading(title), title, [*also, *described]))
     return "\n".join(lines) + "\n"
 
 
-def entry(title: str, names: list[str]) -> str:
-    return f"- [{title}]({title}.md): {', '.join(f'`{name}`' for name in names)}"
+def entry(title: str, file: str, names: list[str]) -> str:
+    return f"- [{title}]({file}.md): {', '.join(f'`{name}`' for name in names)}"
 
 
 def main() -> int:

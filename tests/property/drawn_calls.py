@@ -158,17 +158,17 @@ def _input(
         data = draw(st.sampled_from(HEADERS)) + draw(st.binary(max_size=40))
         return call.name(np.frombuffer(data, np.uint8).copy())
     dtype = draw(st.sampled_from(DTYPES))
-    said = "" if layout is None else f", layout={layout!r}"
+    suffix = "" if layout is None else f", layout={layout!r}"
     shape = shapes[0]
     if batch is None or kind in (2, 3):
         array = call.name(draw(_array(shape, dtype)))
         if kind == 4 and len(shape):
-            return f"ndd.as_tensor({array}[::-1]{said})"
-        return array if kind == 5 else f"ndd.tensor({array}{said})"
+            return f"ndd.as_tensor({array}[::-1]{suffix})"
+        return array if kind == 5 else f"ndd.tensor({array}{suffix})"
     if batch == 0:
-        return f"ndd.batch({call.name(np.zeros((0, *shape), dtype))}{said})"
+        return f"ndd.batch({call.name(np.zeros((0, *shape), dtype))}{suffix})"
     samples = [call.name(draw(_array(shape, dtype))) for shape in shapes]
-    return f"ndd.batch([{', '.join(samples)}]{said})"
+    return f"ndd.batch([{', '.join(samples)}]{suffix})"
 
 
 @st.composite

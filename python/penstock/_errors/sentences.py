@@ -16,11 +16,13 @@ Problem: TypeAlias = tuple[str, dict[str, Any]]
 SENTENCES: dict[str, str | Callable[..., str]] = {
     "Text": "{text}",
     "Frames.Count": "has values for {given} frames, but there are {frames} frames",
-    "Frames.InputCount": "input {index} has values for {given} frames, but there are {frames} frames",
+    "Frames.InputCount": (
+        "input {index} has values for {given} frames, but there are {frames} frames"
+    ),
     "Frames.Empty": "there are no frames that the arguments for frames could apply to",
     "Frames.Shapes": (
-        "all frames of a sequence must get the same shape, but by their arguments frame 0 would get "
-        "{first} and frame {frame} {shape}"
+        "all frames of a sequence must get the same shape, but by their arguments frame 0 would "
+        "get {first} and frame {frame} {shape}"
     ),
 }
 """By kind: a format string, or a function of the figures where the wording depends on them."""

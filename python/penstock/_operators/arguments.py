@@ -1,4 +1,4 @@
-"""Arguments of operators: what they may be, and how they become what kernels take."""
+"""Arguments of operators: their kinds, and how they are converted for kernels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Floats = NewType("Floats", tuple[float, ...])
 """Numbers: one, or a list of them, nested in any way."""
 
 Matrix = NewType("Matrix", tuple[float, ...])
-"""A number, or numbers of which the shape matters: lists and arrays become tensors."""
+"""A number, or an array whose shape matters: lists and arrays become tensors."""
 
 Interp = NewType("Interp", int)
 """An interpolation: a constant such as `types.INTERP_CUBIC`, or its name, "cubic"."""
@@ -35,7 +35,7 @@ REQUIRED: Any = ...
 """The default of an argument that must be given."""
 
 KEEP: Any = "<keep>"
-"""The layout of a result that has its input's."""
+"""Stands for the input's layout."""
 
 
 class Argument(NamedTuple):
@@ -50,7 +50,7 @@ class Argument(NamedTuple):
     constraints: tuple[Constraint, ...] = ()
 
     def read(self, owner: str, item: Any) -> Any:
-        """The argument as definition and kernel take it, or an array that has it per sample."""
+        """Convert the argument for definition and kernel; arrays are values per sample."""
         if self.per_sample:
             if isinstance(item, Array):
                 return item
@@ -146,7 +146,7 @@ def _flat(item: Any) -> Iterable[Any]:
 
 
 def _integers(item: Any) -> tuple[int, ...]:
-    # The usual case, which may be long, is for the native code.
+    # The usual case is fast in native code, also for long lists.
     return _core.integers(item) or tuple(_integer(part) for part in _flat(item))
 
 
@@ -165,11 +165,11 @@ CONVERSIONS: dict[Any, tuple[Callable[[Any], Any], str]] = {
     Matrix: (_real, "a number or a matrix"),
     Interp: (_interpolation, "an interpolation such as `types.INTERP_CUBIC` or 'cubic'"),
 }
-"""How an argument of each kind is converted, and what it is called in errors."""
+"""For each kind of argument, its conversion and what errors call it."""
 
 
 def entries(numbers: tuple[float, ...] | Array) -> int:
-    """How many numbers an argument has for a sample. Waits for one that is still in the making."""
+    """The number of elements that an argument has for a sample. Waits for unfinished ones."""
     if isinstance(numbers, tuple):
         return len(numbers)
     value = numbers._value

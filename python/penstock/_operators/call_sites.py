@@ -1,4 +1,4 @@
-"""Lines of the user's program, by number: small enough to travel with every call."""
+"""Lines of the user's program, as numbers that travel with every call."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_inside(file: str) -> bool:
 
 
 def here() -> int:
-    """The number of the line outside of this package that led to this call."""
+    """The number of the user's line that led to this call."""
     frame = _outside()
     code = frame.f_code
     key = (code.co_filename, frame.f_lineno, code.co_name)
@@ -40,7 +40,7 @@ def here() -> int:
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn of the line outside of this package that led to this call, however far away it is."""
+    """Warn at the user's line, however many frames away it is."""
     frame = _outside()
     warnings.warn_explicit(
         text,
@@ -59,7 +59,7 @@ def calling_module() -> str:
 
 
 def _outside() -> FrameType:
-    """The innermost frame that is not of this package."""
+    """The innermost frame outside of this package."""
     frame = sys._getframe(2)
     while frame.f_code.co_filename.startswith(_PACKAGE):
         outer = frame.f_back
@@ -70,7 +70,7 @@ def _outside() -> FrameType:
 
 
 def find(number: int) -> Site:
-    """The line of a number, if it is still known."""
+    """The line with this number, if it is recent enough to be kept."""
     return _sites.get(number, NOWHERE)
 
 
@@ -99,7 +99,7 @@ def _add(key: tuple[str, int, str]) -> int:
 
 
 def _count() -> int:
-    """A number that no recent line has, of the 32 bits that a call has for it."""
+    """A 32-bit number that no recent line has."""
     global _last
     _last = _last % 0xFFFF_FFFF + 1
     return _last
@@ -107,8 +107,8 @@ def _count() -> int:
 
 NOWHERE = Site("", 0, "")
 _lock = threading.Lock()
-# A program has as many as it has lines; one that makes its lines while it runs, as a notebook
-# does, has any number of them, of which the latest are known.
+# Programs that create code as they run, such as notebooks, have any number of lines: only the
+# latest are kept.
 _MOST = 10_000
 # Number 0 is no line at all.
 _last = 0

@@ -1,4 +1,4 @@
-"""Arguments that have another name now."""
+"""Arguments that were renamed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from penstock._values.dtype import DType
 
 
 def chosen_dtype(name: str, dtype: DType | None, old: DType | None) -> DType | None:
-    """What `dtype` or, under its former name, `output_dtype` of an operator asks for."""
+    """The value of `dtype`, or of `output_dtype`, its old name."""
     if dtype is not None and old is not None:
         raise TypeError(f"{name}: `output_dtype` is the old name of `dtype`; give one of them.")
     return dtype or old

@@ -1,4 +1,4 @@
-"""Functions of numbers: operators that work element by element.
+"""Element-wise functions.
 
 They share everything with Python's own operators (`+`, `<` and so on): operands, types, shapes and
 layouts, and take none of the keywords that other operators have.
@@ -22,7 +22,7 @@ _BY_OPERANDS = {1: "unary", 2: "binary", 3: "ternary"}
 def function(
     types: Types, *, kernel: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a definition, which only has a signature and a docstring, into a function of numbers.
+    """Turn a definition, which only has a signature and a docstring, into an element-wise function.
 
     Args:
         types: The types it takes, and what it makes of them.
@@ -39,7 +39,7 @@ def function(
 
 
 class Function(Operator):
-    """A function of numbers, ready to be called."""
+    """An element-wise function, ready to be called."""
 
     common = False
 
@@ -55,14 +55,14 @@ class Function(Operator):
         return []
 
     def _make_function(self) -> Callable[..., Any]:
-        """The public function: operands have the definition's names, and may be given by them."""
+        """The public function, whose operands may be given by position or by name."""
         name, operands = self.definition.__name__, ", ".join(self.inputs)
         scope: dict[str, Any] = {
             "__name__": self.definition.__module__,
             "apply": getattr(self.operation, _BY_OPERANDS[len(self.inputs)]),
             "hide_frames": hide_frames,
         }
-        # A file name inside of the package, for the search of the user's line to pass over.
+        # Inside the package, so that the search for the user's line skips it.
         file = os.path.join(os.path.dirname(__file__), f"<{self.name}>")
         source = f"""
 def {name}({operands}):

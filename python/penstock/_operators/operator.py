@@ -71,6 +71,9 @@ class Operator:
         self.function = self._make_function()
         self._by_rank = {len(layout): layout for layout in reversed(options.layouts)}
         self._defaults: tuple[dict[str, Any], dict[str, Any]] | None = None
+        # Looked up in every call.
+        self._makes_frames = options.makes_frames
+        self._is_random = options.random
         self._required = [each.name for each in self.arguments if each.default is REQUIRED]
 
     @property
@@ -141,7 +144,7 @@ class Operator:
         if self._from_call:
             args = {**args, **self._call_arguments(results[0], samples, batch_size, rng)}
         promises = [result.promise(layout) for result in results]
-        if self.options.makes_frames and any(map(_is_sequence, values)):
+        if self._makes_frames and any(map(_is_sequence, values)):
             promises = list(map(in_frames, promises))
         made = invoke(
             self.number,
@@ -156,7 +159,7 @@ class Operator:
         )
         if skips:
             return bad_samples.drop_or_replace(wrap(made[0]), inputs[0], on_error, along)
-        if self.options.random and samples is None and not data_inputs:
+        if self._is_random and samples is None and not data_inputs:
             return shared_draw.mark(wrap(made[0]), self.name)
         return wrap(made[0]) if len(made) == 1 else tuple(map(wrap, made))
 

@@ -56,12 +56,12 @@ def {operator.definition.__name__}({", ".join([*inputs, *keywords])}, **unknown)
         "call": operator.call,
         "hide_frames": hide_frames,
     }
-    # A file name inside of the package, for the search of the user's line to pass over.
+    # Inside the package, so that the search for the user's line skips it.
     file = os.path.join(os.path.dirname(__file__), f"<{operator.name}>")
     exec(compile(source, file, "exec"), scope)
     function = cast(types.FunctionType, scope[operator.definition.__name__])
     function.__doc__ = operator.definition.__doc__
     function.__module__ = operator.definition.__module__
-    # What `help` and editors show, which find it by this attribute.
+    # `help` and editors show the signature of this attribute.
     function.__wrapped__ = scope["signature"]  # type: ignore[attr-defined]
     return function

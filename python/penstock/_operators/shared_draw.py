@@ -1,4 +1,4 @@
-"""A hint for those who draw one number and mean one for each sample.
+"""A warning for programs that draw one number where they mean one for each sample.
 
 `random.coin_flip()` makes one tensor. Beside a batch it is the same for all samples, which is
 rarely what an augmentation wants, and nothing else would tell. So what is drawn without a batch
@@ -17,18 +17,18 @@ class SharedDrawWarning(UserWarning):
 
 
 def mark(drawn: Any, operator: str) -> Any:
-    """Note by which operator a tensor was drawn."""
+    """Mark a tensor with the operator that drew it."""
     drawn.__dict__["_drawn_by"] = operator
     return drawn
 
 
 def is_marked(item: Any) -> bool:
-    """Whether a tensor carries such a note."""
+    """Whether a tensor is marked."""
     return "_drawn_by" in item.__dict__
 
 
 def warn(operator: str, item: Any, argument: str | None = None) -> None:
-    """Tell that a tensor with a note is used for a whole batch."""
+    """Warn that a marked tensor is used for a whole batch."""
     drawn_by = item.__dict__["_drawn_by"]
     use = "an operand" if argument is None else f"`{argument}`"
     call_sites.warn(

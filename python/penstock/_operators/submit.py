@@ -1,4 +1,4 @@
-"""The one way in which calls reach the engine."""
+"""Submitting calls to the engine."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def deliver(
     context: EvalContext,
     raises: bool = True,
 ) -> None:
-    """Do what the mode asks for with the results of a call."""
+    """Defer, or wait for, the results of a call, as the mode demands."""
     if mode is _deferred:
         for value in made:
             context._defer(value)
-    # What others may change after the call has been read within it, in every mode.
+    # Memory that its owner may change later must be read before the call returns, in every mode.
     if mode > _eager or made[0].prompt:
         for value in made:
             if raises:

@@ -1,4 +1,7 @@
-"""Colors: brightness, contrast, hue, saturation, and color spaces."""
+"""Color.
+
+Brightness, contrast, hue, saturation, and color spaces.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +32,14 @@ def brightness(
 ) -> Like:
     """Make images brighter or darker.
 
-    Each number becomes `brightness_shift * range + brightness * number`.
+    Each value `x` becomes `brightness_shift * range + brightness * x`.
 
     Args:
         input: Images of any number of channels.
-        brightness: What to multiply by.
-        brightness_shift: What to add, as a part of the range of the result's type: 1 is 255 for
-            uint8, and 1 for floats.
-        dtype: The type of the result; the input's by default.
+        brightness: Factor for all values.
+        brightness_shift: What to add, as a fraction of the range of the result's type: 1 stands
+            for 255 in uint8, and for 1.0 in floats.
+        dtype: The element type of the result; that of the input by default.
 
     Example:
         >>> image = ndd.tensor([[[10, 100, 200]]], dtype=ndd.uint8)
@@ -54,16 +57,16 @@ def contrast(
     contrast_center: PerSample[float] | None = None,
     dtype: NumberType | None = None,
 ) -> Like:
-    """Raise or lower the contrast of images.
+    """Increase or decrease the contrast of images.
 
-    Each number becomes `contrast_center + contrast * (number - contrast_center)`.
+    Each value `x` becomes `contrast_center + contrast * (x - contrast_center)`.
 
     Args:
         input: Images of any number of channels.
-        contrast: What to multiply differences from the center by.
-        contrast_center: The number that stays what it is; by default the middle of the range of the
+        contrast: Factor for differences from the center.
+        contrast_center: The value that doesn't change; by default the middle of the range of the
             input's type: 128 for uint8, and 0.5 for floats.
-        dtype: The type of the result; the input's by default.
+        dtype: The element type of the result; that of the input by default.
 
     Example:
         >>> image = ndd.tensor([[[28, 128, 168]]], dtype=ndd.uint8)
@@ -87,13 +90,13 @@ def brightness_contrast(
 
     Args:
         input: Images of any number of channels.
-        brightness: What to multiply by.
-        brightness_shift: What to add, as a part of the range of the result's type: 1 is 255 for
-            uint8, and 1 for floats.
-        contrast: What to multiply differences from the center by.
-        contrast_center: The number that the contrast leaves as it is; by default the middle of the
+        brightness: Factor for all values.
+        brightness_shift: What to add, as a fraction of the range of the result's type: 1 stands
+            for 255 in uint8, and for 1.0 in floats.
+        contrast: Factor for differences from the center.
+        contrast_center: The value that the contrast doesn't change; by default the middle of the
             range of the input's type: 128 for uint8, and 0.5 for floats.
-        dtype: The type of the result; the input's by default.
+        dtype: The element type of the result; that of the input by default.
 
     Example:
         >>> image = ndd.tensor([[[28, 128, 168]]], dtype=ndd.uint8)
@@ -111,13 +114,13 @@ def saturation(
     image_type: ImageType = DALIImageType.RGB,
     saturation: PerSample[float] = 1.0,
 ) -> Like:
-    """Make colors stronger or weaker.
+    """Change the saturation of colors.
 
     Args:
-        input: Images of red, green and blue; gray ones of one channel stay as they are.
-        dtype: The type of the result; the input's by default.
-        image_type: The color space. All are taken for RGB.
-        saturation: What to multiply the saturation by; 0 makes colors gray.
+        input: RGB images; grayscale images of one channel are left unchanged.
+        dtype: The element type of the result; that of the input by default.
+        image_type: The color space. All are treated as RGB.
+        saturation: Factor for the saturation; 0 makes images gray.
 
     Example:
         >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8)
@@ -135,13 +138,13 @@ def hue(
     hue: PerSample[float] = 0.0,
     image_type: ImageType = DALIImageType.RGB,
 ) -> Like:
-    """Turn colors along the color circle.
+    """Rotate the hue of colors.
 
     Args:
-        input: Images of red, green and blue; gray ones of one channel stay as they are.
-        dtype: The type of the result; the input's by default.
-        hue: How far to turn, in degrees.
-        image_type: The color space. All are taken for RGB.
+        input: RGB images; grayscale images of one channel are left unchanged.
+        dtype: The element type of the result; that of the input by default.
+        hue: Rotation of the hue, in degrees.
+        image_type: The color space. All are treated as RGB.
 
     Example:
         >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8)
@@ -165,11 +168,11 @@ def hsv(
     """Change the hue, the saturation and the value (brightness) of colors.
 
     Args:
-        input: Images of red, green and blue, or gray ones of one channel.
-        dtype: The type of the result: uint8 unless said otherwise, whatever the input's is.
-        hue: How far to turn colors along the color circle, in degrees.
-        saturation: What to multiply the saturation by; 0 makes colors gray.
-        value: What to multiply the brightness by.
+        input: RGB images, or grayscale images of one channel.
+        dtype: The element type of the result; uint8 by default, whatever the input has.
+        hue: Rotation of the hue, in degrees.
+        saturation: Factor for the saturation; 0 makes images gray.
+        value: Factor for the brightness.
 
     Example:
         >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8)
@@ -192,17 +195,17 @@ def color_twist(
 ) -> Like:
     """Change the hue and the saturation of colors, then their contrast and brightness.
 
-    It does so in one step, for which nothing is rounded in between.
+    All of it is one step, without rounding in between.
 
     Args:
-        input: Images of red, green and blue, or gray ones of one channel.
-        brightness: What to multiply the brightness by.
-        contrast: What to multiply differences from the center by, which is 128 for integers and
-            0.5 for floats.
-        dtype: The type of the result; the input's by default.
-        hue: How far to turn colors along the color circle, in degrees.
-        image_type: The color space. All are taken for RGB.
-        saturation: What to multiply the saturation by; 0 makes colors gray.
+        input: RGB images, or grayscale images of one channel.
+        brightness: Factor for the brightness.
+        contrast: Factor for differences from the center, which is 128 for integers and 0.5 for
+            floats.
+        dtype: The element type of the result; that of the input by default.
+        hue: Rotation of the hue, in degrees.
+        image_type: The color space. All are treated as RGB.
+        saturation: Factor for the saturation; 0 makes images gray.
 
     Example:
         >>> image = ndd.tensor([[[200, 100, 50]]], dtype=ndd.uint8)
@@ -218,10 +221,10 @@ def color_space_conversion(
 ) -> Like:
     """Convert images between RGB, BGR, GRAY and YCbCr.
 
-    YCbCr is that of ITU-R BT.601 with its limited range; gray is full-range luma.
+    YCbCr is that of ITU-R BT.601 with limited range; gray is full-range luma.
 
     Args:
-        input: Images of uint8, with 3 channels, or 1 when gray.
+        input: Images with 3 channels, or 1 if gray.
         image_type: The color space of the input.
         output_type: The color space of the result.
 
@@ -237,12 +240,12 @@ def color_space_conversion(
 
 @operator(layouts="HW HWC CHW FHW FHWC FCHW")
 def equalize(input: Bytes) -> Like:
-    """Spread the brightness of images, so that all levels are about equally frequent.
+    """Equalize the histograms of images.
 
-    Each channel of each frame is equalized for itself.
+    Each channel of each frame is equalized separately.
 
     Args:
-        input: Images of uint8.
+        input: The images.
 
     Example:
         >>> image = ndd.tensor([[0, 0, 10, 20, 255]], dtype=ndd.uint8)
@@ -256,11 +259,11 @@ def equalize(input: Bytes) -> Like:
 def jpeg_compression_distortion(
     input: Annotated[Bytes, Shape(..., 3)], *, quality: PerSample[int] = 50
 ) -> Like:
-    """Give images the artefacts of JPEG: write them as one, with 4:2:0 chroma, and read that.
+    """Add JPEG artifacts: encode images with 4:2:0 chroma subsampling, and decode them again.
 
     Args:
-        input: Images of uint8, of red, green and blue.
-        quality: The quality of the JPEG, from 1 to 100; what is beyond is taken for the nearest.
+        input: RGB images.
+        quality: The JPEG quality, from 1 to 100; other values are clamped.
 
     Example:
         >>> image = ndd.zeros(shape=[8, 8, 3], dtype=ndd.uint8)

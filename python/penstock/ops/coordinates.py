@@ -1,4 +1,7 @@
-"""Points."""
+"""Points.
+
+Operators on coordinates.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,15 @@ def coord_transform(
     T: PerSample[Matrix] | None = None,
     dtype: DType = float32,
 ) -> Like:
-    """Move points by an affine map: each point x becomes M x + T.
+    """Apply an affine transform to points: each point x becomes M x + T.
 
     Args:
         input: Points; the last dimension holds the coordinates of each.
         M: The matrix, with a column for each coordinate and a row for each of the result; or a
-            number, to multiply all coordinates by. By default points are not multiplied.
-        MT: Both in one: the matrix with the shift as its last column.
-        T: The shift, a number for each coordinate of the result or one for all; by default none.
+            number, which scales all coordinates. The identity by default.
+        MT: Both in one: the matrix with the translation as its last column.
+        T: The translation: a number for each coordinate of the result, or one for all; 0 by
+            default.
         dtype: The element type of the result.
 
     Example:
@@ -46,17 +50,17 @@ def coord_flip(
     flip_z: PerSample[int] = 0,
     layout: str = "",
 ) -> Like:
-    """Mirror points: a coordinate becomes as far from the centre, on its other side.
+    """Mirror points about a center.
 
     Args:
         input: Points; the last dimension holds the coordinates of each.
-        center_x: The centre for x coordinates.
-        center_y: The centre for y coordinates.
-        center_z: The centre for z coordinates.
+        center_x: The center for x coordinates.
+        center_y: The center for y coordinates.
+        center_z: The center for z coordinates.
         flip_x: Non-zero mirrors x coordinates.
         flip_y: Non-zero mirrors y coordinates.
         flip_z: Non-zero mirrors z coordinates.
-        layout: Which coordinate is which, such as "yx"; by default x, y, z.
+        layout: The order of the coordinates, such as "yx"; x, y, z by default.
 
     Example:
         >>> ndd.coord_flip(ndd.tensor([[0.25, 0.75]])).torch().tolist()

@@ -1,4 +1,4 @@
-"""Windows of images."""
+"""Crop."""
 
 from __future__ import annotations
 
@@ -36,30 +36,29 @@ def crop(
     output_dtype: DType | None = None,
     rounding: Rounding = "round",
 ) -> Like:
-    """Cut windows out of images, volumes or sequences of them.
+    """Crop images, volumes or sequences of them.
 
     Args:
         input: The images.
-        crop: The height and the width of the window, or before them
-            a depth (for sequences, a number of frames). Fractions are cut
-            off; what is below one stands for the whole extent.
+        crop: The height and the width of the window, optionally preceded by a depth (for
+            sequences, a number of frames). Fractions are truncated; values below 1 stand for the
+            whole extent.
         crop_d: The depth, or the number of frames, in place of `crop`; needs `crop_h` and `crop_w`.
         crop_h: The height, in place of `crop`.
-        crop_pos_x: Where the window is from left to right: 0 at the left border, 1 at the right.
-        crop_pos_y: Where it is from top to bottom.
-        crop_pos_z: Where it is from front to back.
+        crop_pos_x: Horizontal position of the window: 0 is the left edge, 1 the right one.
+        crop_pos_y: Vertical position: 0 is the top, 1 the bottom.
+        crop_pos_z: Position in depth: 0 is the front, 1 the back.
         crop_w: The width, in place of `crop`.
-        dtype: The element type of the result, by default that of the images. Fractions are cut
-            off, and what does not fit becomes the nearest value that does.
-        fill_values: What is outside of images with the policy "pad": a number, or one for each
-            channel.
-        image_type: Deprecated, without effect.
-        out_of_bounds_policy: What to do with windows that are larger than the image: "error",
-            "pad" (or "constant") fills, "trim_to_shape" makes them smaller; further ones are as
-            for `slice`.
-        output_dtype: Deprecated, the same as `dtype`.
-        rounding: How the start of a window becomes a whole number: "round", or "truncate" to cut
-            fractions off.
+        dtype: The element type of the result; that of the images by default. Fractions are
+            truncated, and values are saturated.
+        fill_values: Value of pixels outside of the image for the policy "pad": a number, or one for
+            each channel.
+        image_type: Deprecated; ignored.
+        out_of_bounds_policy: What to do if the window is larger than the image: "error" raises,
+            "pad" (or "constant") fills, "trim_to_shape" shrinks the window; others are those of
+            `slice`.
+        output_dtype: Deprecated alias of `dtype`.
+        rounding: How the start of the window is converted to an integer: "round" or "truncate".
 
     Example:
         >>> image = ndd.tensor([[[1], [2], [3]], [[4], [5], [6]]], layout="HWC")
@@ -94,40 +93,39 @@ def crop_mirror_normalize(
     shift: float = 0.0,
     std: PerSample[Floats] = (1.0,),  # type: ignore[assignment]
 ) -> Result:
-    """Make images into what models take, in one step.
+    """Crop, mirror and normalize images, and change their element type and layout, in one step.
 
-    Cuts a window out, mirrors it, normalises each element to
-    `(element - mean) / std * scale + shift`, and changes element type and layout.
+    Each value `x` becomes `(x - mean) / std * scale + shift`.
 
     Args:
         input: The images, volumes or sequences of them.
-        crop: The height and the width of the window, or before them
-            a depth (for sequences, a number of frames). Fractions are cut
-            off; what is below one stands for the whole extent. By default the image is the window.
+        crop: The height and the width of the window, optionally preceded by a depth (for
+            sequences, a number of frames). Fractions are truncated; values below 1 stand for the
+            whole extent. The whole
+            image by default.
         crop_d: The depth, or the number of frames, in place of `crop`; needs `crop_h` and `crop_w`.
         crop_h: The height, in place of `crop`.
-        crop_pos_x: Where the window is from left to right: 0 at the left border, 1 at the right.
-        crop_pos_y: Where it is from top to bottom.
-        crop_pos_z: Where it is from front to back.
+        crop_pos_x: Horizontal position of the window: 0 is the left edge, 1 the right one.
+        crop_pos_y: Vertical position: 0 is the top, 1 the bottom.
+        crop_pos_z: Position in depth: 0 is the front, 1 the back.
         crop_w: The width, in place of `crop`.
-        dtype: The element type of the result, by default float32. Integers are rounded and
+        dtype: The element type of the result; float32 by default. Integers are rounded and
             saturated.
-        fill_values: What is outside of images with the policy "pad", and in channels that
-            `pad_output` adds: a number, or one for each channel. It is not normalised.
-        image_type: Deprecated, without effect.
+        fill_values: Value of pixels outside of the image for the policy "pad", and of channels
+            that `pad_output` adds: a number, or one for each channel. It is not normalized.
+        image_type: Deprecated; ignored.
         mean: What to subtract: a number, or one for each channel.
         mirror: Non-zero mirrors left and right.
-        out_of_bounds_policy: What to do with windows that are larger than the image: "error",
-            "pad" (or "constant") fills, "trim_to_shape" makes them smaller.
-        output_dtype: Deprecated, the same as `dtype`.
-        output_layout: The layout of the result: the letters of the input's, in any order. When
-            empty, it stays as it is.
-        pad_output: Add channels, up to the next power of two. They are zero, unless windows may be
-            filled.
-        rounding: How the start of a window becomes a whole number: "round", or "truncate" to cut
-            fractions off.
-        scale: What to multiply with at last.
-        shift: What to add at last.
+        out_of_bounds_policy: What to do if the window is larger than the image: "error" raises,
+            "pad" (or "constant") fills, "trim_to_shape" shrinks the window.
+        output_dtype: Deprecated alias of `dtype`.
+        output_layout: The layout of the result: the letters of the input's layout, in any order.
+            If empty, it doesn't change.
+        pad_output: Whether to pad the channels to the next power of two. They are zero, unless the
+            policy fills windows.
+        rounding: How the start of the window is converted to an integer: "round" or "truncate".
+        scale: Factor that is applied after normalization.
+        shift: What to add after scaling.
         std: What to divide by: a number, or one for each channel.
 
     Example:
@@ -154,17 +152,17 @@ def random_crop_generator(
     random_area: Floats = (0.08, 1.0),  # type: ignore[assignment]
     random_aspect_ratio: Floats = (0.75, 1.333333),  # type: ignore[assignment]
 ) -> tuple[Result, Result]:
-    """Draw windows to cut out of images of given shapes.
+    """Draw random crop windows for images of given shapes.
 
     Args:
-        input: Shapes of images: height and width, and maybe the number of channels.
-        num_attempts: How often to draw. When none of the windows fits into the image, the result
-            is one that comes near; with no attempts it is the whole image.
-        random_area: The smallest and the largest area of windows, as a share of the image's.
-        random_aspect_ratio: The lowest and the highest ratio of width to height.
+        input: Shapes of images: height and width, optionally followed by the number of channels.
+        num_attempts: How many windows to try. If none fits into the image, the result is one that
+            comes close; with 0 attempts it is the whole image.
+        random_area: The smallest and the largest area, as fractions of the image's.
+        random_aspect_ratio: The smallest and the largest ratio of width to height.
 
     Returns:
-        Where windows start, and their shapes, each as height and width.
+        The start of each window, and its shape, as height and width.
 
     Example:
         >>> anchor, shape = ndd.random_crop_generator([480, 640, 3], random_area=[0.5, 0.5])

@@ -1,23 +1,23 @@
-"""Decoding images from the bytes of their files.
+"""Decoders.
 
-A file that can't be decoded is an error of its own sample: the others of the batch can be read.
-Images that say that they have more than 2^28 pixels are refused before memory is taken for them;
-the environment variable PENSTOCK_MAX_PIXELS moves that limit. So are those that take more than 16
-bytes for each of that many pixels, all copies and the result counted, and files that are too short
-for what they claim. Large images wait for each other where decoding them takes more than a quarter
-of those bytes together. Running out of memory is a MemoryError of that sample, never skipped.
+A file that can't be decoded fails its own sample; the other samples of the batch can be read.
+Images whose header claims more than 2^28 pixels are refused before memory is allocated; the
+environment variable PENSTOCK_MAX_PIXELS changes that limit. So are images that need more than 16
+bytes for each of that many pixels, counting all copies and the result, and files that are too short
+for what they claim. Large images take turns if decoding them at once would need more than a quarter
+of those bytes. Running out of memory is a MemoryError of that sample and is never skipped.
 
-What becomes of files of a batch that can't be decoded (or read) is up to `on_error`. "raise", the
+`on_error` says what happens to files of a batch that can't be decoded (or read). "raise", the
 default: an error when the batch is used. "skip": they are left out, so that the batch is smaller.
-"substitute": the next sample of the batch that can be decoded stands in. What belongs to the
-samples goes `along`, or labels would be those of other images:
+"substitute": they are replaced by the next sample of the batch that can be decoded. Give labels and
+other per-sample data as `along`, so that they stay matched to their images:
 
     images, labels = ndd.decoders.image(jpegs, on_error="skip", along=labels)
 
-`along` takes a batch or several, and makes the result a tuple. Unless it raises, such a call waits
-for its images. Of a batch as a reader gave it, bad samples are listed in the `errors` of the
-reader, and its `max_errors` is the limit for them, too. They count as given: epochs and
-checkpoints are the same as if they had been good.
+`along` takes one or several batches, and makes the result a tuple. Unless `on_error` is "raise",
+such a call waits for its images. For a batch from a reader, bad samples are listed in the reader's
+`errors` and count towards its `max_errors`. Epochs and checkpoints are the same as if they had been
+good.
 """
 
 from __future__ import annotations
@@ -65,35 +65,34 @@ def image(
 ) -> Result:
     """Decode images: JPEG, PNG, WebP, TIFF, BMP, PNM and JPEG 2000.
 
-    JPEG is decoded by libjpeg-turbo, to the very pixels that Pillow gives. Files that are
-    truncated are errors.
+    JPEG is decoded by libjpeg-turbo, with the same pixels as Pillow. Truncated files are errors.
 
     Args:
         input: Encoded images: the bytes of files.
-        adjust_orientation: Whether to turn images upright, as their EXIF data says.
-        affine: Without effect here: threads are not tied to processors.
-        cache_batch_copy: Without effect: decoded images are not kept.
-        cache_debug: Without effect.
-        cache_size: Without effect.
-        cache_threshold: Without effect.
-        cache_type: Without effect.
-        device_memory_padding: Without effect here, as all that is about memory of decoders.
-        device_memory_padding_jpeg2k: Without effect.
-        dtype: The element type of the result. Integers go up to their largest value, floats to 1: a
-            white pixel is 255 as uint8, 65535 as uint16 and 1.0 as float32.
-        host_memory_padding: Without effect.
-        host_memory_padding_jpeg2k: Without effect.
-        hw_decoder_load: Without effect: decoding runs on the processor.
-        hybrid_huffman_threshold: Without effect.
-        jpeg_fancy_upsampling: Without effect: chroma is always upsampled smoothly, as by Pillow.
-        memory_stats: Deprecated, without effect.
-        output_type: The colors of the result: `types.RGB`, `BGR`, `GRAY`, `YCbCr` (ITU-R BT.601, of
-            limited range), or `ANY_DATA` for those that the image is stored in.
-        preallocate_height_hint: Without effect.
-        preallocate_width_hint: Without effect.
-        split_stages: Deprecated, without effect.
-        use_chunk_allocator: Deprecated, without effect.
-        use_fast_idct: Whether JPEG may be decoded by a faster transform that is less accurate.
+        adjust_orientation: Whether to rotate images as their EXIF orientation says.
+        affine: Ignored: threads are not pinned to cores.
+        cache_batch_copy: Ignored: decoded images are not cached.
+        cache_debug: Ignored.
+        cache_size: Ignored.
+        cache_threshold: Ignored.
+        cache_type: Ignored.
+        device_memory_padding: Ignored, like all arguments about the decoders' memory.
+        device_memory_padding_jpeg2k: Ignored.
+        dtype: The element type of the result. Values are scaled to its range: a white pixel
+            is 255 as uint8, 65535 as uint16 and 1.0 as float32.
+        host_memory_padding: Ignored.
+        host_memory_padding_jpeg2k: Ignored.
+        hw_decoder_load: Ignored: images are decoded on the CPU.
+        hybrid_huffman_threshold: Ignored.
+        jpeg_fancy_upsampling: Ignored: chroma is always upsampled smoothly, as in Pillow.
+        memory_stats: Deprecated; ignored.
+        output_type: The color space of the result: `types.RGB`, `BGR`, `GRAY`, `YCbCr` (ITU-R
+            BT.601, limited range), or `ANY_DATA` for the one that the image is stored in.
+        preallocate_height_hint: Ignored.
+        preallocate_width_hint: Ignored.
+        split_stages: Deprecated; ignored.
+        use_chunk_allocator: Deprecated; ignored.
+        use_fast_idct: Whether to decode JPEG with a faster, less accurate inverse DCT.
 
     Example:
         >>> import io
@@ -138,40 +137,40 @@ def image_crop(
     use_chunk_allocator: bool = False,
     use_fast_idct: bool = False,
 ) -> Result:
-    """Decode a window of images. Of a JPEG, only what it takes is decoded.
+    """Decode a crop window of images. Only the part of a JPEG that it needs is decoded.
 
-    The result is the same as that of decoding the whole image and cutting the window out.
+    The result is the same as decoding the whole image and cropping it.
 
     Args:
         input: Encoded images: the bytes of files.
-        adjust_orientation: Whether to turn images upright, as their EXIF data says.
-        affine: Without effect here: threads are not tied to processors.
-        crop: Height and width of the window, in pixels; fractions are cut off. Three numbers have a
-            depth in front, which images have not.
-        crop_d: Without effect: images have no depth.
+        adjust_orientation: Whether to rotate images as their EXIF orientation says.
+        affine: Ignored: threads are not pinned to cores.
+        crop: Height and width of the window, in pixels; fractions are truncated. Of three numbers,
+            the first is a depth, which is ignored.
+        crop_d: Ignored: images have no depth.
         crop_h: Height of the window, in place of `crop`; 0 stands for the whole image.
-        crop_pos_x: Where the window is: 0 is at the left, 1 at the right.
-        crop_pos_y: Where the window is: 0 is at the top, 1 at the bottom.
-        crop_pos_z: Without effect: images have no depth.
-        crop_w: Width of the window, which goes with `crop_h`.
-        device_memory_padding: Without effect here, as all that is about memory of decoders.
-        device_memory_padding_jpeg2k: Without effect.
-        dtype: The element type of the result. Integers go up to their largest value, floats to 1: a
-            white pixel is 255 as uint8, 65535 as uint16 and 1.0 as float32.
-        host_memory_padding: Without effect.
-        host_memory_padding_jpeg2k: Without effect.
-        hw_decoder_load: Without effect: decoding runs on the processor.
-        hybrid_huffman_threshold: Without effect.
-        jpeg_fancy_upsampling: Without effect: chroma is always upsampled smoothly, as by Pillow.
-        memory_stats: Deprecated, without effect.
-        output_type: The colors of the result: `types.RGB`, `BGR`, `GRAY`, `YCbCr` (ITU-R BT.601, of
-            limited range), or `ANY_DATA` for those that the image is stored in.
-        preallocate_height_hint: Without effect.
-        preallocate_width_hint: Without effect.
-        rounding: How the place becomes a whole number of pixels: "round" or "truncate".
-        split_stages: Deprecated, without effect.
-        use_chunk_allocator: Deprecated, without effect.
-        use_fast_idct: Whether JPEG may be decoded by a faster transform that is less accurate.
+        crop_pos_x: Horizontal position of the window: 0 is the left edge, 1 the right one.
+        crop_pos_y: Vertical position of the window: 0 is the top, 1 the bottom.
+        crop_pos_z: Ignored: images have no depth.
+        crop_w: Width of the window, together with `crop_h`.
+        device_memory_padding: Ignored, like all arguments about the decoders' memory.
+        device_memory_padding_jpeg2k: Ignored.
+        dtype: The element type of the result. Values are scaled to its range: a white pixel
+            is 255 as uint8, 65535 as uint16 and 1.0 as float32.
+        host_memory_padding: Ignored.
+        host_memory_padding_jpeg2k: Ignored.
+        hw_decoder_load: Ignored: images are decoded on the CPU.
+        hybrid_huffman_threshold: Ignored.
+        jpeg_fancy_upsampling: Ignored: chroma is always upsampled smoothly, as in Pillow.
+        memory_stats: Deprecated; ignored.
+        output_type: The color space of the result: `types.RGB`, `BGR`, `GRAY`, `YCbCr` (ITU-R
+            BT.601, limited range), or `ANY_DATA` for the one that the image is stored in.
+        preallocate_height_hint: Ignored.
+        preallocate_width_hint: Ignored.
+        rounding: How the window's position is converted to whole pixels: "round" or "truncate".
+        split_stages: Deprecated; ignored.
+        use_chunk_allocator: Deprecated; ignored.
+        use_fast_idct: Whether to decode JPEG with a faster, less accurate inverse DCT.
 
     Example:
         >>> import io
@@ -213,35 +212,35 @@ def image_random_crop(
     use_chunk_allocator: bool = False,
     use_fast_idct: bool = False,
 ) -> Result:
-    """Decode a random window of images. Of a JPEG, only what it takes is decoded.
+    """Decode a random crop window of images. Only the part of a JPEG that it needs is decoded.
 
-    The area is drawn evenly, the logarithm of the aspect ratio too, and then the place.
+    The area and the logarithm of the aspect ratio are drawn uniformly, then the position.
 
     Args:
         input: Encoded images: the bytes of files.
-        adjust_orientation: Whether to turn images upright, as their EXIF data says.
-        affine: Without effect here: threads are not tied to processors.
-        device_memory_padding: Without effect here, as all that is about memory of decoders.
-        device_memory_padding_jpeg2k: Without effect.
-        dtype: The element type of the result. Integers go up to their largest value, floats to 1: a
-            white pixel is 255 as uint8, 65535 as uint16 and 1.0 as float32.
-        host_memory_padding: Without effect.
-        host_memory_padding_jpeg2k: Without effect.
-        hw_decoder_load: Without effect: decoding runs on the processor.
-        hybrid_huffman_threshold: Without effect.
-        jpeg_fancy_upsampling: Without effect: chroma is always upsampled smoothly, as by Pillow.
-        memory_stats: Deprecated, without effect.
-        num_attempts: How often to draw a size that may not fit into the image. After that, the
-            window is as large as area and aspect ratio allow.
-        output_type: The colors of the result: `types.RGB`, `BGR`, `GRAY`, `YCbCr` (ITU-R BT.601, of
-            limited range), or `ANY_DATA` for those that the image is stored in.
-        preallocate_height_hint: Without effect.
-        preallocate_width_hint: Without effect.
-        random_area: The least and the largest area of the window, as parts of the image.
-        random_aspect_ratio: The least and the largest width over height.
-        split_stages: Deprecated, without effect.
-        use_chunk_allocator: Deprecated, without effect.
-        use_fast_idct: Whether JPEG may be decoded by a faster transform that is less accurate.
+        adjust_orientation: Whether to rotate images as their EXIF orientation says.
+        affine: Ignored: threads are not pinned to cores.
+        device_memory_padding: Ignored, like all arguments about the decoders' memory.
+        device_memory_padding_jpeg2k: Ignored.
+        dtype: The element type of the result. Values are scaled to its range: a white pixel
+            is 255 as uint8, 65535 as uint16 and 1.0 as float32.
+        host_memory_padding: Ignored.
+        host_memory_padding_jpeg2k: Ignored.
+        hw_decoder_load: Ignored: images are decoded on the CPU.
+        hybrid_huffman_threshold: Ignored.
+        jpeg_fancy_upsampling: Ignored: chroma is always upsampled smoothly, as in Pillow.
+        memory_stats: Deprecated; ignored.
+        num_attempts: How many sizes to try until one fits into the image. After that, the window
+            is as large as area and aspect ratio allow.
+        output_type: The color space of the result: `types.RGB`, `BGR`, `GRAY`, `YCbCr` (ITU-R
+            BT.601, limited range), or `ANY_DATA` for the one that the image is stored in.
+        preallocate_height_hint: Ignored.
+        preallocate_width_hint: Ignored.
+        random_area: The smallest and the largest area of the window, as fractions of the image's.
+        random_aspect_ratio: The smallest and the largest ratio of width to height.
+        split_stages: Deprecated; ignored.
+        use_chunk_allocator: Deprecated; ignored.
+        use_fast_idct: Whether to decode JPEG with a faster, less accurate inverse DCT.
 
     Example:
         >>> import io
@@ -290,43 +289,44 @@ def image_slice(
     use_chunk_allocator: bool = False,
     use_fast_idct: bool = False,
 ) -> Result:
-    """Decode a window of images, given as for `slice`. Of a JPEG, only what it takes is decoded.
+    """Decode a window of images, given as for `slice`. Only the part of a JPEG that it needs is
+    decoded.
 
-    The window must lie inside of the image.
+    The window must be inside the image.
 
     Args:
         data: Encoded images: the bytes of files.
-        anchor: Where windows start: integers, or floats, which are parts of the image by default.
-        shape_input: How large windows are, as integers if the anchor has integers.
-        adjust_orientation: Whether to turn images upright, as their EXIF data says.
-        affine: Without effect here: threads are not tied to processors.
+        anchor: Where windows start: integers, or floats, which are relative by default.
+        shape_input: The extents of windows; integers if the anchor is of integers.
+        adjust_orientation: Whether to rotate images as their EXIF orientation says.
+        affine: Ignored: threads are not pinned to cores.
         axes: The axes that the window is for, by number: 0 is the height, 1 the width.
-        axis_names: The same by letters; "WH" when there are no `axes` either.
-        device_memory_padding: Without effect here, as all that is about memory of decoders.
-        device_memory_padding_jpeg2k: Without effect.
-        dtype: The element type of the result. Integers go up to their largest value, floats to 1: a
-            white pixel is 255 as uint8, 65535 as uint16 and 1.0 as float32.
+        axis_names: The same, by letters; "WH" if `axes` is not given either.
+        device_memory_padding: Ignored, like all arguments about the decoders' memory.
+        device_memory_padding_jpeg2k: Ignored.
+        dtype: The element type of the result. Values are scaled to its range: a white pixel
+            is 255 as uint8, 65535 as uint16 and 1.0 as float32.
         end: Where windows end.
-        host_memory_padding: Without effect.
-        host_memory_padding_jpeg2k: Without effect.
-        hw_decoder_load: Without effect: decoding runs on the processor.
-        hybrid_huffman_threshold: Without effect.
-        jpeg_fancy_upsampling: Without effect: chroma is always upsampled smoothly, as by Pillow.
-        memory_stats: Deprecated, without effect.
-        normalized_anchor: Whether floats as `anchor` are parts of the image.
-        normalized_shape: Whether floats as `shape_input` are parts of the image.
-        output_type: The colors of the result: `types.RGB`, `BGR`, `GRAY`, `YCbCr` (ITU-R BT.601, of
-            limited range), or `ANY_DATA` for those that the image is stored in.
-        preallocate_height_hint: Without effect.
-        preallocate_width_hint: Without effect.
-        rel_end: Where windows end, as parts of the image.
-        rel_shape: How large windows are, as parts of the image.
-        rel_start: Where windows start, as parts of the image.
-        shape: How large windows are.
-        split_stages: Deprecated, without effect.
+        host_memory_padding: Ignored.
+        host_memory_padding_jpeg2k: Ignored.
+        hw_decoder_load: Ignored: images are decoded on the CPU.
+        hybrid_huffman_threshold: Ignored.
+        jpeg_fancy_upsampling: Ignored: chroma is always upsampled smoothly, as in Pillow.
+        memory_stats: Deprecated; ignored.
+        normalized_anchor: Whether floats in `anchor` are relative to the image's extents.
+        normalized_shape: Whether floats in `shape_input` are relative to the image's extents.
+        output_type: The color space of the result: `types.RGB`, `BGR`, `GRAY`, `YCbCr` (ITU-R
+            BT.601, limited range), or `ANY_DATA` for the one that the image is stored in.
+        preallocate_height_hint: Ignored.
+        preallocate_width_hint: Ignored.
+        rel_end: Where windows end, relative to the image's extents.
+        rel_shape: The extents of windows, relative to the image's.
+        rel_start: Where windows start, relative to the image's extents.
+        shape: The extents of windows.
+        split_stages: Deprecated; ignored.
         start: Where windows start.
-        use_chunk_allocator: Deprecated, without effect.
-        use_fast_idct: Whether JPEG may be decoded by a faster transform that is less accurate.
+        use_chunk_allocator: Deprecated; ignored.
+        use_fast_idct: Whether to decode JPEG with a faster, less accurate inverse DCT.
 
     Example:
         >>> import io
@@ -349,14 +349,14 @@ def peek_image_shape(
     dtype: Annotated[DType, _WIDE] = int64,
     image_type: ImageType = types.RGB,
 ) -> Result:
-    """Tell the shape that images will have when they are decoded, from their headers alone.
+    """Read the shape of images from their headers, without decoding them.
 
     Args:
         input: Encoded images: the bytes of files.
-        adjust_orientation: Whether images will be turned upright.
-        dtype: The element type of the result: an integer of 32 or 64 bits, float32 or float64.
-        image_type: The colors that images will have; `types.ANY_DATA` for those they are stored
-            in.
+        adjust_orientation: Whether images will be rotated as their EXIF orientation says.
+        dtype: The element type of the result.
+        image_type: The color space that images will be decoded to; `types.ANY_DATA` for the one
+            they are stored in.
 
     Example:
         >>> import io

@@ -1,4 +1,7 @@
-"""Reading files by name."""
+"""Files.
+
+Reading files by name.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ from penstock._values.dtype import uint8
 
 
 def is_text(name: Any) -> bool:
-    """Whether that is the name of a file, as programs have it."""
+    """Whether that is a file name as Python programs write it."""
     return isinstance(name, str | bytes | os.PathLike)
 
 
 def in_rows(names: Any) -> Any:
-    """Names of files as rows of bytes: of one, or a batch of those in a list."""
+    """File names as arrays of bytes: one, or a batch for a list of them."""
     from penstock._values.batch import batch
 
     if is_text(names):
@@ -29,7 +32,7 @@ def in_rows(names: Any) -> Any:
     if any(map(is_text, names)):
         raise TypeError("a list of names must be all texts, or all rows of bytes")
     if all(hasattr(name, "__array__") or hasattr(name, "__dlpack__") for name in names):
-        # NumPy's numbers are arrays, too: a list of them is one name.
+        # NumPy's scalars are arrays, too: a list of them is one name.
         return names if any(map(np.isscalar, names)) else batch(list(names))
     return names
 
@@ -43,10 +46,10 @@ def read(filepaths: Data, *, dont_use_mmap: bool = False, use_o_direct: bool = F
     """Read whole files.
 
     Args:
-        filepaths: The name of a file, as a text, a path or a row of bytes (uint8); for a batch, a
-            list of names or of rows of bytes, or a batch of rows.
-        dont_use_mmap: Without effect: files are always read, never mapped.
-        use_o_direct: Without effect: files are read through the system's cache.
+        filepaths: A file name: a string, a path, or its bytes as a 1-D uint8 array; for a batch, a
+            list or a batch of them.
+        dont_use_mmap: Ignored: files are always read, never mapped.
+        use_o_direct: Ignored: files are read through the page cache.
 
     Example:
         >>> bytes(ndd.io.file.read("/proc/version").torch().tolist()[:5])

@@ -1,4 +1,4 @@
-"""New arrays of one value."""
+"""Constant arrays."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def zeros(
     """Make an array of zeros.
 
     Args:
-        dtype: The type of the elements.
+        dtype: The element type.
         layout: A letter for each dimension.
-        shape: The shape; without one, the result is a single number.
+        shape: The shape; a scalar by default.
 
     Example:
         >>> ndd.zeros(shape=[2, 3]).torch().tolist()
@@ -34,9 +34,9 @@ def ones(
     """Make an array of ones.
 
     Args:
-        dtype: The type of the elements.
+        dtype: The element type.
         layout: A letter for each dimension.
-        shape: The shape; without one, the result is a single number.
+        shape: The shape; a scalar by default.
 
     Example:
         >>> ndd.ones(shape=[3], dtype=ndd.float32).torch().tolist()
@@ -50,13 +50,12 @@ def ones(
 def full(
     fill_value: Data, *, layout: str | None = None, shape: PerSample[Ints] | None = None
 ) -> Result:
-    """Make an array of a value, or of an array repeated.
+    """Make an array filled with a value, or with a repeated array.
 
     Args:
-        fill_value: The value. An array is repeated along the dimensions that it lacks, or has a
-            single element in.
+        fill_value: The value. Arrays are broadcast to the shape.
         layout: A letter for each dimension.
-        shape: The shape; without one, the result is a single number.
+        shape: The shape; a scalar by default.
 
     Example:
         >>> ndd.full([1, 2], shape=[3, 2]).torch().tolist()
@@ -71,8 +70,8 @@ def zeros_like(data_like: Data, *, dtype: DType | None = None) -> Like:
     """Make an array of zeros in the shape of another.
 
     Args:
-        data_like: The array whose shape, layout and type the result has.
-        dtype: Another type for the elements.
+        data_like: The array whose shape, layout and element type the result has.
+        dtype: Another element type.
 
     Example:
         >>> ndd.zeros_like([7, 8]).torch().tolist()
@@ -86,8 +85,8 @@ def ones_like(data_like: Data, *, dtype: DType | None = None) -> Like:
     """Make an array of ones in the shape of another.
 
     Args:
-        data_like: The array whose shape, layout and type the result has.
-        dtype: Another type for the elements.
+        data_like: The array whose shape, layout and element type the result has.
+        dtype: Another element type.
 
     Example:
         >>> ndd.ones_like([7, 8], dtype=ndd.float32).torch().tolist()
@@ -98,12 +97,11 @@ def ones_like(data_like: Data, *, dtype: DType | None = None) -> Like:
 
 @operator(devices="cpu")
 def full_like(data_like: Data, fill_value: Data) -> Like:
-    """Make an array of a value, in the shape and type of another array.
+    """Make an array filled with a value, in the shape and element type of another array.
 
     Args:
-        data_like: The array whose shape, layout and type the result has.
-        fill_value: The value, converted as `cast` does it. An array is repeated along the
-            dimensions that it lacks, or has a single element in.
+        data_like: The array whose shape, layout and element type the result has.
+        fill_value: The value, converted as by `cast`. Arrays are broadcast to the shape.
 
     Example:
         >>> ndd.full_like(ndd.zeros(shape=[2, 2]), [5, 6]).torch().tolist()

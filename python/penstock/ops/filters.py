@@ -1,4 +1,4 @@
-"""Filters: every number becomes a weighted sum of those around it."""
+"""Filters."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def gaussian_blur(
     sigma: PerSample[Floats] = (0.0,),  # type: ignore[assignment]
     window_size: PerSample[Ints] = (0,),  # type: ignore[assignment]
 ) -> Like:
-    """Blur with a Gaussian window along all spatial axes.
+    """Blur with a Gaussian kernel along all spatial axes.
 
-    Those are the axes that are neither channels (C) nor frames (F); without a layout, all are.
-    What is beyond the edges mirrors what is inside, the outermost pixel not repeated.
+    Those are all axes except channels (C) and frames (F); without a layout, all of them. Borders
+    are reflected without repeating the edge pixel (reflect 101).
 
     Args:
         input: Images, volumes or sequences of them.
-        dtype: The type of the result; the input's by default.
-        sigma: The standard deviation in pixels: one number, or one for each spatial axis. When 0,
-            it follows from `window_size`.
-        window_size: The size of the window, odd: one number, or one for each spatial axis. When 0,
-            it reaches three standard deviations to each side.
+        dtype: The element type of the result; that of the input by default.
+        sigma: The standard deviation in pixels: one number, or one for each spatial axis. If 0, it
+            is derived from `window_size`.
+        window_size: The size of the kernel, odd: one number, or one for each spatial axis. If 0,
+            it covers three standard deviations to each side.
 
     Example:
         >>> spot = ndd.tensor([0.0, 0.0, 1.0, 0.0, 0.0])
@@ -52,20 +52,19 @@ def laplacian(
     smoothing_size: PerSample[Ints] | None = None,
     window_size: PerSample[Ints] = (3,),  # type: ignore[assignment]
 ) -> Like:
-    """Find edges: the sum of the second derivatives along all spatial axes.
+    """Detect edges: the sum of the second derivatives along all spatial axes.
 
-    The derivative along an axis is smoothed along the others.
+    The derivative along an axis is smoothed along the other ones.
 
     Args:
         input: Images, volumes or sequences of them.
-        dtype: The type of the result; the input's by default.
-        normalized_kernel: Whether to divide each derivative by the sum of the weights that smooth
-            it.
-        scale: What to multiply by: one number, or one for the derivative along each axis; 1 by
-            default. Not with `normalized_kernel`.
-        smoothing_size: The size of the window that smooths along an axis, odd, up to 31: one
-            number, or one for each spatial axis. By default that of the derivative's own window;
-            1 turns smoothing off.
+        dtype: The element type of the result; that of the input by default.
+        normalized_kernel: Whether to normalize the smoothing weights of each derivative.
+        scale: Factor: one number, or one for the derivative along each axis; 1 by default. Can't
+            be combined with `normalized_kernel`.
+        smoothing_size: The size of the smoothing window along an axis, odd, up to 31: one number,
+            or one for each spatial axis. That of the derivative's window by default; 1 turns
+            smoothing off.
         window_size: The size of the window of a derivative, odd, from 3 to 31: one number, or one
             for each spatial axis.
 
@@ -94,22 +93,22 @@ def filter(
     dtype: Annotated[DType, NUMBERS] | None = None,
     mode: Annotated[str, OneOf("same", "valid")] = "same",
 ) -> Like:
-    """Correlate data with a filter: each number becomes the sum of its neighbours times the filter.
+    """Correlate data with a filter.
 
     The filter isn't mirrored. It has as many dimensions as the data has spatial axes, which are
-    those that are neither channels (C) nor frames (F); without a layout, all are.
+    all axes except channels (C) and frames (F); without a layout, all of them.
 
     Args:
         data: Images, volumes or sequences of them.
         filter: The weights.
-        fill_value: What is beyond the edges, when `border` is "constant"; 0 by default.
-        anchor: Which number of the filter belongs to the place of the result: one index, or one
-            for each spatial axis. -1 is the middle.
-        border: What is beyond the edges: "reflect_101" mirrors without repeating the outermost
-            number, "reflect_1001" repeats it; "wrap", "clamp", "constant".
-        dtype: The type of the result; that of the data by default.
-        mode: "same" for a result of the data's size, "valid" for only those numbers whose
-            neighbours are all inside.
+        fill_value: The value beyond the edges if `border` is "constant"; 0 by default.
+        anchor: The element of the filter that is placed on the result's position: one index, or
+            one for each spatial axis. -1 is the center.
+        border: How to extend the data beyond its edges: "reflect_101" reflects without repeating
+            the edge, "reflect_1001" repeats it; "wrap", "clamp", "constant".
+        dtype: The element type of the result; that of the data by default.
+        mode: "same" for a result of the data's size, "valid" for only the positions where the
+            filter is inside the data.
 
     Example:
         >>> ndd.filter([[1.0, 2.0, 4.0]], [[1.0, 0.0, -1.0]], mode="valid").torch().tolist()

@@ -1,4 +1,7 @@
-"""Operators on arrays of any meaning."""
+"""Generic.
+
+Operators on arrays of any kind.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,11 @@ _KEYS = Elements(
 def cast(input: Data, *, dtype: DType = REQUIRED) -> Like:
     """Convert to another element type.
 
-    Floats become the nearest integer (halves away from zero); what does not fit becomes the
-    nearest value that does.
+    Floats are rounded to the nearest integer (halves away from zero), and values are saturated.
 
     Args:
         input: The data.
-        dtype: The type to convert to.
+        dtype: The element type to convert to.
 
     Example:
         >>> ndd.cast(ndd.tensor([-1.0, 0.5, 300.0]), dtype=ndd.uint8).torch().tolist()
@@ -57,11 +59,11 @@ def copy(input: Data) -> Like:
 
 @operator()
 def cast_like(input_0: Data, input_1: Data) -> Like:
-    """Convert to the element type of another array, as `cast` does it.
+    """Convert to the element type of another array, as by `cast`.
 
     Args:
         input_0: The data.
-        input_1: The array whose type the result has.
+        input_1: The array whose element type the result has.
 
     Example:
         >>> ndd.cast_like([0.6, 2.4], ndd.tensor([1])).torch().tolist()
@@ -74,12 +76,12 @@ def cast_like(input_0: Data, input_1: Data) -> Like:
 def get_property(
     input: Data, *, key: Annotated[str, OneOf("layout", "source_info")] = REQUIRED
 ) -> Result:
-    """Read what is known of data beside its elements, as the bytes of a text.
+    """Get a property of data, as the bytes of a string.
 
     Args:
         input: The data.
         key: "layout", or "source_info" for where a sample came from, usually a file. The result
-            is empty where there is none.
+            is empty if there is none.
 
     Example:
         >>> letters = ndd.get_property(ndd.tensor([[1, 2]], layout="HW"), key="layout")
@@ -99,14 +101,15 @@ def lookup_table(
     output_dtype: DType | None = None,
     values: Floats = _NO_NUMBERS,
 ) -> Like:
-    """Replace integers by the values that a table has for them.
+    """Look up integers in a table.
 
     Args:
-        input: The keys, integers of any type.
-        default_value: The value for a key that the table doesn't have.
-        dtype: The type of the result; float32 by default. Values are converted as `cast` does it.
-        keys: The keys of the table, from 0 to 65535. Of a key that comes twice, the last counts.
-        output_dtype: The former name of `dtype`.
+        input: The keys.
+        default_value: The value for keys that the table doesn't have.
+        dtype: The element type of the result; float32 by default. Values are converted as by
+            `cast`.
+        keys: The keys of the table. The last of duplicate keys counts.
+        output_dtype: Deprecated alias of `dtype`.
         values: A value for each of the keys.
 
     Example:
@@ -140,17 +143,17 @@ def one_hot(
     off_value: float = 0.0,
     on_value: float = 1.0,
 ) -> Result:
-    """Turn numbers of classes into vectors that mark the class.
+    """Encode class numbers as one-hot vectors.
 
     Args:
-        input: Numbers of classes. One that is not a class is marked nowhere.
-        axis: Where the new dimension of classes is in the result; a negative one counts from the
-            end. At the end, samples of a single element become plain vectors.
-        axis_name: The letter of the new dimension. Without, the result has no layout.
-        dtype: The type of the result.
-        num_classes: How many classes there are.
-        off_value: What the other places hold.
-        on_value: What marks the class.
+        input: Class numbers. For a number that is not a class, no element is set.
+        axis: The position of the class dimension in the result; a negative one counts from the
+            end. If it is the last, samples of a single element become plain vectors.
+        axis_name: The letter of the new dimension. Without one, the result has no layout.
+        dtype: The element type of the result.
+        num_classes: The number of classes.
+        off_value: The value of all other elements.
+        on_value: The value that marks the class.
 
     Example:
         >>> ndd.one_hot([2, 0], num_classes=3).torch().tolist()
@@ -165,10 +168,10 @@ def one_hot(
 
 
 def _has_single_elements(input: Array) -> bool:
-    """Whether every sample has one element, such as the labels of a reader."""
+    """Whether every sample has one element, such as a reader's labels."""
     if input.ndim == 0:
         return True
-    # The number of dimensions of the result depends on it, so that the call has to wait.
+    # The rank of the result depends on it, so the call has to wait.
     settle(input._value)
     shapes = input._value.shapes()
     return bool(shapes) and all(math.prod(shape) == 1 for shape in shapes)
@@ -176,12 +179,12 @@ def _has_single_elements(input: Array) -> bool:
 
 @operator()
 def permute_batch(input: Data, *, indices: PerSample[Ints] = REQUIRED) -> Like:
-    """Put the samples of a batch into another order; nothing is copied.
+    """Reorder the samples of a batch, without copying.
 
     Args:
         input: The batch.
-        indices: The number of the sample to take, for each sample of the result: a batch of
-            numbers or a list of them, or one number for all.
+        indices: For each sample of the result, the index of the sample to take: a batch or a list
+            of integers, or one for all.
 
     Example:
         >>> ndd.permute_batch(ndd.batch([10, 20, 30]), indices=[2, 0, 0]).torch().tolist()

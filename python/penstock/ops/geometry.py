@@ -1,4 +1,4 @@
-"""Where pixels go."""
+"""Geometry."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def flip(
     """Flip images, volumes or sequences of them.
 
     Args:
-        input: Images. Without a layout, the last dimension is taken for the channels.
-        depthwise: Non-zero mirrors front and back; without effect where there is no depth.
+        input: Images. Without a layout, the last dimension holds the channels.
+        depthwise: Non-zero mirrors front and back; ignored without a depth axis.
         horizontal: Non-zero mirrors left and right.
         vertical: Non-zero mirrors top and bottom.
 

@@ -32,9 +32,9 @@ def imread(filepaths: Any, /, **decoding: Any) -> Any:
     """Read image files and decode them.
 
     Args:
-        filepaths: The name of a file, as a text, a path or a row of bytes (uint8), for one image;
-            a list of names or of rows of bytes, or a batch of rows, for a batch of images.
-        **decoding: All keywords of `decoders.image`, with the same meaning.
+        filepaths: For one image, a file name: a string, a path, or its bytes as a 1-D uint8 array;
+            for a batch, a list or a batch of them.
+        **decoding: All keywords of `decoders.image`.
 
     Example:
         >>> import tempfile

@@ -1,8 +1,8 @@
-"""Functions of numbers, element by element.
+"""Math.
 
-Operands are tensors, batches, numbers or arrays, broadcast against each other and brought to one
-type as Python's operators do it. Where a result is a float, integers give float32, and floats keep
-their type.
+Element-wise functions. Operands are tensors, batches, numbers or arrays, which are broadcast and
+promoted to one type like those of Python's operators. Functions with a floating-point result give
+float32 for integers, and keep the type of floats.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from penstock._values.promotion import FLOATS, NUMBERS
 
 @function(NUMBERS)
 def abs(input: Data) -> Any:
-    """The absolute value, in the type of the number.
+    """The absolute value, in the type of the input.
 
     Args:
         input: Numbers.
@@ -94,9 +94,9 @@ def atan(input: Data) -> Any:
 
 @function(FLOATS)
 def atan2(x: Data, y: Data) -> Any:
-    """The angle in radians, from -pi to pi, of a point seen from the origin.
+    """The angle of a point, in radians from -pi to pi.
 
-    The first operand is the ordinate, whatever its name says.
+    Despite its name, the first operand is the ordinate.
 
     Args:
         x: The ordinate.
@@ -136,7 +136,7 @@ def cbrt(input: Data) -> Any:
 
 @function(FLOATS)
 def ceil(input: Data) -> Any:
-    """The next whole number that is not less.
+    """Round up to the next integer.
 
     Args:
         input: Numbers.
@@ -149,14 +149,14 @@ def ceil(input: Data) -> Any:
 
 @function(NUMBERS)
 def clamp(value: Data, lo: Data, hi: Data) -> Any:
-    """Numbers brought into a range.
+    """Clamp numbers to a range.
 
-    The result has the type that all three are brought to.
+    The result has the type that all three are promoted to.
 
     Args:
         value: Numbers.
-        lo: The least result.
-        hi: The greatest result, which prevails where it is less than `lo`.
+        lo: The lower limit.
+        hi: The upper limit, which takes precedence if it is below `lo`.
 
     Example:
         >>> ndd.math.clamp(ndd.tensor([-1, 5, 11]), 0, 10).torch().tolist()
@@ -192,7 +192,7 @@ def cosh(input: Data) -> Any:
 
 @function(FLOATS)
 def exp(input: Data) -> Any:
-    """The exponential function: e to the power of each number.
+    """The exponential function.
 
     Args:
         input: Numbers.
@@ -205,7 +205,7 @@ def exp(input: Data) -> Any:
 
 @function(FLOATS)
 def fabs(input: Data) -> Any:
-    """The absolute value as a float, whatever the type.
+    """The absolute value, as a float.
 
     Args:
         input: Numbers.
@@ -218,7 +218,7 @@ def fabs(input: Data) -> Any:
 
 @function(FLOATS)
 def floor(input: Data) -> Any:
-    """The next whole number that is not greater.
+    """Round down to the next integer.
 
     Args:
         input: Numbers.
@@ -231,7 +231,7 @@ def floor(input: Data) -> Any:
 
 @function(FLOATS, kernel="float_power")
 def fpow(base: Data, exponent: Data) -> Any:
-    """A power, computed in floats whatever the types are.
+    """A power, always computed in floating point.
 
     Args:
         base: The base.
@@ -284,7 +284,7 @@ def log2(input: Data) -> Any:
 
 @function(NUMBERS)
 def max(left: Data, right: Data) -> Any:
-    """The greater of two numbers.
+    """The element-wise maximum.
 
     Args:
         left: Numbers.
@@ -298,7 +298,7 @@ def max(left: Data, right: Data) -> Any:
 
 @function(NUMBERS)
 def min(left: Data, right: Data) -> Any:
-    """The lesser of two numbers.
+    """The element-wise minimum.
 
     Args:
         left: Numbers.
@@ -312,9 +312,9 @@ def min(left: Data, right: Data) -> Any:
 
 @function(NUMBERS, kernel="power")
 def pow(base: Data, exponent: Data) -> Any:
-    """A power, in the type that both numbers are brought to: as `**`.
+    """A power, in the type that both operands are promoted to, like `**`.
 
-    Integers wrap around where the type can't hold the result; to a negative power they are 0.
+    Integers wrap around on overflow; with a negative exponent they become 0.
 
     Args:
         base: The base.
@@ -328,7 +328,7 @@ def pow(base: Data, exponent: Data) -> Any:
 
 @function(FLOATS)
 def rsqrt(input: Data) -> Any:
-    """One over the square root.
+    """The reciprocal square root.
 
     Args:
         input: Positive numbers; zero gives inf, negative ones NaN.

@@ -1,6 +1,7 @@
-"""Noise on data.
+"""Noise.
 
-Each operator draws from `rng`, or from the calling thread's default RNG, for each sample anew.
+Each operator draws from `rng`, or from the calling thread's default RNG, separately for each
+sample.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ Probability: TypeAlias = Annotated[PerSample[float], Between(0, 1)]
 def gaussian(
     input: Annotated[Data, NUMBERS], *, mean: PerSample[float] = 0.0, stddev: PerSample[float] = 1.0
 ) -> Like:
-    """Add numbers of a normal distribution. Integers are rounded and saturated.
+    """Add Gaussian noise. Integers are rounded and saturated.
 
     Args:
         input: The data.
-        mean: The mean of what is added.
+        mean: The mean of the noise.
         stddev: Its standard deviation.
 
     Example:
@@ -41,16 +42,16 @@ def salt_and_pepper(
     salt_val: PerSample[float] | None = None,
     salt_vs_pepper: Probability = 0.5,
 ) -> Like:
-    """Put grains of salt and of pepper on pixels.
+    """Add salt-and-pepper noise.
 
     Args:
-        input: The data. Without a layout, its last dimension is taken for channels.
-        pepper_val: What pepper looks like; by default the least number of the type, and -1 for
+        input: The data. Without a layout, the last dimension holds the channels.
+        pepper_val: The value of pepper; by default the smallest one of the type, and -1 for
             floats.
-        per_channel: Whether the channels of a pixel get grains each for itself.
-        prob: How likely a pixel gets a grain.
-        salt_val: What salt looks like; by default the largest number of the type, and 1 for floats.
-        salt_vs_pepper: How likely a grain is salt.
+        per_channel: Whether to draw for each channel of a pixel separately.
+        prob: The probability that a pixel is changed.
+        salt_val: The value of salt; by default the largest one of the type, and 1 for floats.
+        salt_vs_pepper: The probability that a changed pixel is salt.
 
     Example:
         >>> image = ndd.tensor([[10, 20, 30]], dtype=ndd.uint8)
@@ -62,14 +63,13 @@ def salt_and_pepper(
 
 @operator(namespace="noise", random=True)
 def shot(input: Annotated[Data, NUMBERS], *, factor: PerSample[float] = 12.0) -> Like:
-    """Make brightness grainy, as if light had come in few portions.
+    """Add shot noise, as of a sensor that counts few photons.
 
-    Each number becomes `factor` times a number of the Poisson distribution, with itself as the
-    mean of that.
+    Each value `x` becomes `factor * Poisson(x / factor)`.
 
     Args:
-        input: The data. What is not above zero becomes zero.
-        factor: The size of a portion; the larger, the more noise.
+        input: The data. Values that are not positive become 0.
+        factor: The strength of the noise.
 
     Example:
         >>> made = ndd.noise.shot(ndd.tensor([60.0] * 1000), factor=20)

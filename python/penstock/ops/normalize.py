@@ -1,4 +1,4 @@
-"""Data with a mean and a standard deviation of one's choice."""
+"""Normalize."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ def normalize(
     shift: float = 0.0,
     stddev: PerSample[float] | None = None,
 ) -> Like:
-    """Shift and scale data by its mean and standard deviation, or by given ones.
+    """Normalize data by its mean and standard deviation, or by given ones.
 
-    Each element becomes `(element - mean) / stddev * scale + shift`. Data that doesn't vary
-    becomes `shift`.
+    Each value `x` becomes `(x - mean) / stddev * scale + shift`. Constant data becomes `shift`.
 
     Args:
         input: The data.
-        axes: The axes along which the statistics are; all by default, or those along which a given
-            `mean` or `stddev` has the extent one. Negative ones count from the end.
-        axis_names: The same by letters of the input's layout.
-        batch: Whether all samples share their statistics. Their shapes may only differ along
-            `axes`.
-        ddof: What to subtract from the number of elements to compute the standard deviation.
-        dtype: The type of the result. Integers are rounded and saturated.
-        epsilon: Added to the variance, for data that hardly varies.
-        mean: The mean, if it is known: one number, or an array with the input's extents, and one
+        axes: The axes that are reduced to statistics; all by default, or those along which a given
+            `mean` or `stddev` has an extent of 1. Negative ones count from the end.
+        axis_names: The same, by their letters in the input's layout.
+        batch: Whether to use the statistics of the whole batch. The shapes of samples may only
+            differ along `axes`.
+        ddof: Delta degrees of freedom of the standard deviation: what to subtract from the number
+            of elements.
+        dtype: The element type of the result. Integers are rounded and saturated.
+        epsilon: Added to the variance, to avoid dividing by small numbers.
+        mean: The mean, if known: one number, or an array with the extents of the input, and 1
             along `axes`.
         scale: The standard deviation of the result.
         shift: The mean of the result.
-        stddev: The standard deviation, if it is known, as `mean`.
+        stddev: The standard deviation, if known; as for `mean`.
 
     Example:
         >>> row = ndd.tensor([1.0, 2.0, 3.0])
@@ -79,7 +79,7 @@ def _is_batch(given: float | Array | None) -> bool:
     return isinstance(given, Array) and given._value.batch
 
 
-# Under the name of the operator that they are parts of, for errors to say it.
+# Registered under the operator's name, which errors show.
 _MOMENTS = _core.register("normalize", "moments")
 _SHARED_MOMENTS = _core.register("normalize", "shared_moments")
 
@@ -87,7 +87,7 @@ _SHARED_MOMENTS = _core.register("normalize", "shared_moments")
 def _shared_moments(
     input: Array, axes: tuple[int, ...] | None, mean: float | Array | None, ddof: int
 ) -> Array:
-    """Mean and variance of a whole batch: those of each sample first, then all together."""
+    """Mean and variance of a whole batch, from those of its samples."""
     value = input._value
     double = _dtype.float64._code
     values = [value]

@@ -1,4 +1,4 @@
-"""Images with patches, and patches of images."""
+"""Erase, paste and masks."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def erase(
     normalized_shape: bool | None = None,
     shape: PerSample[Floats] | None = None,
 ) -> Like:
-    """Fill regions of images.
+    """Erase regions of images.
 
     Args:
         input: The images, or other arrays.
-        anchor: Where regions start: a number for each axis, those of several regions one after
-            another. What lies outside of an image is left out.
-        axes: The axes that regions are for, by number; along others, they go all the way.
-        axis_names: The same by the letters of the layout, before `axes` where both are given;
-            "HW" when none is.
-        centered_anchor: Whether anchors are the centres of regions.
-        fill_value: What to fill with: a number, or one for each channel.
-        normalized: Whether anchors and shapes are shares of the image's extents.
-        normalized_anchor: The same for anchors alone.
-        normalized_shape: The same for shapes alone.
-        shape: The extents of regions, as many numbers as `anchor` has.
+        anchor: Where regions start: a number for each axis; for several regions, one after
+            another. Regions are clipped to the image.
+        axes: The axes of the regions, by number; along others, regions span the whole extent.
+        axis_names: The same, by their letters in the layout; takes precedence over `axes`. "HW" if
+            neither is given.
+        centered_anchor: Whether anchors are the centers of regions.
+        fill_value: The value to fill with: a number, or one for each channel.
+        normalized: Whether anchors and shapes are relative to the image's extents.
+        normalized_anchor: The same, for anchors only.
+        normalized_shape: The same, for shapes only.
+        shape: The extents of regions, as many numbers as in `anchor`.
 
     Example:
         >>> image = ndd.tensor([[1, 2, 3], [4, 5, 6]], layout="HW")
@@ -71,16 +71,16 @@ def paste(
     paste_y: Place = 0.5,
     ratio: Annotated[PerSample[float], Between(1, None)] = REQUIRED,
 ) -> Like:
-    """Put images on canvases that are larger.
+    """Paste images onto larger canvases.
 
     Args:
         input: The images.
-        fill_value: What the rest of the canvas is: a number, or one for each channel.
-        min_canvas_size: What both sides of the canvas are at least.
-        n_channels: How many channels images have. Others are refused; by default none is.
-        paste_x: Where the image is from left to right: 0 at the left border, 1 at the right.
-        paste_y: Where it is from top to bottom.
-        ratio: How many times larger the canvas is than the image, along both sides.
+        fill_value: The value of the rest of the canvas: a number, or one for each channel.
+        min_canvas_size: The smallest height and width of the canvas.
+        n_channels: The number of channels that images must have; any by default.
+        paste_x: Horizontal position of the image: 0 is the left edge, 1 the right one.
+        paste_y: Vertical position of the image: 0 is the top, 1 the bottom.
+        ratio: The ratio of the canvas's height and width to the image's.
 
     Example:
         >>> image = ndd.tensor([[[1], [2]]], layout="HWC")
@@ -100,15 +100,15 @@ def grid_mask(
     shift_y: PerSample[float] = 0.0,
     tile: Annotated[PerSample[int], Between(1, None)] = 100,
 ) -> Like:
-    """Set squares on a regular grid to zero.
+    """Mask images with a grid of zeroed squares (GridMask).
 
     Args:
-        input: The images. Without letters for height and width, the first two axes are those.
-        angle: By how much the grid is turned, in radians.
-        ratio: The side of squares, as a share of `tile`.
-        shift_x: By how many pixels the grid is shifted to the right, once turned.
-        shift_y: The same, down.
-        tile: How many pixels squares are apart.
+        input: The images. If the layout has no H and W, the first two axes are height and width.
+        angle: Rotation of the grid, in radians.
+        ratio: The side of a square, relative to `tile`.
+        shift_x: Horizontal shift of the rotated grid, in pixels.
+        shift_y: Vertical shift of the rotated grid, in pixels.
+        tile: The distance between squares, in pixels.
 
     Example:
         >>> image = ndd.tensor([[1, 1, 1], [1, 1, 1]], layout="HW")

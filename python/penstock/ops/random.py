@@ -1,7 +1,7 @@
 """Random numbers.
 
 Each operator draws from `rng`, or from the calling thread's default RNG. With `batch_size`, it
-makes a batch of so many samples, each drawn for itself; without, one tensor.
+makes a batch of that many samples; without it, one tensor.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ def uniform(
     shape: Extents | None = None,
     values: List | None = None,
 ) -> Result:
-    """Draw numbers, all equally likely, from a range or out of a list.
+    """Draw uniformly from a range or from a list of values.
 
-    Whole numbers are drawn as real ones and rounded, so that the ends of the range come up half as
-    often as what is between.
+    Integers are drawn as real numbers and rounded, so that the ends of the range are half as likely
+    as the other ones.
 
-    Give `batch_size` for a sample each; without it the result is one tensor, the same for all
-    samples of the batches it is used with.
+    Give `batch_size` to draw for each sample; without it, the result is one tensor, which all
+    samples of a batch share.
 
     Args:
-        shape_like: Data whose shape the result has. Its numbers don't matter.
-        dtype: The type of the result.
-        range: The lowest number, and the one that all are below.
-        shape: The shape of each sample; one number when neither this nor `shape_like` is given.
-        values: The numbers to choose from, in place of a range.
+        shape_like: Data whose shape the result has. Its values are not used.
+        dtype: The element type of the result.
+        range: The lower limit, which is included, and the upper one, which isn't.
+        shape: The shape of each sample; a scalar if neither this nor `shape_like` is given.
+        values: The values to choose from, instead of a range.
 
     Example:
         >>> angles = ndd.random.uniform(batch_size=8, range=[-10, 10])
@@ -65,16 +65,16 @@ def normal(
     shape: Extents | None = None,
     stddev: PerSample[float] = 1.0,
 ) -> Result:
-    """Draw numbers of the normal distribution. Whole numbers are rounded.
+    """Draw from a normal distribution. Integers are rounded.
 
-    Give `batch_size` for a sample each; without it the result is one tensor, the same for all
-    samples of the batches it is used with.
+    Give `batch_size` to draw for each sample; without it, the result is one tensor, which all
+    samples of a batch share.
 
     Args:
-        shape_like: Data whose shape the result has. Its numbers don't matter.
-        dtype: The type of the result.
+        shape_like: Data whose shape the result has. Its values are not used.
+        dtype: The element type of the result.
         mean: The mean.
-        shape: The shape of each sample; one number when neither this nor `shape_like` is given.
+        shape: The shape of each sample; a scalar if neither this nor `shape_like` is given.
         stddev: The standard deviation.
 
     Example:
@@ -92,16 +92,16 @@ def coin_flip(
     probability: PerSample[float] = 0.5,
     shape: Extents | None = None,
 ) -> Result:
-    """Draw ones and zeros.
+    """Draw zeros and ones.
 
-    Give `batch_size` for a sample each; without it the result is one tensor, the same for all
-    samples of the batches it is used with.
+    Give `batch_size` to draw for each sample; without it, the result is one tensor, which all
+    samples of a batch share.
 
     Args:
-        shape_like: Data whose shape the result has. Its numbers don't matter.
-        dtype: The type of the result.
-        probability: How likely a one is.
-        shape: The shape of each sample; one number when neither this nor `shape_like` is given.
+        shape_like: Data whose shape the result has. Its values are not used.
+        dtype: The element type of the result.
+        probability: The probability of a one.
+        shape: The shape of each sample; a scalar if neither this nor `shape_like` is given.
 
     Example:
         >>> ndd.random.coin_flip(probability=1, shape=4).torch().tolist()
@@ -118,17 +118,16 @@ def choice(
     p: Annotated[List, Between(0, 1)] | None = None,
     shape: Extents | None = None,
 ) -> Result:
-    """Choose out of what there is, with repetitions.
+    """Choose from the given elements, with replacement.
 
-    Give `batch_size` for a sample each; without it, and without a batch as input, the result is one
-    tensor, the same for all samples of the batches it is used with.
+    Give `batch_size` to draw for each sample; without it, and without a batch as input, the result
+    is one tensor, which all samples of a batch share.
 
     Args:
-        a: A number, to choose from the numbers below; or an array, to choose from what lies along
-            its first axis.
-        shape_like: Data whose shape the result has. Its numbers don't matter.
-        p: How likely each choice is; the sum must be 1. All are equally likely when not given.
-        shape: How many to choose; one when neither this nor `shape_like` is given.
+        a: An integer n, to choose from 0 to n - 1; or an array, to choose along its first axis.
+        shape_like: Data whose shape the result has. Its values are not used.
+        p: The probability of each choice; they must sum to 1. Uniform by default.
+        shape: The shape of the choices; a single one if neither this nor `shape_like` is given.
 
     Example:
         >>> ndd.random.choice([3, 5, 7], p=[0, 1, 0], shape=4).torch().tolist()
@@ -138,7 +137,7 @@ def choice(
     rows = a._value.ndim - 1
     if rank is None or rows < 0:
         return Result(a.dtype, rank)
-    # Choices in a row have the layout of `a`; a single one that of what lies along its first axis.
+    # A list of choices has the layout of `a`; a single one loses the first axis.
     layout = a._value.layout or ""
     return Result(a.dtype, rank + rows, (layout[1:], layout)[rank] or None if rank < 2 else None)
 
@@ -152,17 +151,17 @@ def beta(
     dtype: Annotated[DType, FLOATS] = float32,
     shape: Extents | None = None,
 ) -> Result:
-    """Draw numbers of the beta distribution, which are between 0 and 1.
+    """Draw from a beta distribution.
 
-    Give `batch_size` for a sample each; without it the result is one tensor, the same for all
-    samples of the batches it is used with.
+    Give `batch_size` to draw for each sample; without it, the result is one tensor, which all
+    samples of a batch share.
 
     Args:
-        shape_like: Data whose shape the result has. Its numbers don't matter.
-        alpha: The first parameter of the distribution, above 0.
-        beta: The second, above 0.
-        dtype: The type of the result, a float.
-        shape: The shape of each sample; one number when neither this nor `shape_like` is given.
+        shape_like: Data whose shape the result has. Its values are not used.
+        alpha: The first parameter of the distribution; positive.
+        beta: The second parameter; positive.
+        dtype: The element type of the result.
+        shape: The shape of each sample; a scalar if neither this nor `shape_like` is given.
 
     Example:
         >>> lots = ndd.random.beta(alpha=0.2, beta=0.2, batch_size=8)
@@ -174,12 +173,14 @@ def beta(
 
 @operator(random=True, devices="cpu")
 def batch_permutation(*, allow_repetitions: bool = False, no_fixed_points: bool = False) -> Result:
-    """Shuffle the numbers of a batch's samples: 0 up to `batch_size`, which must be given.
+    """Make a random permutation of sample indices, from 0 to `batch_size` - 1.
+
+    `batch_size` must be given.
 
     Args:
-        allow_repetitions: Draw each number for itself, so that some may come twice.
-        no_fixed_points: Let no sample get its own number. (The only one of a batch does.) Without
-            repetitions, the samples then follow one another in a single circle.
+        allow_repetitions: Whether to draw indices independently, so that some may repeat.
+        no_fixed_points: Whether no sample may get its own index (except in a batch of one). Without
+            repetitions, the permutation is then a single cycle.
 
     Example:
         >>> order = ndd.batch_permutation(batch_size=4)
@@ -190,7 +191,7 @@ def batch_permutation(*, allow_repetitions: bool = False, no_fixed_points: bool 
 
 
 def _rank(name: str, like: Array | None, shape: Ints | Array | None) -> int | None:
-    """How many dimensions the draws have; None when that is not known yet."""
+    """The rank of the result; None if it isn't known yet."""
     if shape is None:
         return 0 if like is None else like._value.ndim
     if not isinstance(shape, Array):

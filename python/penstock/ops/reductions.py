@@ -1,4 +1,7 @@
-"""Many numbers become few: sums, means and extremes along axes."""
+"""Reductions.
+
+Sums, means and extremes along axes.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ def _reduced(
     axis_names: str | None,
     keep_dims: bool,
 ) -> Result:
-    """What a reduction of the input to this type is like."""
+    """The result of a reduction of the input to this type."""
     ndim, layout = input._value.ndim, input._value.layout
     found = chosen_axes(f"reductions.{name}", ndim, layout, axes, axis_names)
     reduced = range(ndim) if found is None else found
@@ -35,7 +38,7 @@ _REAL = frozenset({_dtype.float16, _dtype.bfloat16, _dtype.float32})
 
 
 def _sum_type(input: Array) -> DType:
-    """The type that sums have room in."""
+    """The default type of a sum."""
     dtype = input.dtype
     if dtype in _REAL:
         return _dtype.float32
@@ -56,17 +59,16 @@ def max(
     axis_names: str | None = None,
     keep_dims: bool = False,
 ) -> Result:
-    """The largest of the elements along axes.
+    """The maximum along axes.
 
-    What is not a number is passed over. The largest of no elements is the smallest number that the
-    type has.
+    NaN is ignored. The maximum of no elements is the smallest value of the type.
 
     Args:
         input: The data.
-        axes: The axes to reduce; all by default, none when empty. Negative ones count from the
+        axes: The axes to reduce; all by default, none if empty. Negative ones count from the
             end.
-        axis_names: The same by letters of the input's layout.
-        keep_dims: Whether reduced axes stay, with an extent of one.
+        axis_names: The same, by their letters in the input's layout.
+        keep_dims: Whether to keep the reduced axes, with an extent of 1.
 
     Example:
         >>> ndd.reductions.max(ndd.tensor([[1, 5], [7, 2]]), axes=0).torch().tolist()
@@ -83,17 +85,16 @@ def min(
     axis_names: str | None = None,
     keep_dims: bool = False,
 ) -> Result:
-    """The smallest of the elements along axes.
+    """The minimum along axes.
 
-    What is not a number is passed over. The smallest of no elements is the largest number that the
-    type has.
+    NaN is ignored. The minimum of no elements is the largest value of the type.
 
     Args:
         input: The data.
-        axes: The axes to reduce; all by default, none when empty. Negative ones count from the
+        axes: The axes to reduce; all by default, none if empty. Negative ones count from the
             end.
-        axis_names: The same by letters of the input's layout.
-        keep_dims: Whether reduced axes stay, with an extent of one.
+        axis_names: The same, by their letters in the input's layout.
+        keep_dims: Whether to keep the reduced axes, with an extent of 1.
 
     Example:
         >>> ndd.reductions.min(ndd.tensor([[1, 5], [7, 2]]), axes=0).torch().tolist()
@@ -111,16 +112,16 @@ def sum(
     dtype: DType | None = None,
     keep_dims: bool = False,
 ) -> Result:
-    """Add up the elements along axes.
+    """The sum along axes.
 
     Args:
         input: The data.
-        axes: The axes to reduce; all by default, none when empty. Negative ones count from the
+        axes: The axes to reduce; all by default, none if empty. Negative ones count from the
             end.
-        axis_names: The same by letters of the input's layout.
-        dtype: The type of the result; by default 64 bits for integers, and that of the input, with
-            at least 32 bits, for floats. Integers wrap around in a type that is too small for them.
-        keep_dims: Whether reduced axes stay, with an extent of one.
+        axis_names: The same, by their letters in the input's layout.
+        dtype: The element type of the result; by default 64 bits for integers, and that of the
+            input, with at least 32 bits, for floats. Integers wrap around on overflow.
+        keep_dims: Whether to keep the reduced axes, with an extent of 1.
 
     Example:
         >>> ndd.reductions.sum(ndd.tensor([[1, 2], [3, 4]]), axes=1).torch().tolist()
@@ -138,16 +139,16 @@ def mean(
     dtype: DType | None = None,
     keep_dims: bool = False,
 ) -> Result:
-    """The mean of the elements along axes.
+    """The mean along axes.
 
     Args:
         input: The data.
-        axes: The axes to reduce; all by default, none when empty. Negative ones count from the
+        axes: The axes to reduce; all by default, none if empty. Negative ones count from the
             end.
-        axis_names: The same by letters of the input's layout.
-        dtype: The type of the result, float32 by default (float64 for input of that type); integers
-            are cut off.
-        keep_dims: Whether reduced axes stay, with an extent of one.
+        axis_names: The same, by their letters in the input's layout.
+        dtype: The element type of the result; float32 by default (float64 for float64 input).
+            Integers are truncated.
+        keep_dims: Whether to keep the reduced axes, with an extent of 1.
 
     Example:
         >>> ndd.reductions.mean(ndd.tensor([[1, 2], [3, 6]]), axes=[0, 1]).torch().tolist()
@@ -165,16 +166,16 @@ def mean_square(
     dtype: DType | None = None,
     keep_dims: bool = False,
 ) -> Result:
-    """The mean of the squared elements along axes.
+    """The mean of squares along axes.
 
     Args:
         input: The data.
-        axes: The axes to reduce; all by default, none when empty. Negative ones count from the
+        axes: The axes to reduce; all by default, none if empty. Negative ones count from the
             end.
-        axis_names: The same by letters of the input's layout.
-        dtype: The type of the result, float32 by default (float64 for input of that type); integers
-            are cut off.
-        keep_dims: Whether reduced axes stay, with an extent of one.
+        axis_names: The same, by their letters in the input's layout.
+        dtype: The element type of the result; float32 by default (float64 for float64 input).
+            Integers are truncated.
+        keep_dims: Whether to keep the reduced axes, with an extent of 1.
 
     Example:
         >>> ndd.reductions.mean_square(ndd.tensor([1.0, 2.0, 2.0, 3.0])).torch().tolist()
@@ -192,16 +193,16 @@ def rms(
     dtype: DType | None = None,
     keep_dims: bool = False,
 ) -> Result:
-    """The root of the mean of the squared elements along axes.
+    """The root mean square along axes.
 
     Args:
         input: The data.
-        axes: The axes to reduce; all by default, none when empty. Negative ones count from the
+        axes: The axes to reduce; all by default, none if empty. Negative ones count from the
             end.
-        axis_names: The same by letters of the input's layout.
-        dtype: The type of the result, float32 by default (float64 for input of that type); integers
-            are cut off.
-        keep_dims: Whether reduced axes stay, with an extent of one.
+        axis_names: The same, by their letters in the input's layout.
+        dtype: The element type of the result; float32 by default (float64 for float64 input).
+            Integers are truncated.
+        keep_dims: Whether to keep the reduced axes, with an extent of 1.
 
     Example:
         >>> ndd.reductions.rms(ndd.tensor([1.0, 1.0, 5.0, 3.0])).torch().tolist()
@@ -220,16 +221,16 @@ def variance(
     ddof: int = 0,
     keep_dims: bool = False,
 ) -> Result:
-    """The mean of the squared distances from a mean, along axes.
+    """The variance along axes, about a given mean.
 
     Args:
         data: The data.
-        mean: One number, or one for each result, as `mean` makes them for the same axes.
-        axes: The axes to reduce; all by default, none when empty. Negative ones count from the
+        mean: One number, or the result of `mean` for the same axes.
+        axes: The axes to reduce; all by default, none if empty. Negative ones count from the
             end.
-        axis_names: The same by letters of the input's layout.
-        ddof: What to subtract from the number of elements before dividing by it.
-        keep_dims: Whether reduced axes stay, with an extent of one.
+        axis_names: The same, by their letters in the input's layout.
+        ddof: Delta degrees of freedom: what to subtract from the number of elements.
+        keep_dims: Whether to keep the reduced axes, with an extent of 1.
 
     Example:
         >>> data = ndd.tensor([1.0, 2.0, 6.0])
@@ -249,16 +250,16 @@ def std_dev(
     ddof: int = 0,
     keep_dims: bool = False,
 ) -> Result:
-    """The root of the mean of the squared distances from a mean, along axes.
+    """The standard deviation along axes, about a given mean.
 
     Args:
         data: The data.
-        mean: One number, or one for each result, as `mean` makes them for the same axes.
-        axes: The axes to reduce; all by default, none when empty. Negative ones count from the
+        mean: One number, or the result of `mean` for the same axes.
+        axes: The axes to reduce; all by default, none if empty. Negative ones count from the
             end.
-        axis_names: The same by letters of the input's layout.
-        ddof: What to subtract from the number of elements before dividing by it.
-        keep_dims: Whether reduced axes stay, with an extent of one.
+        axis_names: The same, by their letters in the input's layout.
+        ddof: Delta degrees of freedom: what to subtract from the number of elements.
+        keep_dims: Whether to keep the reduced axes, with an extent of 1.
 
     Example:
         >>> data = ndd.tensor([1.0, 3.0])

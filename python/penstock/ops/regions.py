@@ -1,4 +1,4 @@
-"""Parts of arrays, and what lies around them."""
+"""Slice and pad."""
 
 from __future__ import annotations
 
@@ -45,39 +45,39 @@ def slice(
     shape: PerSample[Ints] | None = None,
     start: PerSample[Ints] | None = None,
 ) -> Like:
-    """Cut a window out of arrays.
+    """Slice a window out of arrays.
 
     The window is given by position, as its anchor (where it starts) and its shape, or by keywords:
-    where it starts (`start` or `rel_start`; by default at the beginning) and one of what it ends
-    at and how long it is. Each has a value for each axis of the window, in the order in which
-    `axes` or `axis_names` name them; keywords may have one value for all. What is relative is
-    multiplied by the extent of the axis. Starts and ends are rounded to whole elements.
+    its start (`start` or `rel_start`; 0 by default), and either its end or its shape. Each has a
+    value for each axis of the window, in the order of `axes` or `axis_names`; keywords may have one
+    value for all. Relative values are multiplied by the extent of the axis. Starts and ends are
+    rounded to whole elements.
 
     Args:
-        data: The arrays to cut from.
+        data: The arrays.
         anchor: Where windows start: integers, or floats, which are relative by default.
-        shape_input: How large windows are, as integers if the anchor has integers.
-        axes: The axes that the window is for, by number; an empty list means all.
-        axis_names: The same by the letters of the layout; "WH" when there are no `axes` either.
-            Data of 2 to 5 dimensions without layout is taken for HW, HWC, DHWC and FDHWC.
-        dtype: The element type of the result, by default that of the data. Fractions are cut
-            off, and what does not fit becomes the nearest value that does.
+        shape_input: The extents of windows; integers if the anchor is of integers.
+        axes: The axes of the window, by number; an empty list means all.
+        axis_names: The same, by their letters in the layout; "WH" if `axes` is not given either.
+            Data of 2 to 5 dimensions without a layout is assumed to be HW, HWC, DHWC or FDHWC.
+        dtype: The element type of the result; that of the data by default. Fractions are
+            truncated, and values are saturated.
         end: Where windows end.
-        fill_values: What is outside of the data with the policy "pad": a number, or one for each
+        fill_values: The value outside of the data for the policy "pad": a number, or one for each
             channel.
-        image_type: Deprecated, without effect.
-        normalized_anchor: Whether floats as `anchor` are relative.
-        normalized_shape: Whether floats as `shape_input` are relative.
-        out_of_bounds_policy: What to do with windows that go beyond the data: "error",
-            "trim_to_shape" cuts off what is outside; others take for what is outside the fill
-            values ("pad" or "constant"), the nearest element ("edge" or "clamp"), the mirrored
-            data with its edge ("reflect" or "reflect_1001") or without ("reflect_101"), or the
-            data repeated ("wrap").
-        output_dtype: Deprecated, the same as `dtype`.
+        image_type: Deprecated; ignored.
+        normalized_anchor: Whether floats in `anchor` are relative.
+        normalized_shape: Whether floats in `shape_input` are relative.
+        out_of_bounds_policy: What to do if the window exceeds the data: "error" raises,
+            "trim_to_shape" clips the window; others extend the data with the fill values
+            ("pad" or "constant"), the edge element ("edge" or "clamp"), the reflected data with
+            its edge ("reflect" or "reflect_1001") or without ("reflect_101"), or the repeated
+            data ("wrap").
+        output_dtype: Deprecated alias of `dtype`.
         rel_end: Where windows end, relative.
-        rel_shape: How large windows are, relative.
+        rel_shape: The extents of windows, relative.
         rel_start: Where windows start, relative.
-        shape: How large windows are.
+        shape: The extents of windows.
         start: Where windows start.
 
     Example:
@@ -106,16 +106,16 @@ def pad(
     fill_value: PerSample[float] = 0.0,
     shape: PerSample[Ints] | None = None,
 ) -> Like:
-    """Extend arrays at the end of their axes, by default to the largest extents of the batch.
+    """Pad arrays at the end of their axes, by default to the largest extents in the batch.
 
     Args:
         input: The arrays.
-        align: Extents become multiples of this; one for each axis, or one for all.
-        axes: The axes to extend, by number; by default, or when empty, all.
-        axis_names: The same by the letters of the layout.
-        fill_value: What new elements are. It is cut off to an integer where elements are.
-        shape: The extents to extend to, one for each axis or one for all. Data that is larger
-            stays as it is; 0 or -1 stands for the largest extent of the batch.
+        align: Pad extents to multiples of this; one for each axis, or one for all.
+        axes: The axes to pad, by number; all by default, or if empty.
+        axis_names: The same, by their letters in the layout.
+        fill_value: The value of new elements. It is truncated for integers.
+        shape: The extents to pad to, one for each axis or one for all. Larger data is left
+            unchanged; 0 or -1 stands for the largest extent in the batch.
 
     Example:
         >>> padded = ndd.pad(ndd.batch([[1, 2, 3], [4]]), fill_value=-1)
@@ -127,7 +127,7 @@ def pad(
 
 
 def _largest(input: Array) -> Array | None:
-    """The largest extents of a batch; none where they are each sample's own."""
+    """The largest extents in a batch; None if those of each sample will do."""
     value = input._value
     if not value.batch or len(value) < 2 or value.alike:
         return None

@@ -1,4 +1,4 @@
-"""Sizes of images."""
+"""Resize."""
 
 from __future__ import annotations
 
@@ -51,43 +51,43 @@ def resize(
 ) -> Like | tuple[Result, ...]:
     """Resize images, volumes or sequences of them.
 
-    The size is said in one of these ways: `size`, any of `resize_x`, `resize_y` and `resize_z`,
-    `resize_shorter`, or `resize_longer`. An extent of 0 follows from the others, so that the
-    proportions stay (but see `mode`). A negative one mirrors. Sizes are rounded to whole pixels.
+    The size is given in one of these ways: `size`, any of `resize_x`, `resize_y` and `resize_z`,
+    `resize_shorter`, or `resize_longer`. An extent of 0 is derived from the others, keeping the
+    aspect ratio (but see `mode`). A negative one mirrors. Sizes are rounded to whole pixels.
 
-    The centres of the pixels are what is mapped, and beyond its edges an image goes on as it ends.
+    Pixel centers are mapped to each other, and edge pixels are replicated.
 
     Args:
-        input: Images. Without a layout, the last dimension is taken for the channels.
-        antialias: Whether filters become as wide as it takes for all pixels to have a part in a
-            smaller image.
-        dtype: The element type of the result, by default that of the input.
-        image_type: Deprecated, without effect.
-        interp_type: The filter, such as `types.INTERP_CUBIC` or "cubic": by default
-            `types.INTERP_LINEAR`; others are NN (the nearest pixel), LANCZOS3, TRIANGULAR and
-            GAUSSIAN.
-        mag_filter: The filter for axes that become longer, where it isn't `interp_type`.
-        max_size: The largest extent, or one for each axis. The scale of all axes is lowered for it
-            where the mode has one scale for all; otherwise each extent is.
-        min_filter: The filter for axes that become shorter, where it isn't `interp_type`.
-        minibatch_size: Without effect.
-        mode: How extents are meant: "default" as they are, with the mean scale for those that are
-            not given; "stretch" keeps those instead; "not_larger" and "not_smaller" scale all axes
-            alike, so that none exceeds, or none falls short of, its extent.
-        resize_longer: The extent of the longest edge; the proportions stay.
-        resize_shorter: The extent of the shortest edge; the proportions stay.
+        input: Images. Without a layout, the last dimension holds the channels.
+        antialias: Whether to widen the filter when downscaling, so that all pixels contribute.
+        dtype: The element type of the result; that of the input by default.
+        image_type: Deprecated; ignored.
+        interp_type: The interpolation, such as `types.INTERP_CUBIC` or "cubic";
+            `types.INTERP_LINEAR` by default. Others are NN (nearest neighbor), LANCZOS3,
+            TRIANGULAR and GAUSSIAN.
+        mag_filter: The interpolation for upscaled axes; `interp_type` by default.
+        max_size: The largest extent, or one for each axis. In modes that keep the aspect ratio, all
+            axes are scaled down together; otherwise, each extent is limited.
+        min_filter: The interpolation for downscaled axes; `interp_type` by default.
+        minibatch_size: Ignored.
+        mode: How extents are interpreted: "default" takes them as they are, and scales axes that
+            are not given by the mean scale; "stretch" leaves those unchanged; "not_larger" and
+            "not_smaller" keep the aspect ratio, so that no extent exceeds, or falls below, the
+            given one.
+        resize_longer: The extent of the longest edge; keeps the aspect ratio.
+        resize_shorter: The extent of the shortest edge; keeps the aspect ratio.
         resize_x: The width.
         resize_y: The height.
         resize_z: The depth.
-        roi_end: Where the region that the result shows ends, for each axis; less than `roi_start`
-            mirrors.
-        roi_relative: Whether the region is given in parts of the extents, not in pixels.
-        roi_start: Where the region starts. It may reach outside of the image.
-        save_attrs: Whether to give the extents of the input as a second result.
+        roi_end: Where the region of interest ends, for each axis; if below `roi_start`, the result
+            is mirrored.
+        roi_relative: Whether the region is relative to the extents, instead of in pixels.
+        roi_start: Where the region starts. It may exceed the image.
+        save_attrs: Whether to return the extents of the input as a second result.
         size: The extents, one for each axis, in the order of the layout, or one for all.
-        subpixel_scale: Whether a size that is rounded changes the region, about its centre, so
-            that the scale is the one that was asked for.
-        temp_buffer_hint: Without effect.
+        subpixel_scale: Whether to adjust the region about its center if sizes are rounded, so that
+            the scale is exact.
+        temp_buffer_hint: Ignored.
 
     Example:
         >>> image = ndd.tensor([[[0], [2], [4], [6]]], dtype=ndd.uint8, layout="HWC")
@@ -99,7 +99,7 @@ def resize(
     resized = _resized(input, dtype)
     if not save_attrs:
         return resized
-    # A sequence whose arguments differ from frame to frame has extents for each frame.
+    # With per-frame arguments, there are extents for each frame.
     return resized, Result(int32, 1 if input._value.ndim == 3 else None)
 
 
@@ -136,28 +136,28 @@ def resize_crop_mirror(
     subpixel_scale: bool = True,
     temp_buffer_hint: int = 0,
 ) -> Like:
-    """Resize images, cut a window out of the result, and mirror it, in one step.
+    """Resize, crop and mirror images, in one step.
 
-    Only what the window shows is computed. A window larger than the image shows its edges
-    repeated.
+    Only the window is computed. If it exceeds the image, edge pixels are replicated.
 
     Args:
-        input: Images. Without a layout, the last dimension is taken for the channels.
+        input: Images. Without a layout, the last dimension holds the channels.
         antialias: As in `resize`.
-        crop: The extents of the window, for each axis; 0 stands for all of it.
-        crop_d: The depth of the window, in place of `crop`.
+        crop: The extents of the window, for each axis; 0 stands for the whole axis.
+        crop_d: The depth of the window, instead of `crop`.
         crop_h: The height of the window.
-        crop_pos_x: Where the window lies, from 0 for the left to 1 for the right.
-        crop_pos_y: The same from the top to the bottom.
-        crop_pos_z: The same from the front to the back.
+        crop_pos_x: Horizontal position of the window: 0 is the left edge, 1 the right one.
+        crop_pos_y: Vertical position: 0 is the top, 1 the bottom.
+        crop_pos_z: Position in depth: 0 is the front, 1 the back.
         crop_w: The width of the window.
-        dtype: The element type of the result, by default that of the input.
-        interp_type: As in `resize`, and so are the other arguments about filters and sizes.
+        dtype: The element type of the result; that of the input by default.
+        interp_type: As in `resize`.
         mag_filter: As in `resize`.
         max_size: As in `resize`.
         min_filter: As in `resize`.
-        minibatch_size: Without effect.
-        mirror: What to mirror, as a sum: 1 left and right, 2 top and bottom, 4 front and back.
+        minibatch_size: Ignored.
+        mirror: The directions to mirror, as a sum: 1 left and right, 2 top and bottom, 4 front and
+            back.
         mode: As in `resize`.
         resize_longer: As in `resize`.
         resize_shorter: As in `resize`.
@@ -167,11 +167,11 @@ def resize_crop_mirror(
         roi_end: As in `resize`.
         roi_relative: As in `resize`.
         roi_start: As in `resize`.
-        rounding: Whether the window starts at the nearest pixel ("round") or at the one before
-            ("truncate").
+        rounding: How the start of the window is converted to whole pixels: "round" or
+            "truncate".
         size: As in `resize`.
         subpixel_scale: As in `resize`.
-        temp_buffer_hint: Without effect.
+        temp_buffer_hint: Ignored.
 
     Example:
         >>> image = ndd.tensor([[[0], [2], [4], [6]]], dtype=ndd.uint8, layout="HWC")
@@ -198,22 +198,22 @@ def random_resized_crop(
     size: Ints = REQUIRED,
     temp_buffer_hint: int = 0,
 ) -> Like:
-    """Cut a random window out of each image, and resize it to a given size.
+    """Crop a random window of each image, and resize it.
 
     Args:
-        input: Images. Without a layout, the last dimension is taken for the channels.
+        input: Images. Without a layout, the last dimension holds the channels.
         antialias: As in `resize`.
-        dtype: The element type of the result, by default that of the input.
+        dtype: The element type of the result; that of the input by default.
         interp_type: As in `resize`.
         mag_filter: As in `resize`.
         min_filter: As in `resize`.
-        minibatch_size: Without effect.
-        num_attempts: How often to try for a window that fits in. After that, it is one of the
-            largest with a fitting ratio.
-        random_area: The range of the window's area, as a part of the image's.
-        random_aspect_ratio: The range of its width by its height.
+        minibatch_size: Ignored.
+        num_attempts: How many windows to try until one fits into the image. After that, it is the
+            largest one with a valid aspect ratio.
+        random_area: The range of the window's area, as fractions of the image's.
+        random_aspect_ratio: The range of the ratio of width to height.
         size: Height and width of the result, or one number for both.
-        temp_buffer_hint: Without effect.
+        temp_buffer_hint: Ignored.
 
     Example:
         >>> image = ndd.tensor([[[7]] * 20] * 10, dtype=ndd.uint8, layout="HWC")
@@ -250,27 +250,27 @@ def tensor_resize(
     """Resize arrays along any axes.
 
     Args:
-        input: Arrays of any dimensions.
-        alignment: Which point of the region stays where it is when `subpixel_scale` changes it,
-            from 0 for its start to 1 for its end.
+        input: Arrays of any rank above 0.
+        alignment: The point of the region that is kept if `subpixel_scale` adjusts it, from 0 for
+            its start to 1 for its end.
         antialias: As in `resize`.
         axes: The axes to resize, by number; all by default.
-        axis_names: The same by the letters of the layout.
-        dtype: The element type of the result, by default that of the input.
+        axis_names: The same, by their letters in the layout.
+        dtype: The element type of the result; that of the input by default.
         interp_type: As in `resize`.
         mag_filter: As in `resize`.
         max_size: As in `resize`.
         min_filter: As in `resize`.
-        minibatch_size: Without effect.
+        minibatch_size: Ignored.
         mode: As in `resize`.
         roi_end: As in `resize`.
         roi_relative: As in `resize`.
         roi_start: As in `resize`.
-        scales: Factors for the extents, one for each axis or one for all, in place of `sizes`.
-        size_rounding: How sizes become whole: "round", "truncate" or "ceil".
+        scales: Factors for the extents, one for each axis or one for all, instead of `sizes`.
+        size_rounding: How sizes are converted to integers: "round", "truncate" or "ceil".
         sizes: The extents, one for each of the axes or one for all; 0 as in `resize`.
         subpixel_scale: As in `resize`.
-        temp_buffer_hint: Without effect.
+        temp_buffer_hint: Ignored.
 
     Example:
         >>> ndd.tensor_resize(ndd.tensor([0.0, 2.0, 4.0, 6.0]), sizes=[2]).torch().tolist()

@@ -1,4 +1,7 @@
-"""Operators on sequences: samples whose first dimension counts frames."""
+"""Sequences.
+
+Operators on samples whose first dimension holds frames.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,11 @@ from penstock._operators.definition import Data, Like, PerSample, operator
 def element_extract(
     input: Annotated[Data, Frames()], *, element_map: Ints = REQUIRED
 ) -> tuple[Like, ...]:
-    """Take single frames out of sequences; nothing is copied.
+    """Extract frames of sequences, without copying.
 
     Args:
         input: Sequences. A layout must begin with "F".
-        element_map: Which frames. There is a result for each of them.
+        element_map: The indices of the frames. There is a result for each of them.
 
     Example:
         >>> first, last = ndd.element_extract([[1, 2], [3, 4], [5, 6]], element_map=[0, 2])
@@ -33,13 +36,13 @@ def element_extract(
 
 @operator(kernel="same")
 def per_frame(input: Annotated[Data, Rank(1, None)], *, replace: bool = False) -> Like:
-    """Mark the first dimension as one of frames: its letter becomes "F".
+    """Mark the first dimension as frames: its letter becomes "F".
 
-    An argument marked so has a value for each frame of the sequences it is used with.
+    An argument that is marked this way has a value for each frame of a sequence.
 
     Args:
         input: The data.
-        replace: Let "F" take the place of another letter, which is an error otherwise.
+        replace: Whether "F" may replace another letter, which is an error otherwise.
 
     Example:
         >>> ndd.per_frame([[0.5, 1.0], [0.25, 0.75]]).layout
@@ -62,12 +65,12 @@ def per_frame(input: Annotated[Data, Rank(1, None)], *, replace: bool = False) -
 def sequence_rearrange(
     input: Annotated[Data, Frames()], *, new_order: PerSample[Ints] = REQUIRED
 ) -> Like:
-    """Put the frames of sequences into another order.
+    """Reorder the frames of sequences.
 
     Args:
         input: Sequences. A layout must begin with "F".
-        new_order: The number of the frame to take for each frame of the result. Frames may be
-            left out and repeated.
+        new_order: For each frame of the result, the index of the frame to take. Frames may be
+            omitted and repeated.
 
     Example:
         >>> ndd.sequence_rearrange([[1, 2], [3, 4], [5, 6]], new_order=[2, 0, 0]).torch().tolist()

@@ -1,4 +1,7 @@
-"""How elements are arranged: shapes, axes and their order, and arrays joined together."""
+"""Shape.
+
+Shapes, axes and their order, and joining arrays.
+"""
 
 from __future__ import annotations
 
@@ -29,18 +32,18 @@ def reshape(
     shape: PerSample[Ints] | None = None,
     src_dims: PerSample[Ints] | None = None,
 ) -> Like:
-    """Give the same elements another shape or layout; nothing is copied.
+    """Change the shape or layout, without copying.
 
     Args:
         data: The data.
         shape_input: The shape, as an input.
-        layout: The layout of the result; an empty one removes it. By default it stays if the
-            number of dimensions does.
+        layout: The layout of the result; an empty one removes it. By default it is kept if the
+            rank doesn't change.
         rel_shape: The shape, as multiples of the extents of `data`. One may be negative: it is
-            worked out.
-        shape: The shape. One extent may be negative: it is worked out.
-        src_dims: For each dimension of the result, the one of `data` whose extent it has, or that
-            `rel_shape` is a multiple of; -1 stands for an extent of 1.
+            inferred.
+        shape: The shape. One extent may be negative: it is inferred.
+        src_dims: For each dimension of the result, the dimension of `data` whose extent it has, or
+            that `rel_shape` refers to; -1 stands for an extent of 1.
 
     Example:
         >>> ndd.reshape([[1, 2, 3], [4, 5, 6]], shape=[3, -1]).torch().tolist()
@@ -62,20 +65,20 @@ def reinterpret(
     shape: PerSample[Ints] | None = None,
     src_dims: PerSample[Ints] | None = None,
 ) -> Like:
-    """Take the same bytes for elements of another type or shape; nothing is copied.
+    """Reinterpret the bytes as elements of another type or shape, without copying.
 
     Args:
         data: The data.
         shape_input: The shape, as an input.
-        dtype: The type of the elements. Unless a shape is given, the last dimension becomes
-            longer or shorter as the size of an element asks for.
-        layout: The layout of the result; an empty one removes it. By default it stays if the
-            number of dimensions does.
+        dtype: The element type. Unless a shape is given, the last dimension is adapted to the size
+            of an element.
+        layout: The layout of the result; an empty one removes it. By default it is kept if the
+            rank doesn't change.
         rel_shape: The shape, as multiples of the extents of `data`. One may be negative: it is
-            worked out.
-        shape: The shape. One extent may be negative: it is worked out.
-        src_dims: For each dimension of the result, the one of `data` whose extent it has, or that
-            `rel_shape` is a multiple of; -1 stands for an extent of 1.
+            inferred.
+        shape: The shape. One extent may be negative: it is inferred.
+        src_dims: For each dimension of the result, the dimension of `data` whose extent it has, or
+            that `rel_shape` refers to; -1 stands for an extent of 1.
 
     Example:
         >>> ndd.reinterpret(ndd.tensor([1.0]), dtype=ndd.uint8).torch().tolist()
@@ -142,11 +145,11 @@ def squeeze(
 
 @operator()
 def expand_dims(data: Data, *, axes: Ints = REQUIRED, new_axis_names: str = "") -> Like:
-    """Insert dimensions of extent 1; nothing is copied.
+    """Insert dimensions of extent 1, without copying.
 
     Args:
         data: The data.
-        axes: Where the new dimensions are in the result; negative ones count from the end.
+        axes: The positions of the new dimensions in the result; negative ones count from the end.
         new_axis_names: A letter for each of them. Without, the result has no layout.
 
     Example:
@@ -183,14 +186,14 @@ def transpose(
     perm: Ints | None = None,
     transpose_layout: bool = True,
 ) -> Like:
-    """Put the dimensions into another order.
+    """Permute the dimensions.
 
     Args:
         input: The data.
-        output_layout: The layout of the result, in the place of the one that follows from `perm`.
-        perm: For each dimension of the result, the one of the input. By default they are
+        output_layout: The layout of the result, instead of the one that follows from `perm`.
+        perm: For each dimension of the result, the dimension of the input. By default the order is
             reversed.
-        transpose_layout: Whether the letters of the layout move with the dimensions, or stay.
+        transpose_layout: Whether to permute the letters of the layout, too.
 
     Example:
         >>> ndd.transpose([[1, 2, 3], [4, 5, 6]]).torch().tolist()
@@ -218,12 +221,12 @@ def transpose(
 
 @operator(kernel="join")
 def cat(input_0: Data, *inputs: Data, axis: int = 0, axis_name: str | None = None) -> Like:
-    """Join arrays along a dimension that they have.
+    """Concatenate arrays along an existing dimension.
 
     Args:
         input_0: The first array.
         inputs: More arrays, of the same type. Their shapes may differ in the joined dimension
-            only; those without elements are left out.
+            only; arrays without elements are skipped.
         axis: The dimension; a negative one counts from the end.
         axis_name: The dimension by its letter in the layout.
 
@@ -231,7 +234,7 @@ def cat(input_0: Data, *inputs: Data, axis: int = 0, axis_name: str | None = Non
         >>> ndd.cat([[1, 2]], [[3, 4], [5, 6]]).torch().tolist()
         [[1, 2], [3, 4], [5, 6]]
     """
-    layout = _alike("cat", input_0, inputs)
+    layout = _common_layout("cat", input_0, inputs)
     if axis_name is None:
         axis = axis_from_front("cat", "axis", axis, input_0.ndim)
     elif axis:
@@ -243,27 +246,27 @@ def cat(input_0: Data, *inputs: Data, axis: int = 0, axis_name: str | None = Non
 
 @operator(kernel="join")
 def stack(input_0: Data, *inputs: Data, axis: int = 0, axis_name: str | None = None) -> Like:
-    """Join arrays of one shape along a new dimension.
+    """Stack arrays of one shape along a new dimension.
 
     Args:
         input_0: The first array.
         inputs: More arrays, of the same type and shape.
-        axis: Where the new dimension is in the result; a negative one counts from the end.
-        axis_name: The letter of the new dimension. Without, the result has no layout.
+        axis: The position of the new dimension in the result; a negative one counts from the end.
+        axis_name: The letter of the new dimension. Without one, the result has no layout.
 
     Example:
         >>> ndd.stack([1, 2], [3, 4], axis=1).torch().tolist()
         [[1, 3], [2, 4]]
     """
-    _alike("stack", input_0, inputs)
+    _common_layout("stack", input_0, inputs)
     ndim = input_0.ndim
     axis = axis_from_front("stack", "axis", axis, ndim + 1)
     layout = with_letter("stack", "axis_name", axis_name, input_0.layout, axis, ndim)
     return Like(input_0, ndim=ndim + 1, layout=layout, axis=axis, new_axis=1)
 
 
-def _alike(operator: str, first: Array, others: tuple[Array, ...]) -> str | None:
-    """Check that inputs can be joined, and return the layout of the first that has one."""
+def _common_layout(operator: str, first: Array, others: tuple[Array, ...]) -> str | None:
+    """Check that inputs can be joined, and return the first layout among them."""
     layout = first.layout
     for position, other in enumerate(others, 1):
         if other.dtype != first.dtype or other.ndim != first.ndim:

@@ -1,7 +1,7 @@
-"""Affine transforms, as matrices.
+"""Affine transforms.
 
-A transform of n dimensions is a matrix of n rows and n + 1 columns, the last of which is the shift.
-Given a transform as input, an operator gives that one followed by its own.
+A transform of n dimensions is a matrix of n rows and n + 1 columns, the last of which is the
+translation. With a transform as input, the result applies that one first, then its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def combine(input_0: Data, input_1: Data, *inputs: Data, reverse_order: bool = F
 
     Args:
         input_0: The transform that is applied first.
-        input_1: The transform that follows.
+        input_1: The next transform.
         *inputs: Further ones.
         reverse_order: Whether the last transform is applied first.
 
@@ -48,17 +48,17 @@ def crop(
     to_end: PerSample[Floats] = _ONE,
     to_start: PerSample[Floats] = _ZERO,
 ) -> Result:
-    """Make the transform that takes one box to another.
+    """Map one box to another.
 
     Each corner has a coordinate for each dimension, or one for all.
 
     Args:
-        input: A transform that comes before.
-        absolute: Whether corners are sorted first, so that nothing is mirrored.
-        from_end: The upper corner of the box to start from.
+        input: A transform that is applied first.
+        absolute: Whether to sort the corners first, so that nothing is mirrored.
+        from_end: The upper corner of the source box.
         from_start: Its lower corner.
-        reverse_order: Whether `input` comes after instead.
-        to_end: The upper corner of the box to arrive at.
+        reverse_order: Whether `input` is applied last instead.
+        to_end: The upper corner of the target box.
         to_start: Its lower corner.
 
     Example:
@@ -77,15 +77,14 @@ def rotation(
     center: PerSample[Floats] | None = None,
     reverse_order: bool = False,
 ) -> Result:
-    """Make a rotation.
+    """Rotate.
 
     Args:
-        input: A transform that comes before.
+        input: A transform that is applied first.
         angle: The angle in degrees, from x towards y.
-        axis: In three dimensions, the axis to rotate around; by default the rotation is one of
-            two dimensions.
-        center: A point that stays where it is; by default the origin.
-        reverse_order: Whether `input` comes after instead.
+        axis: The axis of a rotation in three dimensions; by default it is two-dimensional.
+        center: The fixed point; the origin by default.
+        reverse_order: Whether `input` is applied last instead.
 
     Example:
         >>> quarter = ndd.transforms.rotation(angle=90)
@@ -104,13 +103,13 @@ def scale(
     reverse_order: bool = False,
     scale: PerSample[Floats] = REQUIRED,
 ) -> Result:
-    """Make a transform that scales.
+    """Scale.
 
     Args:
-        input: A transform that comes before.
-        center: A point that stays where it is; by default the origin.
-        ndim: The number of dimensions, when `scale` is one number and there is no `input`.
-        reverse_order: Whether `input` comes after instead.
+        input: A transform that is applied first.
+        center: The fixed point; the origin by default.
+        ndim: The number of dimensions, if `scale` is one number and there is no `input`.
+        reverse_order: Whether `input` is applied last instead.
         scale: The factor for each dimension, or one for all.
 
     Example:
@@ -129,15 +128,14 @@ def shear(
     reverse_order: bool = False,
     shear: PerSample[Matrix] | None = None,
 ) -> Result:
-    """Make a transform that shears.
+    """Shear.
 
     Args:
-        input: A transform that comes before.
-        angles: The same as `shear`, by angles in degrees: the factors are their tangents.
-        center: A point that stays where it is; by default the origin.
-        reverse_order: Whether `input` comes after instead.
-        shear: How much of each other coordinate is added to a coordinate: two numbers in two
-            dimensions (y to x, x to y), six in three.
+        input: A transform that is applied first.
+        angles: Shear angles in degrees, instead of `shear`.
+        center: The fixed point; the origin by default.
+        reverse_order: Whether `input` is applied last instead.
+        shear: Shear factors: two numbers in two dimensions (y to x, x to y), six in three.
 
     Example:
         >>> ndd.transforms.shear(shear=[1, 2]).torch().tolist()
@@ -150,12 +148,12 @@ def shear(
 def translation(
     input: Data = None, *, offset: PerSample[Floats] = REQUIRED, reverse_order: bool = False
 ) -> Result:
-    """Make a transform that shifts.
+    """Translate.
 
     Args:
-        input: A transform that comes before.
+        input: A transform that is applied first.
         offset: What is added to each coordinate.
-        reverse_order: Whether `input` comes after instead.
+        reverse_order: Whether `input` is applied last instead.
 
     Example:
         >>> ndd.transforms.translation(offset=[5, 6]).torch().tolist()

@@ -1,4 +1,4 @@
-"""Images that are turned, stretched or sheared."""
+"""Rotate and warp."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def rotate(
     output_dtype: DType | None = None,
     size: PerSample[Floats] | None = None,
 ) -> Like:
-    """Turn images about their centre, or volumes about an axis through it.
+    """Rotate images about their center, or volumes about an axis through it.
 
     Args:
         input: The images, volumes or sequences of them.
-        angle: By how many degrees, counter-clockwise for images.
-        axis: The axis that volumes turn about, as x, y and z.
-        dtype: The element type of the result, by default that of the images.
-        fill_value: What is outside of images. By default, their border goes on.
-        interp_type: How to find values between pixels: `INTERP_NN` or `INTERP_LINEAR`.
-        keep_size: Whether results are as large as the images. By default they have room for all of
-            the turned image.
-        output_dtype: Deprecated, the same as `dtype`.
-        size: The height and the width of results (depth first for volumes), whatever `keep_size`
-            says.
+        angle: The angle in degrees, counter-clockwise for images.
+        axis: The rotation axis for volumes, as x, y and z.
+        dtype: The element type of the result; that of the images by default.
+        fill_value: The value outside of the image. By default, edge pixels are replicated.
+        interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
+        keep_size: Whether to keep the size of the images. By default, results are large enough for
+            the whole rotated image.
+        output_dtype: Deprecated alias of `dtype`.
+        size: The height and the width of results (depth first for volumes); overrides
+            `keep_size`.
 
     Example:
         >>> image = ndd.tensor([[[1], [2]], [[3], [4]]], layout="HWC")
@@ -67,23 +67,23 @@ def warp_affine(
     output_dtype: DType | None = None,
     size: PerSample[Floats] | None = None,
 ) -> Like:
-    """Apply affine maps to the places of pixels.
+    """Apply affine transforms to images.
 
-    The first pixel of an image lies between 0 and 1 along x and y, so that its centre is at one
-    half. The operators of `transforms` make matrices.
+    The first pixel of an image spans 0 to 1 along x and y, so that its center is at 0.5. The
+    operators in `transforms` make matrices.
 
     Args:
         data: The images, volumes or sequences of them.
-        mtx: The matrix, 2x3 for images and 3x4 for volumes, for places as x, y (and z).
-        dtype: The element type of the result, by default that of the images.
-        fill_value: What is outside of images. By default, their border goes on.
-        interp_type: How to find values between pixels: `INTERP_NN` or `INTERP_LINEAR`.
-        inverse_map: Whether the matrix leads from places of the result to those of the image. If
-            not, it leads from the image to the result.
-        matrix: The matrix, where it isn't an input: its numbers row by row.
-        output_dtype: Deprecated, the same as `dtype`.
-        size: The height and the width of results (depth first for volumes); by default those of
-            the images.
+        mtx: The matrix, 2x3 for images and 3x4 for volumes, for coordinates x, y (and z).
+        dtype: The element type of the result; that of the images by default.
+        fill_value: The value outside of the image. By default, edge pixels are replicated.
+        interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
+        inverse_map: Whether the matrix maps coordinates of the result to those of the image. If
+            not, it maps the image to the result.
+        matrix: The matrix, if it isn't an input: its elements row by row.
+        output_dtype: Deprecated alias of `dtype`.
+        size: The height and the width of results (depth first for volumes); those of the images by
+            default.
 
     Example:
         >>> image = ndd.tensor([[[1], [2], [3]]], layout="HWC")

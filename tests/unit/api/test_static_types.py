@@ -90,7 +90,7 @@ def ask(
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def mypy_notes(tmp_path_factory):
     """What mypy says of each line of the program, by the line's own text."""
     folder = tmp_path_factory.mktemp("types")
     calls = [f"reveal_type({call})" for call in EXPECTED] + [f"print({call})" for call in WRONG]
@@ -104,19 +104,19 @@ def told(tmp_path_factory):
     assert not errors
     lines = source.splitlines()
     found = re.findall(rf"{re.escape(program.name)}:(\d+): (.*)", text)
-    return [(lines[int(number) - 1].strip(), said) for number, said in found]
+    return [(lines[int(number) - 1].strip(), note) for number, note in found]
 
 
 @pytest.mark.parametrize("call", EXPECTED)
-def test_types_are_known(call, told):
-    said = [text for line, text in told if line == f"reveal_type({call})"]
-    types = [re.fullmatch(r'note: Revealed type is "(.*)"', text) for text in said]
-    [shown] = [match[1] if match else text for match, text in zip(types, said, strict=True)]
+def test_types_are_known(call, mypy_notes):
+    notes = [text for line, text in mypy_notes if line == f"reveal_type({call})"]
+    types = [re.fullmatch(r'note: Revealed type is "(.*)"', text) for text in notes]
+    [shown] = [match[1] if match else text for match, text in zip(types, notes, strict=True)]
     shown = re.sub(r"builtins\.|\*", "", shown)
     assert re.sub(r"Union\[(.*?), (.*?)\]", r"\1 | \2", shown) == EXPECTED[call]
 
 
 @pytest.mark.parametrize("call", WRONG)
-def test_mistakes_are_seen(call, told):
-    said = [text for line, text in told if line == f"print({call})"]
-    assert any(f"[{WRONG[call]}]" in text for text in said), said
+def test_mistakes_are_seen(call, mypy_notes):
+    notes = [text for line, text in mypy_notes if line == f"print({call})"]
+    assert any(f"[{WRONG[call]}]" in text for text in notes), notes

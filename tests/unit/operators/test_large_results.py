@@ -53,13 +53,13 @@ def samples() -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-@pytest.mark.parametrize("alike", [False, True], ids=["ragged", "alike"])
+@pytest.mark.parametrize("uniform", [False, True], ids=["ragged", "uniform"])
 def test_a_large_batch_is_what_its_samples_are(
-    name: str, alike: bool, samples: list[np.ndarray]
+    name: str, uniform: bool, samples: list[np.ndarray]
 ) -> None:
     operator = OPERATORS[name]
     layout = "FHW" if name == "sequence_rearrange" else "HWC"
-    data = [np.roll(samples[0], i, axis=1) for i in range(6)] if alike else samples
+    data = [np.roll(samples[0], i, axis=1) for i in range(6)] if uniform else samples
     together = operator(ndd.batch(data, layout=layout)).evaluate()
     for sample, result in zip(data, together, strict=True):
         [alone] = operator(ndd.batch([sample], layout=layout))

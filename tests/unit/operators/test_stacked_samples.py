@@ -1,4 +1,4 @@
-"""Small calls on samples that are described alike are done in one go; nobody should notice."""
+"""Small calls on samples of one shape run in one go; nobody should notice."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def packed(arrays):
 
 
 def apart(arrays):
-    """A batch of samples that lie anywhere."""
+    """A batch of samples in separate memory."""
     return ndd.as_batch([ndd.tensor(array, layout="HWC") for array in arrays])
 
 
@@ -175,7 +175,7 @@ def test_a_block_can_be_taken_for_one_array_without_a_copy():
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (1,), ()])
-def test_odd_shapes_are_alike_too(shape):
+def test_odd_shapes_run_in_one_go_too(shape):
     made = ndd.batch([np.ones(shape, np.int32)] * 3) * 2
     assert made.shape == [shape] * 3
     assert all((row == 2).all() for row in rows(made))
