@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::{Entry, Frames, Kernel, Output, OutputBuffer, Outputs, Result, Traits, args, one};
+use crate::kernels::contract::problems::{Argument, argument};
 use crate::kernels::generic::cast::{Convert, Number};
 use crate::value::{
     Cause, DType, Desc, Element, Sample, Shape, Strides, contiguous_strides, copy_strided, extent,
@@ -21,14 +22,16 @@ pub const TABLE: &[Entry] = &[
 fn shape(wanted: Option<&[i64]>, rank: i64) -> Result<Shape> {
     let extents = wanted.unwrap_or_default().iter();
     if i64::try_from(extents.len()) != Ok(rank) {
-        let found = extents.len();
-        let problem = format!("has {found} entries, but that of the first sample has {rank}");
-        return Err(Cause::Argument { name: "shape", problem: problem.into() });
+        let problem = Argument::Entries { given: extents.len(), first: rank };
+        return Err(argument("shape", problem));
     }
     let shape: Shape = extents
         .map(|&d| usize::try_from(d))
         .collect::<std::result::Result<_, _>>()
-        .map_err(|_| Cause::Argument { name: "shape", problem: "must not be negative".into() })?;
+        .map_err(|_| {
+            let given = wanted.unwrap_or_default().to_vec();
+            argument("shape", Argument::AllNegative { given })
+        })?;
     match extent(&shape) {
         Some(_) => Ok(shape),
         None => Err(Cause::Memory { bytes: shape.iter().fold(1, |n, &d| n.saturating_mul(d)) }),
