@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::{Entry, Frames, Kernel, Output, OutputBuffer, Outputs, Result, Traits, args, one};
-use crate::kernels::contract::problems::{Argument, argument};
+use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::generic::cast::{Convert, Number};
 use crate::value::{
     Cause, DType, Desc, Element, Sample, Shape, Strides, contiguous_strides, copy_strided, extent,
@@ -16,6 +16,17 @@ pub const TABLE: &[Entry] = &[
     Entry::new::<Full>("full"),
     Entry::new::<FullLike>("full_like"),
 ];
+
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Fill {
+            Broadcast { given: Vec<usize>, wanted: Vec<usize> },
+        }
+    }
+}
 
 /// A shape from an argument. `rank` is how many extents the definition has counted; every sample
 /// must have as many.
@@ -141,9 +152,8 @@ impl Kernel for FullLike {
 /// Writes a contiguous sample over and over; `index` is that of the input it came from.
 fn repeat(fill: &Sample, index: usize, out: &mut Output<'_>) -> Result<()> {
     let strides = repeating(&fill.desc, &out.desc.shape).ok_or_else(|| {
-        let (given, wanted) = (&fill.desc.shape[..], &out.desc.shape[..]);
-        let problem = format!("a fill value of shape {given:?} can't be broadcast to {wanted:?}");
-        Cause::Input { index, problem: problem.into() }
+        let (given, wanted) = (fill.desc.shape.to_vec(), out.desc.shape.to_vec());
+        unfit(index, problem::Fill::Broadcast { given, wanted })
     })?;
     if fill.desc.elements() == 1 {
         return with_element!(out.desc.dtype, |T| put(out, fill.elements::<T>()[0]));

@@ -49,6 +49,7 @@ pub const PROBLEMS: &[&[crate::value::Kind]] = &[
     coordinates::problem::Coordinates::KINDS,
     crop::problem::Crop::KINDS,
     decoders::problem::Decoders::KINDS,
+    fill::problem::Fill::KINDS,
     filters::problem::Filters::KINDS,
     generic::problem::Generic::KINDS,
     math::problem::Math::KINDS,

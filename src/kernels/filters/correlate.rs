@@ -10,7 +10,7 @@ use crate::kernels::numeric::floats;
 use crate::kernels::numeric::isa::Isa;
 use crate::kernels::{Arg, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::Problem;
-use crate::value::{Cause, DType, Desc, Sample, Shape, filled, zeroed};
+use crate::value::{DType, Desc, Sample, Shape, filled, zeroed};
 
 pub struct Filter;
 
@@ -236,10 +236,7 @@ impl<'a> Seen<'a> {
         let (height, planes) = places.split_last().unwrap_or((&1, &[]));
         let kept = before.last().map_or(1, |&axis| shape[axis].min(height.saturating_add(1)));
         // Beyond that there are so many sums that none would ever finish.
-        let too_large = || Cause::Input {
-            index: 1,
-            problem: format!("a filter of {size} on rows of {extent} is too large").into(),
-        };
+        let too_large = || unfit(1, Filters::TooLarge { size, extent });
         let planes: usize = planes.iter().product();
         let count = kept.checked_mul(planes).and_then(|n| n.checked_add(1));
         let total = count.and_then(|n| n.checked_mul(row));

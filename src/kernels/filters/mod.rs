@@ -29,6 +29,7 @@ pub mod problem {
             Empty { shape: Vec<usize> },
             Larger { size: usize, extent: usize, axis: usize },
             Anchor { given: i64, size: usize },
+            TooLarge { size: usize, extent: usize },
         }
     }
 }
