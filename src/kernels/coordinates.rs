@@ -4,11 +4,14 @@ use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
+use self::problem::Coordinates;
 use super::{
     Arg, Entry, Frames, FromArg, FromArgs, Kernel, Output, Outputs, Result, Traits, args, one,
 };
+use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::generic::cast::{Convert, Number};
-use crate::value::{Cause, DType, Desc, Sample, Shape, extent, with_element};
+use crate::value::Problem;
+use crate::value::{DType, Desc, Sample, Shape, extent, with_element};
 
 pub const TABLE: &[Entry] = &[
     Entry::new::<CoordTransform>("coord_transform"),
@@ -21,8 +24,31 @@ pub const TABLE: &[Entry] = &[
     Entry::new::<Composed<Translation>>("transforms.translation"),
 ];
 
-fn refuse<T>(name: &'static str, problem: impl Into<String>) -> Result<T> {
-    Err(Cause::Argument { name, problem: problem.into().into() })
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Coordinates {
+            NotAList { shape: Vec<usize> },
+            Empty,
+            NotAMatrix { columns: usize, shape: Vec<usize> },
+            Wide { most: usize, given: usize },
+            Scalar,
+            ShortLayout { letters: String, width: usize },
+            LayoutLetter { given: String },
+            Dimensions { given: usize, most: usize },
+            NotATransform { most: usize, index: usize, shape: Vec<usize> },
+            DifferentShapes { first: Vec<usize>, other: Vec<usize> },
+            OtherDimensions { input: usize, arguments: usize },
+            NoShear,
+            ShearNumbers { shape: Vec<usize> },
+        }
+    }
+}
+
+fn refuse<T>(name: &'static str, problem: impl Into<Problem>) -> Result<T> {
+    Err(argument(name, problem))
 }
 
 /// Numbers and how they were arranged: a number has no dimensions, a list one.
@@ -32,14 +58,14 @@ pub struct Numbers {
 }
 
 impl FromArg for Numbers {
-    fn from_constant(arg: &Arg) -> std::result::Result<Numbers, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Numbers, Problem> {
         let values = SmallVec::from_constant(arg)?;
         let list = matches!(arg, Arg::Ints(_) | Arg::Floats(_));
         let shape = if list { SmallVec::from_slice(&[values.len()]) } else { Shape::new() };
         Ok(Numbers { values, shape })
     }
 
-    fn from_sample(sample: &Sample) -> std::result::Result<Numbers, String> {
+    fn from_sample(sample: &Sample) -> std::result::Result<Numbers, Problem> {
         let values = SmallVec::from_sample(sample)?;
         Ok(Numbers { values, shape: sample.desc.shape.clone() })
     }
@@ -49,11 +75,10 @@ impl Numbers {
     /// The numbers of a list, or one number.
     fn list(&self, name: &'static str) -> Result<SmallVec<[f32; 6]>> {
         if self.shape.len() > 1 {
-            let problem = format!("must be a list, got the shape {:?}", &self.shape[..]);
-            return refuse(name, problem);
+            return refuse(name, Coordinates::NotAList { shape: self.shape.to_vec() });
         }
         if self.values.is_empty() {
-            return refuse(name, "must not be empty");
+            return refuse(name, Coordinates::Empty);
         }
         Ok(self.values.iter().map(|&value| value as f32).collect())
     }
@@ -64,7 +89,7 @@ impl Numbers {
         match list.len() {
             n if n == count => Ok(list),
             1 => Ok(SmallVec::from_elem(list[0], count)),
-            n => refuse(name, format!("needs one number or {count}, got {n}")),
+            given => refuse(name, Argument::Count { wanted: count, given }),
         }
     }
 }
@@ -94,8 +119,8 @@ struct Map<F> {
 impl CoordTransformArgs {
     fn map<F: Real>(&self, columns: usize, float: fn(f64) -> F) -> Result<Map<F>> {
         let (rows, m, t) = match (&self.MT, &self.M, &self.T) {
-            (Some(_), Some(_), _) => return refuse("MT", "can't be given together with `M`"),
-            (Some(_), _, Some(_)) => return refuse("MT", "can't be given together with `T`"),
+            (Some(_), Some(_), _) => return refuse("MT", Argument::Together { other: "M" }),
+            (Some(_), _, Some(_)) => return refuse("MT", Argument::Together { other: "T" }),
             (Some(both), ..) => {
                 let (rows, values) = matrix(both, columns, columns + 1, "MT")?;
                 let (mut m, mut t) = (SmallVec::new(), SmallVec::new());
@@ -112,14 +137,13 @@ impl CoordTransformArgs {
                 };
                 let t = match t {
                     Some(t) if t.shape.len() > 1 => {
-                        let problem = format!("must be a list, got the shape {:?}", &t.shape[..]);
-                        return refuse("T", problem);
+                        return refuse("T", Coordinates::NotAList { shape: t.shape.to_vec() });
                     }
                     Some(t) if t.values.len() == rows => SmallVec::from_slice(&t.values),
                     Some(t) if t.values.len() == 1 => SmallVec::from_elem(t.values[0], rows),
                     Some(t) => {
-                        let n = t.values.len();
-                        return refuse("T", format!("needs one number or {rows}, got {n}"));
+                        let given = t.values.len();
+                        return refuse("T", Argument::Count { wanted: rows, given });
                     }
                     None => SmallVec::from_elem(0.0, rows),
                 };
@@ -148,10 +172,8 @@ fn matrix(
         _ => false,
     };
     if !fits {
-        let shape = &given.shape[..];
-        let problem =
-            format!("must be a number or a matrix with {width} columns, got the shape {shape:?}");
-        return refuse(name, problem);
+        let shape = given.shape.to_vec();
+        return refuse(name, Coordinates::NotAMatrix { columns: width, shape });
     }
     Ok((count.checked_div(width).unwrap_or(0), SmallVec::from_slice(&given.values)))
 }
@@ -191,7 +213,7 @@ impl Kernel for CoordTransform {
         let last = shape.len() - 1;
         shape[last] = rows;
         if extent(&shape).is_none() {
-            return refuse("M", "makes more elements than an array can have");
+            return refuse("M", Argument::TooLarge);
         }
         Ok((map, one(Desc { dtype: args.dtype, shape, layout: inputs[0].layout })))
     }
@@ -210,14 +232,8 @@ impl Kernel for CoordTransform {
 fn width_of(desc: &Desc) -> Result<usize> {
     match desc.shape.last() {
         Some(&width) if width <= WIDEST => Ok(width),
-        Some(width) => Err(Cause::Input {
-            index: 0,
-            problem: format!("points have at most {WIDEST} coordinates, got {width}").into(),
-        }),
-        None => Err(Cause::Input {
-            index: 0,
-            problem: "the last dimension must hold the coordinates of points, got a scalar".into(),
-        }),
+        Some(&given) => Err(unfit(0, Coordinates::Wide { most: WIDEST, given })),
+        None => Err(unfit(0, Coordinates::Scalar)),
     }
 }
 
@@ -381,8 +397,8 @@ impl CoordFlipArgs {
             given => given,
         };
         if letters.len() < width {
-            let problem = format!("has {letters:?} for points of {width} coordinates");
-            return refuse("layout", problem);
+            let letters = letters.to_string();
+            return refuse("layout", Coordinates::ShortLayout { letters, width });
         }
         let column = |letter: u8| {
             let (flip, center) = match letter {
@@ -390,8 +406,8 @@ impl CoordFlipArgs {
                 b'y' => (self.flip_y, self.center_y),
                 b'z' => (self.flip_z, self.center_z),
                 other => {
-                    let problem = format!("may have x, y and z, got {:?}", other as char);
-                    return refuse("layout", problem);
+                    let given = (other as char).to_string();
+                    return refuse("layout", Coordinates::LayoutLetter { given });
                 }
             };
             // Centres are single precision in the reference.
@@ -434,9 +450,7 @@ pub struct Affine {
 impl Affine {
     fn identity(axes: usize, name: &'static str) -> Result<Affine> {
         if !(1..=AXES).contains(&axes) {
-            let problem =
-                format!("gives a transform of {axes} dimensions; it may have 1 to {AXES}");
-            return refuse(name, problem);
+            return refuse(name, Coordinates::Dimensions { given: axes, most: AXES });
         }
         let mut rows = [[0.0; AXES + 1]; AXES];
         for (axis, row) in rows.iter_mut().enumerate().take(axes) {
@@ -499,12 +513,8 @@ fn axes_of(desc: &Desc, index: usize) -> Result<usize> {
     match desc.shape[..] {
         [axes, columns] if (1..=AXES).contains(&axes) && columns == axes + 1 => Ok(axes),
         _ => {
-            let shape = &desc.shape[..];
-            let problem = format!(
-                "a transform of n dimensions is a matrix of n rows and n + 1 columns, n up to \
-                 {AXES}; input {index} has the shape {shape:?}"
-            );
-            Err(Cause::Input { index, problem: problem.into() })
+            let shape = desc.shape.to_vec();
+            Err(unfit(index, Coordinates::NotATransform { most: AXES, index, shape }))
         }
     }
 }
@@ -525,10 +535,8 @@ impl Kernel for Combine {
         let axes = axes_of(inputs[0], 0)?;
         for (index, desc) in inputs.iter().enumerate() {
             if axes_of(desc, index)? != axes {
-                let (first, other) = (&inputs[0].shape[..], &desc.shape[..]);
-                let problem =
-                    format!("transforms must be of one shape, got {first:?} and {other:?}");
-                return Err(Cause::Input { index, problem: problem.into() });
+                let (first, other) = (inputs[0].shape.to_vec(), desc.shape.to_vec());
+                return Err(unfit(index, Coordinates::DifferentShapes { first, other }));
             }
         }
         Ok((args.reverse_order, one(Desc::new(DType::F32, &inputs[0].shape))))
@@ -590,12 +598,9 @@ impl<T: Describe> Kernel for Composed<T> {
         let axes = inputs.first().map(|desc| axes_of(desc, 0)).transpose()?;
         let made = T::describe(&args, axes)?;
         if axes.is_some_and(|axes| axes != made.axes) {
-            let problem = format!(
-                "the input is a transform of {} dimensions, but the arguments describe one of {}",
-                axes.unwrap_or(0),
-                made.axes
-            );
-            return Err(Cause::Input { index: 0, problem: problem.into() });
+            let problem =
+                Coordinates::OtherDimensions { input: axes.unwrap_or(0), arguments: made.axes };
+            return Err(unfit(0, problem));
         }
         let outputs = one(made.desc());
         Ok((Composition { made, first: args.is_first() }, outputs))
@@ -734,19 +739,14 @@ impl Describe for Shear {
         let (given, name) = match (&args.shear, &args.angles) {
             (Some(shear), None) => (shear, "shear"),
             (None, Some(angles)) => (angles, "angles"),
-            (Some(_), Some(_)) => return refuse("shear", "can't be given together with `angles`"),
-            (None, None) => return refuse("shear", "is missing, and so is `angles`"),
+            (Some(_), Some(_)) => return refuse("shear", Argument::Together { other: "angles" }),
+            (None, None) => return refuse("shear", Coordinates::NoShear),
         };
         let count = given.values.len();
         let axes = (2..=AXES).find(|axes| axes * (axes - 1) == count);
         let fits = |axes: usize| given.shape.len() < 2 || given.shape[..] == [axes, axes - 1];
         let Some(axes) = axes.filter(|&axes| fits(axes)) else {
-            let shape = &given.shape[..];
-            let problem = format!(
-                "must have n - 1 numbers for each of n dimensions (2 in all for 2, 6 for 3), got \
-                 the shape {shape:?}"
-            );
-            return refuse(name, problem);
+            return refuse(name, Coordinates::ShearNumbers { shape: given.shape.to_vec() });
         };
         let mut made = Affine::identity(axes, name)?;
         let mut numbers = given.values.iter();

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::{Entry, Frames, Kernel, Output, OutputBuffer, Outputs, Result, Traits, args, one};
+use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::generic::cast::{Convert, Number};
 use crate::value::{
     Cause, DType, Desc, Element, Sample, Shape, Strides, contiguous_strides, copy_strided, extent,
@@ -16,19 +17,32 @@ pub const TABLE: &[Entry] = &[
     Entry::new::<FullLike>("full_like"),
 ];
 
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Fill {
+            Broadcast { given: Vec<usize>, wanted: Vec<usize> },
+        }
+    }
+}
+
 /// A shape from an argument. `rank` is how many extents the definition has counted; every sample
 /// must have as many.
 fn shape(wanted: Option<&[i64]>, rank: i64) -> Result<Shape> {
     let extents = wanted.unwrap_or_default().iter();
     if i64::try_from(extents.len()) != Ok(rank) {
-        let found = extents.len();
-        let problem = format!("has {found} entries, but that of the first sample has {rank}");
-        return Err(Cause::Argument { name: "shape", problem: problem.into() });
+        let problem = Argument::Entries { given: extents.len(), first: rank };
+        return Err(argument("shape", problem));
     }
     let shape: Shape = extents
         .map(|&d| usize::try_from(d))
         .collect::<std::result::Result<_, _>>()
-        .map_err(|_| Cause::Argument { name: "shape", problem: "must not be negative".into() })?;
+        .map_err(|_| {
+            let given = wanted.unwrap_or_default().to_vec();
+            argument("shape", Argument::AllNegative { given })
+        })?;
     match extent(&shape) {
         Some(_) => Ok(shape),
         None => Err(Cause::Memory { bytes: shape.iter().fold(1, |n, &d| n.saturating_mul(d)) }),
@@ -138,9 +152,8 @@ impl Kernel for FullLike {
 /// Writes a contiguous sample over and over; `index` is that of the input it came from.
 fn repeat(fill: &Sample, index: usize, out: &mut Output<'_>) -> Result<()> {
     let strides = repeating(&fill.desc, &out.desc.shape).ok_or_else(|| {
-        let (given, wanted) = (&fill.desc.shape[..], &out.desc.shape[..]);
-        let problem = format!("a fill value of shape {given:?} can't be broadcast to {wanted:?}");
-        Cause::Input { index, problem: problem.into() }
+        let (given, wanted) = (fill.desc.shape.to_vec(), out.desc.shape.to_vec());
+        unfit(index, problem::Fill::Broadcast { given, wanted })
     })?;
     if fill.desc.elements() == 1 {
         return with_element!(out.desc.dtype, |T| put(out, fill.elements::<T>()[0]));

@@ -38,3 +38,29 @@ pub use contract::uniform::{Placement, UniformBatch};
 pub use numeric::philox::{Position, Stream, below};
 
 pub type Result<T> = std::result::Result<T, crate::value::Cause>;
+
+/// All kinds of problems that kernels report.
+pub const PROBLEMS: &[&[crate::value::Kind]] = &[
+    contract::frames::problem::Frames::KINDS,
+    contract::probe::problem::Probe::KINDS,
+    contract::problems::Argument::KINDS,
+    contract::problems::Input::KINDS,
+    color::problem::Color::KINDS,
+    coordinates::problem::Coordinates::KINDS,
+    crop::problem::Crop::KINDS,
+    decoders::problem::Decoders::KINDS,
+    fill::problem::Fill::KINDS,
+    filters::problem::Filters::KINDS,
+    generic::problem::Generic::KINDS,
+    math::problem::Math::KINDS,
+    noise::problem::Noise::KINDS,
+    normalize::problem::Normalize::KINDS,
+    patches::problem::Patches::KINDS,
+    random::problem::Random::KINDS,
+    reductions::problem::Reductions::KINDS,
+    regions::problem::Regions::KINDS,
+    resize::problem::Resize::KINDS,
+    sequence::problem::Sequence::KINDS,
+    shape::problem::Shapes::KINDS,
+    warp::problem::Warp::KINDS,
+];

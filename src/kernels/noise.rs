@@ -2,10 +2,11 @@
 
 use super::random::{normals, of_pairs};
 use super::{Entry, Frames, Kernel, Output, Outputs, Result, Traits, args, one};
+use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
 use crate::kernels::generic::cast::Convert;
 use crate::kernels::numeric::philox::{Source, Stream, fraction};
 use crate::kernels::numeric::portable::{exp, ln};
-use crate::value::{Cause, DType, Desc, Sample, filled, with_element};
+use crate::value::{DType, Desc, Sample, filled, with_element};
 
 pub const TABLE: &[Entry] = &[
     Entry::new::<Gaussian>("noise.gaussian"),
@@ -13,10 +14,20 @@ pub const TABLE: &[Entry] = &[
     Entry::new::<Shot>("noise.shot"),
 ];
 
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Noise {
+            NoChannels { layout: String },
+        }
+    }
+}
+
 fn noisy(input: &Desc) -> Result<Desc> {
     if input.dtype == DType::Bool || input.dtype.storage() != input.dtype {
-        let problem = format!("must be of numbers, not {}", input.dtype.name());
-        return Err(Cause::Input { index: 0, problem: problem.into() });
+        return Err(unfit(0, Input::NotNumbers { dtype: input.dtype.name() }));
     }
     Ok(input.clone())
 }
@@ -90,8 +101,8 @@ impl Kernel for SaltAndPepper {
         let out = &mut outputs[0];
         for (name, chance) in [("prob", args.prob), ("salt_vs_pepper", args.salt_vs_pepper)] {
             if !(0.0..=1.0).contains(&chance) {
-                let problem = format!("must be between 0 and 1, got {chance}");
-                return Err(Cause::Argument { name, problem: problem.into() });
+                let problem = Argument::Between { low: 0.0, high: 1.0, given: chance };
+                return Err(argument(name, problem));
             }
         }
         let desc = &inputs[0].desc;
@@ -150,13 +161,9 @@ fn channel_axis(desc: &Desc) -> Result<Option<usize>> {
     if desc.layout.is_empty() {
         return Ok(desc.ndim().checked_sub(1));
     }
-    desc.layout.find(b'C').map(Some).ok_or_else(|| Cause::Input {
-        index: 0,
-        problem: format!(
-            "its layout {:?} has no channels; `per_channel=True` does without",
-            desc.layout.as_str()
-        )
-        .into(),
+    desc.layout.find(b'C').map(Some).ok_or_else(|| {
+        let layout = desc.layout.as_str().to_string();
+        unfit(0, problem::Noise::NoChannels { layout })
     })
 }
 
@@ -275,7 +282,7 @@ fn ln_factorial(k: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::philox::Position;
+    use super::super::numeric::philox::Position;
     use super::*;
 
     #[test]

@@ -18,6 +18,8 @@ use super::{
     Arg, BatchKernel, Entry, Frames, FromArg, Kernel, Output, OutputBuffer, Outputs, Result,
     Samples, Traits, Work, args, one,
 };
+use crate::kernels::contract::problems::{argument, unfit};
+use crate::value::Problem;
 use crate::value::{
     Cause, DType, Desc, Element, Sample, Shape, collected, filled, with_element, zeroed,
 };
@@ -27,6 +29,20 @@ pub const TABLE: &[Entry] = &[
     Entry::new::<Moments>("moments"),
     Entry { name: "shared_moments", args: &["ddof"], cpu: || Work::Batch(Arc::new(SharedMoments)) },
 ];
+
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Normalize {
+            Shape { given: Vec<usize>, shape: Vec<usize>, expected: Vec<usize> },
+            NoAxis { other: &'static str },
+            EmptyBatch,
+            Ragged { sample: usize, shape: Vec<usize>, first: Vec<usize> },
+        }
+    }
+}
 
 pub struct Normalize;
 
@@ -53,11 +69,11 @@ struct Given {
 }
 
 impl FromArg for Given {
-    fn from_constant(arg: &Arg) -> std::result::Result<Given, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Given, Problem> {
         Ok(Given { shape: None, values: vec![f64::from_constant(arg)?] })
     }
 
-    fn from_sample(sample: &Sample) -> std::result::Result<Given, String> {
+    fn from_sample(sample: &Sample) -> std::result::Result<Given, Problem> {
         let shape = (sample.desc.ndim() > 0).then(|| sample.desc.shape.clone());
         Ok(Given { shape, values: Vec::from_sample(sample)? })
     }
@@ -121,12 +137,9 @@ fn reduction(args: &NormalizeArgs, shape: &[usize]) -> Result<Reduction> {
         shape.iter().zip(&reduced).map(|(&d, &r)| if r { 1 } else { d }).collect();
     for (name, given) in arrays {
         if *given != expected {
-            let problem = format!(
-                "has the shape {:?}; for data of the shape {shape:?} it needs {:?}, or one number",
-                &given[..],
-                &expected[..],
-            );
-            return Err(Cause::Argument { name, problem: problem.into() });
+            let (shape, given) = (shape.to_vec(), given.to_vec());
+            let expected = expected.to_vec();
+            return Err(argument(name, problem::Normalize::Shape { given, shape, expected }));
         }
     }
     if args.axes.is_none() && !reduced.is_empty() && !reduced.contains(&true) {
@@ -134,10 +147,7 @@ fn reduction(args: &NormalizeArgs, shape: &[usize]) -> Result<Reduction> {
             [("mean", &args.mean, "stddev"), ("stddev", &args.stddev, "mean")]
         {
             if given.is_none() {
-                let problem = format!(
-                    "is missing: the shape of `{other}` leaves no axis to compute it along"
-                );
-                return Err(Cause::Argument { name, problem: problem.into() });
+                return Err(argument(name, problem::Normalize::NoAxis { other }));
             }
         }
     }
@@ -475,22 +485,15 @@ impl BatchKernel for SharedMoments {
         allocate: &dyn Fn(Desc) -> Result<OutputBuffer>,
     ) -> Result<Samples> {
         let samples = inputs[0];
-        let first = samples.first().ok_or_else(|| Cause::Input {
-            index: 0,
-            problem: "an empty batch has no statistics".into(),
-        })?;
+        let first = samples.first().ok_or_else(|| unfit(0, problem::Normalize::EmptyBatch))?;
         if let Some(other) = samples.iter().position(|s| s.desc.shape != first.desc.shape) {
             let shape = |sample: usize| samples[sample].desc.shape[1..].to_vec();
-            let problem = format!(
-                "with `batch=True` all samples need the same extents along the axes that are not \
-                 in `axes`; sample {other} has the statistics' shape {:?}, sample 0 {:?}",
-                shape(other),
-                shape(0),
-            );
-            return Err(Cause::Input { index: 0, problem: problem.into() });
+            let problem =
+                problem::Normalize::Ragged { sample: other, shape: shape(other), first: shape(0) };
+            return Err(unfit(0, problem));
         }
         let ddof = i64::from_constant(args.first().unwrap_or(&Arg::Int(0)))
-            .map_err(|problem| Cause::Argument { name: "ddof", problem: problem.into() })?;
+            .map_err(|problem| argument("ddof", problem))?;
         let mut shape = first.desc.shape.clone();
         shape[0] = 2;
         let kept = first.desc.elements() / 3;

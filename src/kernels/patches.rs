@@ -4,8 +4,10 @@ use std::ops::Range;
 
 use smallvec::{SmallVec, smallvec};
 
+use self::problem::Patches;
 use super::regions::{Border, Fill, LONGEST, Region, axes_of, cut, fill_bytes, repeat, too_large};
 use super::{Entry, Kernel, Output, Outputs, Result, Traits, args, one};
+use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::numeric::isa::Isa;
 use crate::kernels::numeric::precision::{is_long, part_of};
 use crate::value::{Cause, Desc, Layout, Sample, extent, filled, with_room};
@@ -16,12 +18,24 @@ pub const TABLE: &[Entry] = &[
     Entry::new::<GridMask>("grid_mask"),
 ];
 
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Patches {
+            AnchorNumbers { given: usize, shape: usize },
+            AxisNumbers { axes: usize, given: usize },
+            Nan { given: Vec<f64> },
+            NoRegion { shape: f64, anchor: f64 },
+            ChannelNumber { given: i64, channels: usize },
+            NotAnImage { shape: Vec<usize>, layout: String },
+        }
+    }
+}
+
 type Ints = SmallVec<[i64; 6]>;
 type Floats = SmallVec<[f64; 6]>;
-
-fn argument<T>(name: &'static str, problem: String) -> Result<T> {
-    Err(Cause::Argument { name, problem: problem.into() })
-}
 
 pub struct Erase;
 
@@ -68,17 +82,17 @@ impl EraseArgs {
         let anchors = self.anchor.as_deref().unwrap_or_default();
         let shapes = self.shape.as_deref().unwrap_or_default();
         if anchors.len() != shapes.len() {
-            let (a, b) = (anchors.len(), shapes.len());
-            return argument("anchor", format!("has {a} numbers, but `shape` has {b}"));
+            let (given, shape) = (anchors.len(), shapes.len());
+            return Err(argument("anchor", Patches::AnchorNumbers { given, shape }));
         }
         let count = axes.len();
         if count == 0 || !anchors.len().is_multiple_of(count) {
-            let problem = format!("needs numbers for each of {count} axes, got {}", anchors.len());
-            return argument("anchor", problem);
+            let given = anchors.len();
+            return Err(argument("anchor", Patches::AxisNumbers { axes: count, given }));
         }
         for (name, values) in [("anchor", anchors), ("shape", shapes)] {
             if values.iter().any(|value| value.is_nan()) {
-                return argument(name, format!("must be of numbers, got {values:?}"));
+                return Err(argument(name, Patches::Nan { given: values.to_vec() }));
             }
         }
         let whole: SmallVec<[Range<usize>; 6]> = desc.shape.iter().map(|&n| 0..n).collect();
@@ -98,8 +112,8 @@ impl EraseArgs {
                 }
                 let end = rounded(start + shape);
                 if end.is_nan() {
-                    let problem = format!("of {shape} at the `anchor` {start} is no region");
-                    return argument("shape", problem);
+                    let problem = Patches::NoRegion { shape, anchor: start };
+                    return Err(argument("shape", problem));
                 }
                 // Cut off towards zero.
                 let clip = |x: f64| (x as i64).clamp(0, n as i64) as usize;
@@ -129,15 +143,14 @@ impl Patch {
         let channels = match (fill.len(), desc.layout.find(b'C')) {
             (0 | 1, _) => None,
             (count, None) => {
-                let problem =
-                    format!("has {count} values, but the layout {:?} has no channels", desc.layout);
-                return argument("fill_value", problem);
+                let layout = desc.layout.as_str().to_string();
+                let problem = Argument::NoChannels { given: count, layout };
+                return Err(argument("fill_value", problem));
             }
             (count, Some(axis)) if desc.shape[axis] != count => {
                 let channels = desc.shape[axis];
-                let problem =
-                    format!("needs one value, or one for each of {channels} channels, got {count}");
-                return argument("fill_value", problem);
+                let problem = Argument::ChannelCount { channels, given: count };
+                return Err(argument("fill_value", problem));
             }
             (_, axis) => axis,
         };
@@ -206,11 +219,13 @@ impl Kernel for Paste {
     fn plan(args: PasteArgs, inputs: &[&Desc]) -> Result<(PasteArgs, Outputs)> {
         let desc = inputs[0];
         if args.ratio.is_nan() || args.ratio < 1.0 {
-            return argument("ratio", format!("must be at least 1, got {}", args.ratio));
+            let problem = Argument::AtLeast { least: 1.0, given: args.ratio };
+            return Err(argument("ratio", problem));
         }
         for (name, position) in [("paste_x", args.paste_x), ("paste_y", args.paste_y)] {
             if !(0.0..=1.0).contains(&position) {
-                return argument(name, format!("must be between 0 and 1, got {position}"));
+                let problem = Argument::Between { low: 0.0, high: 1.0, given: position };
+                return Err(argument(name, problem));
             }
         }
         let [h, w, c] = desc.shape[..] else {
@@ -219,7 +234,8 @@ impl Kernel for Paste {
         if let Some(n) = args.n_channels
             && usize::try_from(n).ok() != Some(c)
         {
-            return argument("n_channels", format!("is {n}, but the image has {c} channels"));
+            let problem = Patches::ChannelNumber { given: n, channels: c };
+            return Err(argument("n_channels", problem));
         }
         let canvas = |n: usize| {
             let side = part_of(args.ratio, n as f64).trunc();
@@ -253,9 +269,8 @@ impl Kernel for Paste {
             1 => Fill::new(&values, out.desc.dtype, None),
             count if count == channels && count > 0 => Fill::new(&values, out.desc.dtype, Some(2)),
             count => {
-                let problem =
-                    format!("needs one value, or one for each of {channels} channels, got {count}");
-                return argument("fill_value", problem);
+                let problem = Argument::ChannelCount { channels, given: count };
+                return Err(argument("fill_value", problem));
             }
         };
         out.store(|dst, stores| cut(&inputs[0], &region, Border::Constant, &fill, dst, stores))
@@ -280,7 +295,8 @@ impl Kernel for GridMask {
     fn run(args: &GridMaskArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
         let out = &mut outputs[0];
         if args.tile <= 0 {
-            return argument("tile", format!("must be positive, got {}", args.tile));
+            let problem = Argument::NotPositive { given: args.tile as f64 };
+            return Err(argument("tile", problem));
         }
         for (name, value) in [
             ("angle", args.angle),
@@ -289,7 +305,7 @@ impl Kernel for GridMask {
             ("shift_y", args.shift_y),
         ] {
             if !value.is_finite() {
-                return argument(name, format!("must be a finite number, got {value}"));
+                return Err(argument(name, Argument::NotFinite { given: value }));
             }
         }
         let desc = out.desc.clone();
@@ -299,13 +315,8 @@ impl Kernel for GridMask {
             _ => (0, 1),
         };
         if desc.ndim() < 2 || h.abs_diff(w) != 1 {
-            let problem = format!(
-                "images need a height and a width side by side, got the shape {:?} and the layout \
-                 {:?}",
-                &desc.shape[..],
-                desc.layout
-            );
-            return Err(Cause::Input { index: 0, problem: problem.into() });
+            let (shape, layout) = (desc.shape.to_vec(), desc.layout.as_str().to_string());
+            return Err(unfit(0, Patches::NotAnImage { shape, layout }));
         }
         if desc.shape.contains(&0) {
             return Ok(());

@@ -8,6 +8,8 @@ use super::{
     Allocate, Arg, BatchKernel, DirectKernel, Entry, FromArg, OutputBuffer, Result, Samples,
     Traits, Work, args,
 };
+use crate::kernels::contract::problems::{Argument, argument, unfit};
+use crate::value::Problem;
 use crate::value::{Cause, Desc, Sample, with_room};
 
 pub const TABLE: &[Entry] = &[
@@ -20,22 +22,30 @@ pub const TABLE: &[Entry] = &[
     },
 ];
 
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Sequence {
+            Position { index: i64, count: usize, of: &'static str },
+            NoFrames,
+            EmptyOrder,
+            Entries { given: usize, samples: usize },
+        }
+    }
+}
+
 /// A position among `count`, if it is one.
-fn position(name: &'static str, index: i64, count: usize, of: &str) -> Result<usize> {
+fn position(name: &'static str, index: i64, count: usize, of: &'static str) -> Result<usize> {
     match usize::try_from(index) {
         Ok(index) if index < count => Ok(index),
-        _ => Err(Cause::Argument {
-            name,
-            problem: format!("names {index}, which is not one of {count} {of}").into(),
-        }),
+        _ => Err(argument(name, problem::Sequence::Position { index, count, of })),
     }
 }
 
 fn frames(desc: &Desc) -> Result<usize> {
-    desc.shape.first().copied().ok_or_else(|| Cause::Input {
-        index: 0,
-        problem: "a sequence needs a dimension for its frames".into(),
-    })
+    desc.shape.first().copied().ok_or_else(|| unfit(0, problem::Sequence::NoFrames))
 }
 
 /// Some frames, each as an output of its own.
@@ -78,7 +88,7 @@ impl DirectKernel for SequenceRearrange {
             order.push(position("new_order", index, count, "frames")?);
         }
         let Some(&first) = order.first() else {
-            return Err(Cause::Argument { name: "new_order", problem: "must name a frame".into() });
+            return Err(argument("new_order", problem::Sequence::EmptyOrder));
         };
         let mut desc = sample.desc.clone();
         desc.shape[0] = order.len();
@@ -137,15 +147,15 @@ impl BatchKernel for PermuteBatch {
 
 /// The index for each sample of the result.
 fn order(arg: &Arg, inputs: &[&[Sample]], count: usize) -> Result<Vec<i64>> {
-    let wrong = |problem: String| Cause::Argument { name: "indices", problem: problem.into() };
+    let wrong = |problem: Problem| Cause::Argument { name: "indices", problem };
     let given = match arg {
         Arg::Input(input) => {
             let mut all = Vec::new();
             for sample in inputs.get(*input).copied().unwrap_or_default() {
                 let own = Vec::<i64>::from_sample(&sample.compact()?).map_err(wrong)?;
                 if own.len() != 1 && inputs[*input].len() != 1 {
-                    let shape = &sample.desc.shape[..];
-                    return Err(wrong(format!("needs one number per sample, got {shape:?}")));
+                    let shape = sample.desc.shape.to_vec();
+                    return Err(wrong(Argument::NotScalar { shape }.into()));
                 }
                 all.extend(own);
             }
@@ -156,6 +166,6 @@ fn order(arg: &Arg, inputs: &[&[Sample]], count: usize) -> Result<Vec<i64>> {
     match given.len() {
         len if len == count => Ok(given),
         1 => Ok(given.repeat(count)),
-        len => Err(wrong(format!("has {len} entries for a batch of {count} samples"))),
+        given => Err(wrong(problem::Sequence::Entries { given, samples: count }.into())),
     }
 }

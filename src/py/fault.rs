@@ -8,13 +8,13 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 use crate::kernels;
 use crate::value::{Cause, Damage, Fault, Figure, Kind, Origin, Problem};
 
-/// All kinds of problems: a row for each enum that `problems!` declares.
-const KINDS: &[&[Kind]] = &[kernels::contract::frames::problem::Frames::KINDS];
+/// Kinds of problems beside those of kernels: a row for each enum that `problems!` declares.
+const KINDS: &[&[Kind]] = &[];
 
 /// Kinds of problems and the names of their figures, for Python to have a sentence for each.
 #[pyfunction]
 pub fn problem_kinds() -> Vec<(&'static str, Vec<&'static str>)> {
-    let kinds = KINDS.iter().copied().flatten();
+    let kinds = KINDS.iter().chain(kernels::PROBLEMS).copied().flatten();
     kinds.map(|(kind, figures)| (*kind, figures.to_vec())).collect()
 }
 

@@ -10,20 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from penstock._errors.kernel_sentences import KERNEL_SENTENCES
+
 Problem: TypeAlias = tuple[str, dict[str, Any]]
 """A kind and its figures by name."""
 
 SENTENCES: dict[str, str | Callable[..., str]] = {
     "Text": "{text}",
-    "Frames.Count": "has values for {given} frames, but there are {frames} frames",
-    "Frames.InputCount": (
-        "input {index} has values for {given} frames, but there are {frames} frames"
-    ),
-    "Frames.Empty": "there are no frames that the arguments for frames could apply to",
-    "Frames.Shapes": (
-        "all frames of a sequence must get the same shape, but by their arguments frame 0 would "
-        "get {first} and frame {frame} {shape}"
-    ),
+    **KERNEL_SENTENCES,
 }
 """By kind: a format string, or a function of the figures where the wording depends on them."""
 
@@ -31,10 +25,15 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
 def sentence(problem: Problem) -> str:
     """The sentence for a problem."""
     kind, figures = problem
-    shown = {
-        # A nested problem, such as that of one page of a file.
-        name: sentence(figure) if isinstance(figure, tuple) else figure
-        for name, figure in figures.items()
-    }
+    shown = {name: _shown(figure) for name, figure in figures.items()}
     words = SENTENCES[kind]
     return words.format(**shown) if isinstance(words, str) else words(**shown)
+
+
+def _shown(figure: Any) -> Any:
+    if isinstance(figure, tuple):
+        # A problem inside of a problem, such as that of one page of a file.
+        return sentence(figure)
+    if isinstance(figure, float) and figure.is_integer() and abs(figure) < 1e15:
+        return int(figure)
+    return figure

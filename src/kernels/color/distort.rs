@@ -3,8 +3,10 @@
 use crate::codecs::Window;
 use crate::codecs::jpeg::encode as jpeg_encode;
 use crate::codecs::jpeg::{Jpeg, Target};
+use crate::kernels::color::problem::Color;
+use crate::kernels::contract::problems::{Input, unfit};
 use crate::kernels::{Kernel, Output, Outputs, Result, Traits, args, one};
-use crate::value::{Cause, DType, Desc, Sample};
+use crate::value::{DType, Desc, Sample};
 
 pub struct JpegCompressionDistortion;
 
@@ -22,24 +24,18 @@ impl Kernel for JpegCompressionDistortion {
         inputs: &[&Desc],
     ) -> Result<(JpegCompressionDistortionArgs, Outputs)> {
         let desc = inputs[0];
-        let unfit = |problem| Err(Cause::Input { index: 0, problem });
         let [.., height, width, channels] = desc.shape[..] else {
-            return unfit("an image has height, width and channels".into());
+            return Err(unfit(0, Color::NotAnImage));
         };
         if desc.dtype != DType::U8 {
-            return unfit(format!("must be of uint8, got {}", desc.dtype.name()).into());
+            return Err(unfit(0, Input::Type { wanted: "uint8", dtype: desc.dtype.name() }));
         }
         if channels != 3 {
-            return unfit(
-                format!("must have 3 channels (red, green, blue), got {channels}").into(),
-            );
+            return Err(unfit(0, Input::Channels { wanted: "3", given: channels }));
         }
         let largest = jpeg_encode::LARGEST;
         if height.max(width) > largest {
-            return unfit(
-                format!("a JPEG has at most {largest} rows and columns, got {height} x {width}")
-                    .into(),
-            );
+            return Err(unfit(0, Color::LargeJpeg { largest, height, width }));
         }
         Ok((args, one(desc.clone())))
     }

@@ -1,7 +1,9 @@
 //! Histogram equalisation.
 
+use crate::kernels::color::problem::Color;
+use crate::kernels::contract::problems::{Input, unfit};
 use crate::kernels::{Kernel, Output, Outputs, Result, Traits, one};
-use crate::value::{Cause, DType, Desc, Sample, collected, filled};
+use crate::value::{DType, Desc, Sample, collected, filled};
 
 pub struct Equalize;
 
@@ -12,8 +14,8 @@ impl Kernel for Equalize {
 
     fn plan((): (), inputs: &[&Desc]) -> Result<((), Outputs)> {
         if inputs[0].dtype != DType::U8 {
-            let problem = format!("must be of uint8, got {}", inputs[0].dtype.name());
-            return Err(Cause::Input { index: 0, problem: problem.into() });
+            let dtype = inputs[0].dtype.name();
+            return Err(unfit(0, Input::Type { wanted: "uint8", dtype }));
         }
         Ok(((), one(inputs[0].clone())))
     }
@@ -29,8 +31,7 @@ impl Kernel for Equalize {
             return Ok(());
         }
         if u32::try_from(pixels).is_err() {
-            let problem = format!("has {pixels} pixels, too many to count");
-            return Err(Cause::Input { index: 0, problem: problem.into() });
+            return Err(unfit(0, Color::TooManyPixels { pixels }));
         }
         let (src, dst) = (inputs[0].elements::<u8>(), out.elements::<u8>());
         for (src, dst) in src.chunks_exact(plane).zip(dst.chunks_exact_mut(plane)) {

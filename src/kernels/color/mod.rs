@@ -8,7 +8,8 @@ mod mix;
 mod spaces;
 
 use super::{Entry, Kernel, Output, Outputs, Result, Traits, args, one};
-use crate::value::{Cause, DType, Desc, Sample};
+use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
+use crate::value::{DType, Desc, Sample};
 
 use mix::Mix;
 
@@ -19,6 +20,20 @@ pub const TABLE: &[Entry] = &[
     Entry::new::<equalize::Equalize>("equalize"),
     Entry::new::<distort::JpegCompressionDistortion>("jpeg_compression_distortion"),
 ];
+
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Color {
+            TooManyPixels { pixels: usize },
+            SpaceChannels { space: String, channels: usize, given: usize },
+            NotAnImage,
+            LargeJpeg { largest: usize, height: usize, width: usize },
+        }
+    }
+}
 
 /// The largest number of a type, which stands for full brightness; one for floats.
 fn full(dtype: DType) -> f64 {
@@ -42,12 +57,10 @@ fn is_float(dtype: DType) -> bool {
 /// The description of the result, of the same shape, when all are types of numbers.
 fn recolored(input: &Desc, dtype: DType) -> Result<Desc> {
     if input.dtype == DType::Bool || input.dtype.storage() != input.dtype {
-        let problem = format!("colors must be numbers, not {}", input.dtype.name());
-        return Err(Cause::Input { index: 0, problem: problem.into() });
+        return Err(unfit(0, Input::NotNumbers { dtype: input.dtype.name() }));
     }
     if dtype == DType::Bool || dtype.storage() != dtype {
-        let problem = format!("must be a type of numbers, got {}", dtype.name());
-        return Err(Cause::Argument { name: "dtype", problem: problem.into() });
+        return Err(argument("dtype", Argument::NotNumbers { dtype: dtype.name() }));
     }
     Ok(Desc { dtype, ..input.clone() })
 }
@@ -118,11 +131,8 @@ impl Kernel for ColorTwist {
         let desc = match desc.shape.last() {
             Some(1 | 3) => Ok(desc),
             channels => {
-                let channels = channels.copied().unwrap_or(0);
-                let problem = format!(
-                    "colors have 3 channels (red, green, blue), or 1 when gray; got {channels}"
-                );
-                Err(Cause::Input { index: 0, problem: problem.into() })
+                let given = channels.copied().unwrap_or(0);
+                Err(unfit(0, Input::Channels { wanted: "3 or 1", given }))
             }
         }?;
         Ok((args, one(desc)))

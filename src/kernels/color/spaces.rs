@@ -1,9 +1,12 @@
 //! From one color space to another.
 
 use super::mix::{self, Mix};
+use crate::kernels::color::problem::Color;
+use crate::kernels::contract::problems::{Argument, Input, unfit};
 use crate::kernels::numeric::isa::Isa;
 use crate::kernels::{Arg, FromArg, Kernel, Output, Outputs, Result, args, one};
-use crate::value::{Cause, DType, Desc, Sample};
+use crate::value::Problem;
+use crate::value::{DType, Desc, Sample};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ColorSpace {
@@ -21,18 +24,21 @@ impl ColorSpace {
 
 /// By the numbers of the API's `ImageType`.
 impl FromArg for ColorSpace {
-    fn from_constant(arg: &Arg) -> std::result::Result<ColorSpace, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<ColorSpace, Problem> {
         match i64::from_constant(arg)? {
             0 => Ok(ColorSpace::Rgb),
             1 => Ok(ColorSpace::Bgr),
             2 => Ok(ColorSpace::Gray),
             3 => Ok(ColorSpace::YCbCr),
-            other => Err(format!("must be RGB, BGR, GRAY or YCbCr, got {other}")),
+            other => {
+                let choices = "RGB, BGR, GRAY, YCbCr";
+                Err(Argument::OneOf { choices, given: other.to_string() }.into())
+            }
         }
     }
 
-    fn from_sample(_: &Sample) -> std::result::Result<ColorSpace, String> {
-        Err("can't differ from sample to sample".into())
+    fn from_sample(_: &Sample) -> std::result::Result<ColorSpace, Problem> {
+        Err(Argument::SameForAll.into())
     }
 }
 
@@ -51,19 +57,16 @@ impl Kernel for ColorSpaceConversion {
         inputs: &[&Desc],
     ) -> Result<(ColorSpaceConversionArgs, Outputs)> {
         let mut desc = inputs[0].clone();
-        let unfit = |problem| Cause::Input { index: 0, problem };
         if desc.dtype != DType::U8 {
-            return Err(unfit(format!("must be of uint8, got {}", desc.dtype.name()).into()));
+            return Err(unfit(0, Input::Type { wanted: "uint8", dtype: desc.dtype.name() }));
         }
         let channels = args.image_type.channels();
         match desc.shape.last_mut() {
             Some(found) if *found == channels => *found = args.output_type.channels(),
             found => {
-                let found = found.map_or(0, |found| *found);
-                let space = args.image_type;
-                return Err(unfit(
-                    format!("{space:?} has {channels} channels, got {found}").into(),
-                ));
+                let given = found.map_or(0, |found| *found);
+                let space = format!("{:?}", args.image_type);
+                return Err(unfit(0, Color::SpaceChannels { space, channels, given }));
             }
         }
         Ok((args, one(desc)))

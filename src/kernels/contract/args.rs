@@ -3,9 +3,10 @@
 use smallvec::SmallVec;
 
 use super::frames;
+use super::problems::Argument;
 use crate::kernels::Result;
 use crate::kernels::numeric::philox::{Position, Stream};
-use crate::value::{Cause, DType, Layout, Sample, collected, with_element};
+use crate::value::{Cause, DType, Layout, Problem, Sample, collected, with_element};
 
 /// One argument as the call gave it.
 #[derive(Clone, Debug)]
@@ -20,6 +21,22 @@ pub enum Arg {
     Input(usize),
     /// The call's place in the sequence of an RNG.
     Draw(Position),
+}
+
+impl Arg {
+    /// For messages: as Python writes it.
+    pub fn shown(&self) -> String {
+        match self {
+            Arg::Absent => "None".into(),
+            Arg::Int(value) => value.to_string(),
+            Arg::Float(value) => value.to_string(),
+            Arg::Text(text) => format!("{text:?}"),
+            Arg::Ints(values) => format!("{values:?}"),
+            Arg::Floats(values) => format!("{values:?}"),
+            Arg::Input(_) => "a tensor".into(),
+            Arg::Draw(_) => "an RNG".into(),
+        }
+    }
 }
 
 /// The arguments of one sample, or of one of its frames.
@@ -63,24 +80,23 @@ impl<'a> ArgReader<'a> {
 
     /// The argument at this position as a `T`; `name` is for the error.
     pub fn get<T: FromArg>(&self, position: usize, name: &'static str) -> Result<T> {
-        let arg = self.args.get(position).unwrap_or(&Arg::Absent);
-        let made = match arg {
-            Arg::Input(index) => self
-                .inputs
-                .get(*index)
-                .ok_or_else(|| "has no value".to_string())
-                .and_then(|sample| self.own(sample).map_err(|cause| format!("{cause:?}")))
-                .and_then(|sample| T::from_sample(&sample)),
-            Arg::Draw(position) => T::from_draw(position.stream(self.sample)),
-            constant => T::from_constant(constant),
-        };
-        made.map_err(|problem| match arg {
-            Arg::Input(index) if problem == NO_MEMORY => {
-                let count = self.inputs.get(*index).map_or(0, |sample| sample.desc.elements());
-                Cause::Memory { bytes: count.saturating_mul(size_of::<f64>()) }
+        let refused = |problem| Cause::Argument { name, problem };
+        match self.args.get(position).unwrap_or(&Arg::Absent) {
+            Arg::Input(index) => {
+                let Some(sample) = self.inputs.get(*index) else {
+                    return Err(Cause::Internal(format!("`{name}` has no value")));
+                };
+                T::from_sample(&self.own(sample)?).map_err(|problem| {
+                    if problem == Argument::Memory.into() {
+                        let count = sample.desc.elements();
+                        return Cause::Memory { bytes: count.saturating_mul(size_of::<f64>()) };
+                    }
+                    refused(problem)
+                })
             }
-            _ => Cause::Argument { name, problem: problem.into() },
-        })
+            Arg::Draw(position) => T::from_draw(position.stream(self.sample)).map_err(refused),
+            constant => T::from_constant(constant).map_err(refused),
+        }
     }
 
     /// What of an argument's value is meant, in row-major order.
@@ -95,10 +111,10 @@ impl<'a> ArgReader<'a> {
 
 /// A type that an argument can be read as. `Err` says what is wrong with the argument.
 pub trait FromArg: Sized {
-    fn from_constant(arg: &Arg) -> std::result::Result<Self, String>;
-    fn from_sample(sample: &Sample) -> std::result::Result<Self, String>;
-    fn from_draw(_: Stream) -> std::result::Result<Self, String> {
-        Err("can't be an RNG".into())
+    fn from_constant(arg: &Arg) -> std::result::Result<Self, Problem>;
+    fn from_sample(sample: &Sample) -> std::result::Result<Self, Problem>;
+    fn from_draw(_: Stream) -> std::result::Result<Self, Problem> {
+        Err(Argument::NotRandom.into())
     }
 }
 
@@ -135,43 +151,38 @@ macro_rules! args {
 }
 pub(crate) use args;
 
-fn unfit<T>(wanted: &str, arg: &Arg) -> std::result::Result<T, String> {
+/// `wanted` is a word that Python has a phrase for.
+fn unfit<T>(wanted: &'static str, arg: &Arg) -> std::result::Result<T, Problem> {
     Err(match arg {
-        Arg::Absent => format!("is missing: it needs {wanted}"),
-        given => format!("needs {wanted}, got {given:?}"),
-    })
+        Arg::Absent => Argument::Missing { wanted },
+        given => Argument::Kind { wanted, given: given.shown() },
+    }
+    .into())
 }
 
-fn scalar(sample: &Sample) -> std::result::Result<(), String> {
+fn scalar(sample: &Sample) -> std::result::Result<(), Problem> {
     match sample.desc.elements() {
         1 => Ok(()),
-        _ => Err(format!(
-            "needs one number per sample, got the shape {:?}; a number for each sample is a batch, \
-             as random operators make with `batch_size`",
-            &sample.desc.shape[..]
-        )),
+        _ => Err(Argument::NotScalar { shape: sample.desc.shape.to_vec() }.into()),
     }
 }
 
-/// What is wrong with an argument of so many numbers that there is no memory for them.
-const NO_MEMORY: &str = "has too many numbers for the memory that is left";
-
 /// All of an iterator's numbers, which may be as many as an array has.
-fn all<T>(numbers: impl ExactSizeIterator<Item = T>) -> std::result::Result<Vec<T>, String> {
-    collected(numbers).map_err(|_| NO_MEMORY.into())
+fn all<T>(numbers: impl ExactSizeIterator<Item = T>) -> std::result::Result<Vec<T>, Problem> {
+    collected(numbers).map_err(|_| Argument::Memory.into())
 }
 
 /// The same without memory of their own, where they are few.
 fn few<T: Copy, A: smallvec::Array<Item = T>>(
     numbers: impl ExactSizeIterator<Item = T>,
-) -> std::result::Result<SmallVec<A>, String> {
+) -> std::result::Result<SmallVec<A>, Problem> {
     if numbers.len() <= A::size() {
         return Ok(numbers.collect());
     }
     all(numbers).map(SmallVec::from_vec)
 }
 
-fn floats(sample: &Sample) -> std::result::Result<Vec<f64>, String> {
+fn floats(sample: &Sample) -> std::result::Result<Vec<f64>, Problem> {
     with_element!(sample.desc.dtype, |T| {
         all(sample
             .elements::<T>()
@@ -180,7 +191,7 @@ fn floats(sample: &Sample) -> std::result::Result<Vec<f64>, String> {
     })
 }
 
-fn ints(sample: &Sample) -> std::result::Result<Vec<i64>, String> {
+fn ints(sample: &Sample) -> std::result::Result<Vec<i64>, Problem> {
     with_element!(sample.desc.dtype, |T| {
         all(sample
             .elements::<T>()
@@ -190,73 +201,70 @@ fn ints(sample: &Sample) -> std::result::Result<Vec<i64>, String> {
 }
 
 impl FromArg for i64 {
-    fn from_constant(arg: &Arg) -> std::result::Result<i64, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<i64, Problem> {
         match arg {
             Arg::Int(value) => Ok(*value),
-            other => unfit("an integer", other),
+            other => unfit("integer", other),
         }
     }
 
-    fn from_sample(sample: &Sample) -> std::result::Result<i64, String> {
+    fn from_sample(sample: &Sample) -> std::result::Result<i64, Problem> {
         scalar(sample)?;
         Ok(ints(sample)?[0])
     }
 }
 
 impl FromArg for bool {
-    fn from_constant(arg: &Arg) -> std::result::Result<bool, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<bool, Problem> {
         i64::from_constant(arg).map(|value| value != 0)
     }
 
-    fn from_sample(sample: &Sample) -> std::result::Result<bool, String> {
+    fn from_sample(sample: &Sample) -> std::result::Result<bool, Problem> {
         i64::from_sample(sample).map(|value| value != 0)
     }
 }
 
 impl FromArg for f64 {
-    fn from_constant(arg: &Arg) -> std::result::Result<f64, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<f64, Problem> {
         match arg {
             Arg::Float(value) => Ok(*value),
             Arg::Int(value) => Ok(*value as f64),
-            other => unfit("a number", other),
+            other => unfit("number", other),
         }
     }
 
-    fn from_sample(sample: &Sample) -> std::result::Result<f64, String> {
+    fn from_sample(sample: &Sample) -> std::result::Result<f64, Problem> {
         scalar(sample)?;
         Ok(floats(sample)?[0])
     }
 }
 
 impl FromArg for DType {
-    fn from_constant(arg: &Arg) -> std::result::Result<DType, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<DType, Problem> {
         let code = i64::from_constant(arg)?;
-        u8::try_from(code)
-            .ok()
-            .and_then(DType::from_code)
-            .map_or_else(|| unfit("an element type", arg), Ok)
+        u8::try_from(code).ok().and_then(DType::from_code).map_or_else(|| unfit("dtype", arg), Ok)
     }
 
-    fn from_sample(_: &Sample) -> std::result::Result<DType, String> {
-        Err("can't differ from sample to sample".into())
+    fn from_sample(_: &Sample) -> std::result::Result<DType, Problem> {
+        Err(Argument::SameForAll.into())
     }
 }
 
 impl FromArg for String {
-    fn from_constant(arg: &Arg) -> std::result::Result<String, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<String, Problem> {
         match arg {
             Arg::Text(text) => Ok(text.to_string()),
-            other => unfit("a string", other),
+            other => unfit("string", other),
         }
     }
 
-    fn from_sample(_: &Sample) -> std::result::Result<String, String> {
-        Err("can't differ from sample to sample".into())
+    fn from_sample(_: &Sample) -> std::result::Result<String, Problem> {
+        Err(Argument::SameForAll.into())
     }
 }
 
 impl FromArg for Vec<i64> {
-    fn from_constant(arg: &Arg) -> std::result::Result<Vec<i64>, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Vec<i64>, Problem> {
         match arg {
             Arg::Ints(values) => all(values.iter().copied()),
             Arg::Int(value) => Ok(vec![*value]),
@@ -264,13 +272,13 @@ impl FromArg for Vec<i64> {
         }
     }
 
-    fn from_sample(sample: &Sample) -> std::result::Result<Vec<i64>, String> {
+    fn from_sample(sample: &Sample) -> std::result::Result<Vec<i64>, Problem> {
         ints(sample)
     }
 }
 
 impl FromArg for Vec<f64> {
-    fn from_constant(arg: &Arg) -> std::result::Result<Vec<f64>, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Vec<f64>, Problem> {
         match arg {
             Arg::Floats(values) => all(values.iter().copied()),
             Arg::Float(value) => Ok(vec![*value]),
@@ -280,14 +288,14 @@ impl FromArg for Vec<f64> {
         }
     }
 
-    fn from_sample(sample: &Sample) -> std::result::Result<Vec<f64>, String> {
+    fn from_sample(sample: &Sample) -> std::result::Result<Vec<f64>, Problem> {
         floats(sample)
     }
 }
 
 /// A few numbers, without memory of their own.
 impl FromArg for SmallVec<[i64; 6]> {
-    fn from_constant(arg: &Arg) -> std::result::Result<Self, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Self, Problem> {
         match arg {
             Arg::Ints(values) => few(values.iter().copied()),
             Arg::Int(value) => Ok(SmallVec::from_slice(&[*value])),
@@ -295,13 +303,13 @@ impl FromArg for SmallVec<[i64; 6]> {
         }
     }
 
-    fn from_sample(sample: &Sample) -> std::result::Result<Self, String> {
+    fn from_sample(sample: &Sample) -> std::result::Result<Self, Problem> {
         ints(sample).map(SmallVec::from_vec)
     }
 }
 
 impl FromArg for SmallVec<[f64; 6]> {
-    fn from_constant(arg: &Arg) -> std::result::Result<Self, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Self, Problem> {
         match arg {
             Arg::Floats(values) => few(values.iter().copied()),
             Arg::Ints(values) => few(values.iter().map(|&value| value as f64)),
@@ -311,50 +319,51 @@ impl FromArg for SmallVec<[f64; 6]> {
         }
     }
 
-    fn from_sample(sample: &Sample) -> std::result::Result<Self, String> {
+    fn from_sample(sample: &Sample) -> std::result::Result<Self, Problem> {
         floats(sample).map(SmallVec::from_vec)
     }
 }
 
 /// Letters of axes.
 impl FromArg for Layout {
-    fn from_constant(arg: &Arg) -> std::result::Result<Layout, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Layout, Problem> {
         match arg {
             Arg::Text(letters) => Layout::new(letters).ok_or_else(|| {
-                format!("has at most {} ASCII letters, got {letters:?}", Layout::MAX)
+                let (most, given) = (Layout::MAX, letters.to_string());
+                Argument::LongLayout { most, given }.into()
             }),
-            other => unfit("letters of axes", other),
+            other => unfit("layout", other),
         }
     }
 
-    fn from_sample(_: &Sample) -> std::result::Result<Layout, String> {
-        Err("can't differ from sample to sample".into())
+    fn from_sample(_: &Sample) -> std::result::Result<Layout, Problem> {
+        Err(Argument::SameForAll.into())
     }
 }
 
 impl<T: FromArg> FromArg for Option<T> {
-    fn from_constant(arg: &Arg) -> std::result::Result<Option<T>, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Option<T>, Problem> {
         match arg {
             Arg::Absent => Ok(None),
             other => T::from_constant(other).map(Some),
         }
     }
 
-    fn from_sample(sample: &Sample) -> std::result::Result<Option<T>, String> {
+    fn from_sample(sample: &Sample) -> std::result::Result<Option<T>, Problem> {
         T::from_sample(sample).map(Some)
     }
 }
 
 impl FromArg for Stream {
-    fn from_constant(arg: &Arg) -> std::result::Result<Stream, String> {
-        unfit("an RNG", arg)
+    fn from_constant(arg: &Arg) -> std::result::Result<Stream, Problem> {
+        unfit("rng", arg)
     }
 
-    fn from_sample(_: &Sample) -> std::result::Result<Stream, String> {
-        Err("can't be data".into())
+    fn from_sample(_: &Sample) -> std::result::Result<Stream, Problem> {
+        Err(Argument::NotData.into())
     }
 
-    fn from_draw(stream: Stream) -> std::result::Result<Stream, String> {
+    fn from_draw(stream: Stream) -> std::result::Result<Stream, Problem> {
         Ok(stream)
     }
 }

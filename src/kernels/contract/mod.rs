@@ -6,5 +6,6 @@ pub mod frames;
 pub mod kernel;
 pub mod output;
 pub mod probe;
+pub mod problems;
 pub mod registry;
 pub mod uniform;

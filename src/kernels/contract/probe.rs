@@ -5,9 +5,18 @@ use std::time::Duration;
 use smallvec::smallvec;
 
 use crate::kernels::{Entry, Kernel, Output, Outputs, Result, Traits, args, one};
-use crate::value::{Cause, DType, Desc, Sample};
+use crate::value::{Cause, DType, Desc, Problem, Sample};
 
 pub const TABLE: &[Entry] = &[Entry::new::<Probe>("probe"), Entry::new::<ProbePair>("probe_pair")];
+
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What a probe fails with.
+        pub enum Probe { Failed }
+    }
+}
 
 /// Copies its input after `sleep` microseconds; `action` 1 fails instead, 2 panics, 3 makes
 /// something else than was promised.
@@ -33,7 +42,10 @@ impl Kernel for Probe {
     fn run(args: &ProbeArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
         std::thread::sleep(Duration::from_micros(args.sleep.clamp(0, 10_000_000) as u64));
         match args.action {
-            1 => Err(Cause::Argument { name: "action", problem: "says to fail".into() }),
+            1 => Err(Cause::Argument {
+                name: "action",
+                problem: Problem::from(problem::Probe::Failed),
+            }),
             2 => panic!("the probe was told to panic"),
             _ => {
                 outputs[0].bytes().copy_from_slice(inputs[0].elements_as_bytes());

@@ -7,14 +7,15 @@ use std::ops::Range;
 use half::f16;
 use smallvec::{SmallVec, smallvec};
 
+use crate::kernels::contract::problems::{Argument, argument};
+use crate::kernels::crop::problem;
 use crate::kernels::crop::{Floats, crop_args};
 use crate::kernels::generic::cast::Convert;
 use crate::kernels::numeric::isa::Isa;
 use crate::kernels::regions::{Border, Policy, Region, fill_bytes, too_large};
 use crate::kernels::{Entry, Frames, Kernel, Output, Outputs, Result, Traits, one};
 use crate::value::{
-    Cause, DType, Desc, Element, Layout, Sample, Shape, contiguous_strides, extent, with_element,
-    zeroed,
+    DType, Desc, Element, Layout, Sample, Shape, contiguous_strides, extent, with_element, zeroed,
 };
 
 pub const TABLE: &[Entry] = &[Entry::new::<CropMirrorNormalize>("crop_mirror_normalize")];
@@ -40,8 +41,9 @@ impl NormalizeArgs {
         if let Policy::Border(border) = self.out_of_bounds_policy
             && border != Border::Constant
         {
-            let problem = "must be one of error, constant, pad and trim_to_shape".into();
-            return Err(Cause::Argument { name: "out_of_bounds_policy", problem });
+            let choices = "error, constant, pad, trim_to_shape";
+            let problem = Argument::OneOf { choices, given: format!("{border:?}") };
+            return Err(argument("out_of_bounds_policy", problem));
         }
         self.window().region(desc)
     }
@@ -60,11 +62,8 @@ impl NormalizeArgs {
             [one] => Ok(one),
             _ if values.len() == channels => Ok(values[channel]),
             _ => {
-                let count = values.len();
-                let problem = format!(
-                    "needs one number, or one for each of {channels} channels, got {count}"
-                );
-                Err(Cause::Argument { name, problem: problem.into() })
+                let given = values.len();
+                Err(argument(name, Argument::ChannelCount { channels, given }))
             }
         };
         (0..channels)
@@ -93,9 +92,9 @@ impl Kernel for CropMirrorNormalize {
         let mut shape = Shape::new();
         for &letter in args.to.letters() {
             let Some(axis) = desc.layout.find(letter) else {
-                let problem =
-                    format!("must have the letters of {:?}, got {:?}", desc.layout, args.to);
-                return Err(Cause::Argument { name: "output_layout", problem: problem.into() });
+                let [layout, given] = [desc.layout, args.to].map(|l| l.as_str().to_string());
+                let problem = problem::Crop::OutputLayout { layout, given };
+                return Err(argument("output_layout", problem));
             };
             let n = region.shape[axis];
             shape.push(if letter == b'C' { args.padded(n) } else { n });
@@ -136,10 +135,8 @@ impl NormalizeArgs {
             &[one] => Ok(smallvec![one as f32; channels]),
             all if all.len() == channels => Ok(all.iter().map(|&value| value as f32).collect()),
             all => {
-                let count = all.len();
-                let problem =
-                    format!("needs one value, or one for each of {channels} channels, got {count}");
-                Err(Cause::Argument { name: "fill_values", problem: problem.into() })
+                let given = all.len();
+                Err(argument("fill_values", Argument::ChannelCount { channels, given }))
             }
         }
     }

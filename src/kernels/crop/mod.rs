@@ -7,15 +7,32 @@ use smallvec::{SmallVec, smallvec};
 
 use super::regions::{Cut, LONGEST, Policy, Region, too_large};
 use super::{Arg, Entry, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one};
+use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
 use crate::kernels::crop::random_window::RandomWindow;
 use crate::kernels::numeric::philox::Stream;
 use crate::kernels::numeric::precision::part_of;
-use crate::value::{Cause, DType, Desc, Sample, extent, with_element};
+use crate::value::Problem;
+use crate::value::{DType, Desc, Sample, extent, with_element};
 
 pub const TABLES: &[&[Entry]] = &[TABLE, crop_mirror_normalize::TABLE];
 
 const TABLE: &[Entry] =
     &[Entry::new::<Crop>("crop"), Entry::new::<RandomCropGenerator>("random_crop_generator")];
+
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Crop {
+            Extents { given: Vec<f64> },
+            NotAShape { shape: Vec<usize> },
+            LargeExtent { extent: i64 },
+            OutputLayout { layout: String, given: String },
+            Range { given: Vec<f64> },
+        }
+    }
+}
 
 pub type Floats = SmallVec<[f64; 6]>;
 
@@ -27,17 +44,18 @@ pub enum Rounding {
 }
 
 impl FromArg for Rounding {
-    fn from_constant(arg: &Arg) -> std::result::Result<Rounding, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Rounding, Problem> {
         match arg {
             Arg::Text(name) if &**name == "round" => Ok(Rounding::Round),
             Arg::Text(name) if &**name == "truncate" => Ok(Rounding::Truncate),
-            Arg::Text(name) => Err(format!("must be \"round\" or \"truncate\", got {name:?}")),
-            other => Err(format!("must be \"round\" or \"truncate\", got {other:?}")),
+            other => {
+                Err(Argument::OneOf { choices: "round, truncate", given: other.shown() }.into())
+            }
         }
     }
 
-    fn from_sample(_: &Sample) -> std::result::Result<Rounding, String> {
-        Err("can't differ from sample to sample".into())
+    fn from_sample(_: &Sample) -> std::result::Result<Rounding, Problem> {
+        Err(Argument::SameForAll.into())
     }
 }
 
@@ -101,8 +119,8 @@ impl Window<'_> {
             let Some(axis) = desc.layout.find(letter).or_else(frames) else { continue };
             let Some(wanted) = wanted else { continue };
             if !(0.0..=1.0).contains(&position) {
-                let problem = format!("must be between 0 and 1, got {position}");
-                return Err(Cause::Argument { name: position_name, problem: problem.into() });
+                let problem = Argument::Between { low: 0.0, high: 1.0, given: position };
+                return Err(argument(position_name, problem));
             }
             let n = desc.shape[axis];
             // What is below one, and what is no number, stands for the whole axis.
@@ -131,27 +149,27 @@ impl Window<'_> {
     }
 
     fn wanted(&self) -> Result<[Option<f64>; 3]> {
-        let refuse = |name, problem: String| Err(Cause::Argument { name, problem: problem.into() });
         let [depth, height, width] = self.extents;
         match (height, width, depth) {
-            (Some(_), None, _) => return refuse("crop_h", "needs `crop_w` as well".into()),
-            (None, Some(_), _) => return refuse("crop_w", "needs `crop_h` as well".into()),
+            (Some(_), None, _) => {
+                return Err(argument("crop_h", Argument::NeedsOther { other: "crop_w" }));
+            }
+            (None, Some(_), _) => {
+                return Err(argument("crop_w", Argument::NeedsOther { other: "crop_h" }));
+            }
             (None, None, Some(_)) => {
-                return refuse("crop_d", "needs `crop_h` and `crop_w` as well".into());
+                return Err(argument("crop_d", Argument::NeedsOther { other: "crop_h" }));
             }
             _ => {}
         }
         match (self.crop, height) {
-            (Some(_), Some(_)) => {
-                refuse("crop", "can't be given together with `crop_h` and `crop_w`".into())
-            }
+            (Some(_), Some(_)) => Err(argument("crop", Argument::Together { other: "crop_h" })),
             (None, _) => Ok(self.extents),
             (Some(&[h, w]), None) => Ok([None, Some(h), Some(w)]),
             (Some(&[d, h, w]), None) => Ok([Some(d), Some(h), Some(w)]),
-            (Some(other), None) => refuse(
-                "crop",
-                format!("needs the height and the width, or a depth before them, got {other:?}"),
-            ),
+            (Some(other), None) => {
+                Err(argument("crop", problem::Crop::Extents { given: other.to_vec() }))
+            }
         }
     }
 }
@@ -212,19 +230,14 @@ impl Kernel for RandomCropGenerator {
     }
 
     fn run(args: &RandomCropArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
-        let refuse = |problem| Err(Cause::Input { index: 0, problem });
         let desc = &inputs[0].desc;
         if !matches!(desc.shape[..], [2 | 3]) {
-            return refuse(format!(
-                "the shape of an image needs a height and a width, and may have channels, got an \
-                 array of the shape {:?}",
-                &desc.shape[..]
-            ).into());
+            let shape = desc.shape.to_vec();
+            return Err(unfit(0, problem::Crop::NotAShape { shape }));
         }
         if matches!(desc.dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64) {
-            return refuse(
-                format!("the shape of an image has integers, got {}", desc.dtype.name()).into(),
-            );
+            let dtype = desc.dtype.name();
+            return Err(unfit(0, Input::Type { wanted: "integers", dtype }));
         }
         let mut extents = [0_i64; 2];
         with_element!(desc.dtype, |T| {
@@ -234,7 +247,7 @@ impl Kernel for RandomCropGenerator {
             }
         });
         if let Some(&large) = extents.iter().find(|&&n| n > i64::from(i32::MAX)) {
-            return refuse(format!("no image has an extent of {large}").into());
+            return Err(unfit(0, problem::Crop::LargeExtent { extent: large }));
         }
         let [height, width] = extents.map(|n| n.max(0) as usize);
         let (area, ratio) = (&args.random_area, &args.random_aspect_ratio);

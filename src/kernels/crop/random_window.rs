@@ -2,9 +2,10 @@
 
 use crate::codecs::Window;
 use crate::kernels::Result;
+use crate::kernels::contract::problems::argument;
+use crate::kernels::crop::problem;
 use crate::kernels::numeric::philox::{Stream, below, fraction};
 use crate::kernels::numeric::portable::{exp, ln};
-use crate::value::Cause;
 
 /// What parts are wanted.
 pub struct RandomWindow {
@@ -69,10 +70,7 @@ fn range(name: &'static str, ends: &[f64]) -> Result<[f64; 2]> {
     match *ends {
         [low, high] if low <= high => Ok([low, high]),
         [one] if !one.is_nan() => Ok([one, one]),
-        _ => {
-            let problem = format!("needs a number and another that is not below, got {ends:?}");
-            Err(Cause::Argument { name, problem: problem.into() })
-        }
+        _ => Err(argument(name, problem::Crop::Range { given: ends.to_vec() })),
     }
 }
 

@@ -9,7 +9,9 @@ use smallvec::smallvec;
 use self::window::{CropArgs, RandomArgs, WholeArgs, WindowArgs, WindowedSliceArgs};
 use super::{Allocate, Arg, DirectKernel, Entry, FromArg, Result, Samples, Traits, args};
 use crate::codecs::{Image, Output, Request};
-use crate::value::{Cause, DType, Desc, Sample};
+use crate::kernels::contract::problems::{Argument, unfit};
+use crate::value::Problem;
+use crate::value::{DType, Desc, Sample};
 
 pub const TABLE: &[Entry] = &[
     Entry::direct::<Decode<WholeArgs>>("decoders.image"),
@@ -19,33 +21,46 @@ pub const TABLE: &[Entry] = &[
     Entry::direct::<Peek>("peek_image_shape"),
 ];
 
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Decoders {
+            NotBytes { shape: Vec<usize>, dtype: &'static str },
+            Extents { given: Vec<f64> },
+            LargeWindow { length: usize, extent: usize },
+            EmptyWindow { height: usize, width: usize },
+        }
+    }
+}
+
 /// What all decoders are told: how the image is wanted.
 impl FromArg for Output {
-    fn from_constant(arg: &Arg) -> std::result::Result<Output, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Output, Problem> {
         match i64::from_constant(arg)? {
             0 => Ok(Output::Rgb),
             1 => Ok(Output::Bgr),
             2 => Ok(Output::Gray),
             3 => Ok(Output::YCbCr),
             4 => Ok(Output::Any),
-            other => Err(format!("must be RGB, BGR, GRAY, YCbCr or ANY_DATA, got {other}")),
+            other => {
+                let choices = "RGB, BGR, GRAY, YCbCr, ANY_DATA";
+                Err(Argument::OneOf { choices, given: other.to_string() }.into())
+            }
         }
     }
 
-    fn from_sample(_: &Sample) -> std::result::Result<Output, String> {
-        Err("can't differ from sample to sample".into())
+    fn from_sample(_: &Sample) -> std::result::Result<Output, Problem> {
+        Err(Argument::SameForAll.into())
     }
 }
 
 /// The bytes of an encoded image, which nobody changes.
 fn encoded(sample: &Sample) -> Result<Sample> {
     if sample.desc.ndim() != 1 || sample.desc.dtype.size() != 1 {
-        let problem = format!(
-            "an encoded image is a row of bytes, got the shape {:?} of {}",
-            &sample.desc.shape[..],
-            sample.desc.dtype.name()
-        );
-        return Err(Cause::Input { index: 0, problem: problem.into() });
+        let (shape, dtype) = (sample.desc.shape.to_vec(), sample.desc.dtype.name());
+        return Err(unfit(0, problem::Decoders::NotBytes { shape, dtype }));
     }
     // Codecs read headers and data more than once, and rely on finding the same. Bytes that somebody
     // else may write to meanwhile are decoded from a copy.

@@ -3,11 +3,14 @@
 use smallvec::SmallVec;
 
 use crate::codecs::{Output, Request, Window};
+use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::crop::random_window::RandomWindow;
+use crate::kernels::decoders::problem::Decoders;
 use crate::kernels::numeric::philox::Stream;
 use crate::kernels::regions::SliceArgs;
 use crate::kernels::{Arg, ArgReader, FromArg, FromArgs, Result, args};
-use crate::value::{Cause, DType, Desc, Layout, Sample};
+use crate::value::Problem;
+use crate::value::{DType, Desc, Layout, Sample};
 
 type Floats = SmallVec<[f64; 6]>;
 
@@ -71,22 +74,19 @@ enum Rounding {
 }
 
 impl FromArg for Rounding {
-    fn from_constant(arg: &Arg) -> std::result::Result<Rounding, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Rounding, Problem> {
         match arg {
             Arg::Text(name) if &**name == "round" => Ok(Rounding::Round),
             Arg::Text(name) if &**name == "truncate" => Ok(Rounding::Truncate),
-            Arg::Text(name) => Err(format!("must be \"round\" or \"truncate\", got {:?}", &**name)),
-            _ => Err("must be \"round\" or \"truncate\"".into()),
+            other => {
+                Err(Argument::OneOf { choices: "round, truncate", given: other.shown() }.into())
+            }
         }
     }
 
-    fn from_sample(_: &Sample) -> std::result::Result<Rounding, String> {
-        Err("can't differ from sample to sample".into())
+    fn from_sample(_: &Sample) -> std::result::Result<Rounding, Problem> {
+        Err(Argument::SameForAll.into())
     }
-}
-
-fn refuse<T>(name: &'static str, problem: impl Into<String>) -> Result<T> {
-    Err(Cause::Argument { name, problem: problem.into().into() })
 }
 
 impl CropArgs {
@@ -97,16 +97,17 @@ impl CropArgs {
         match (&self.crop, given(self.crop_h), given(self.crop_w)) {
             (None, None, None) => Ok([0.0, 0.0]),
             (None, Some(height), Some(width)) => Ok([height, width]),
-            (None, Some(_), None) => refuse("crop_h", "needs `crop_w` beside it"),
-            (None, None, Some(_)) => refuse("crop_w", "needs `crop_h` beside it"),
-            (Some(_), Some(_), _) => refuse("crop", "can't be given together with `crop_h`"),
-            (Some(_), _, Some(_)) => refuse("crop", "can't be given together with `crop_w`"),
+            (None, Some(_), None) => {
+                Err(argument("crop_h", Argument::NeedsOther { other: "crop_w" }))
+            }
+            (None, None, Some(_)) => {
+                Err(argument("crop_w", Argument::NeedsOther { other: "crop_h" }))
+            }
+            (Some(_), Some(_), _) => Err(argument("crop", Argument::Together { other: "crop_h" })),
+            (Some(_), _, Some(_)) => Err(argument("crop", Argument::Together { other: "crop_w" })),
             (Some(crop), None, None) => match crop[..] {
                 [height, width] | [_, height, width] => Ok([height, width]),
-                _ => {
-                    let count = crop.len();
-                    refuse("crop", format!("needs a height and a width, got {count} numbers"))
-                }
+                _ => Err(argument("crop", Decoders::Extents { given: crop.to_vec() })),
             },
         }
     }
@@ -121,11 +122,10 @@ impl CropArgs {
         // Fractions of a pixel are cut off; nothing, and what is no number, is everything.
         let length = if size >= 1.0 { size as usize } else { extent };
         if length > extent {
-            let problem = format!("a window of {length} pixels goes beyond the image's {extent}");
-            return Err(Cause::Input { index: 0, problem: problem.into() });
+            return Err(unfit(0, Decoders::LargeWindow { length, extent }));
         }
         if !(0.0..=1.0).contains(&place) {
-            return refuse(name, format!("must be between 0 and 1, got {place}"));
+            return Err(argument(name, Argument::Between { low: 0.0, high: 1.0, given: place }));
         }
         // In floats of 32 bits, as the reference.
         let start = place as f32 * (extent - length) as f32;
@@ -186,8 +186,7 @@ impl WindowArgs for WindowedSliceArgs {
         let (region, _) = self.slice.region(&image, inputs)?;
         let [height, width] = [region.shape[0], region.shape[1]];
         if height == 0 || width == 0 {
-            let problem = format!("the window of {height} x {width} pixels is empty");
-            return Err(Cause::Input { index: 0, problem: problem.into() });
+            return Err(unfit(0, Decoders::EmptyWindow { height, width }));
         }
         // The policy is to refuse what is outside.
         let [y, x] = [region.start[0], region.start[1]].map(|start| start.max(0) as usize);

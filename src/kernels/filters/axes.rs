@@ -4,9 +4,11 @@ use smallvec::SmallVec;
 
 use super::rows::{Stack, Window, convolve};
 use crate::kernels::Result;
+use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
+use crate::kernels::filters::problem::Filters;
 use crate::kernels::numeric::floats;
 use crate::kernels::numeric::isa::Isa;
-use crate::value::{Cause, DType, Desc, Sample, zeroed};
+use crate::value::{DType, Desc, Sample, zeroed};
 
 pub type Axes = SmallVec<[usize; 6]>;
 
@@ -16,8 +18,7 @@ pub fn spatial(desc: &Desc) -> Result<Axes> {
     let axes: Axes =
         (0..desc.ndim()).filter(|&axis| !matches!(letters.get(axis), Some(b'F' | b'C'))).collect();
     if axes.is_empty() {
-        let problem = "it has no spatial axis to filter along".into();
-        return Err(Cause::Input { index: 0, problem });
+        return Err(unfit(0, Filters::NoSpatialAxis));
     }
     Ok(axes)
 }
@@ -25,12 +26,10 @@ pub fn spatial(desc: &Desc) -> Result<Axes> {
 /// The description of the result, where both types can be computed with.
 pub fn filtered(input: &Desc, dtype: DType) -> Result<Desc> {
     if input.dtype == DType::Bool || input.dtype.storage() != input.dtype {
-        let problem = format!("must be of numbers, not {}", input.dtype.name());
-        return Err(Cause::Input { index: 0, problem: problem.into() });
+        return Err(unfit(0, Input::NotNumbers { dtype: input.dtype.name() }));
     }
     if dtype == DType::Bool || dtype.storage() != dtype {
-        let problem = format!("must be a type of numbers, got {}", dtype.name());
-        return Err(Cause::Argument { name: "dtype", problem: problem.into() });
+        return Err(argument("dtype", Argument::NotNumbers { dtype: dtype.name() }));
     }
     Ok(Desc { dtype, ..input.clone() })
 }
@@ -40,11 +39,7 @@ pub fn per_axis<T: Copy>(name: &'static str, given: &[T], axes: usize) -> Result
     match given {
         &[one] => Ok(vec![one; axes]),
         all if all.len() == axes => Ok(all.to_vec()),
-        other => {
-            let problem =
-                format!("needs one number, or {axes} for as many axes, got {}", other.len());
-            Err(Cause::Argument { name, problem: problem.into() })
-        }
+        other => Err(argument(name, Argument::Count { wanted: axes, given: other.len() })),
     }
 }
 

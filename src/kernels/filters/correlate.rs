@@ -4,10 +4,13 @@ use smallvec::SmallVec;
 
 use super::axes::{Axes, filtered, per_axis, spatial};
 use super::rows::mirrored;
+use crate::kernels::contract::problems::{Argument, argument, unfit};
+use crate::kernels::filters::problem::Filters;
 use crate::kernels::numeric::floats;
 use crate::kernels::numeric::isa::Isa;
 use crate::kernels::{Arg, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one};
-use crate::value::{Cause, DType, Desc, Sample, Shape, filled, zeroed};
+use crate::value::Problem;
+use crate::value::{DType, Desc, Sample, Shape, filled, zeroed};
 
 pub struct Filter;
 
@@ -26,7 +29,7 @@ enum Border {
 }
 
 impl FromArg for Border {
-    fn from_constant(arg: &Arg) -> std::result::Result<Border, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Border, Problem> {
         Ok(match String::from_constant(arg)?.as_str() {
             "constant" => Border::Constant,
             "clamp" => Border::Clamp,
@@ -34,15 +37,14 @@ impl FromArg for Border {
             "reflect_1001" | "reflect" => Border::Reflect1001,
             "wrap" => Border::Wrap,
             other => {
-                return Err(format!(
-                    "must be reflect_101, reflect_1001, wrap, clamp or constant, got {other:?}"
-                ));
+                let choices = "reflect_101, reflect_1001, wrap, clamp, constant";
+                return Err(Argument::OneOf { choices, given: format!("{other:?}") }.into());
             }
         })
     }
 
-    fn from_sample(_: &Sample) -> std::result::Result<Border, String> {
-        Err("can't differ from sample to sample".into())
+    fn from_sample(_: &Sample) -> std::result::Result<Border, Problem> {
+        Err(Argument::SameForAll.into())
     }
 }
 
@@ -71,13 +73,11 @@ fn axes_for(inputs: &[&Desc]) -> Result<Axes> {
     let axes = spatial(inputs[0])?;
     let filter = inputs[1];
     if filter.ndim() != axes.len() {
-        let (has, needs) = (filter.ndim(), axes.len());
-        let problem = format!("the filter has {has} axes; the data has {needs} spatial ones");
-        return Err(Cause::Input { index: 1, problem: problem.into() });
+        let (given, wanted) = (filter.ndim(), axes.len());
+        return Err(unfit(1, Filters::Axes { given, wanted }));
     }
     if filter.shape.contains(&0) {
-        let problem = format!("the filter is empty: {:?}", &filter.shape[..]);
-        return Err(Cause::Input { index: 1, problem: problem.into() });
+        return Err(unfit(1, Filters::Empty { shape: filter.shape.to_vec() }));
     }
     Ok(axes)
 }
@@ -103,10 +103,7 @@ impl Kernel for Filter {
             }
             let extent = desc.shape[axis];
             if size > extent {
-                let problem = format!(
-                    "the filter is larger than the data: {size} of {extent} on axis {axis}"
-                );
-                return Err(Cause::Input { index: 1, problem: problem.into() });
+                return Err(unfit(1, Filters::Larger { size, extent, axis }));
             }
             desc.shape[axis] = extent + 1 - size;
         }
@@ -123,13 +120,10 @@ impl Kernel for Filter {
         }
         let isa = Isa::best();
         let fill = match inputs.get(2) {
-            Some(fill) => f64::from_sample(fill)
-                .map_err(|problem| Cause::Input { index: 2, problem: problem.into() })?
-                as f32,
+            Some(fill) => f64::from_sample(fill).map_err(|problem| unfit(2, problem))? as f32,
             None => 0.0,
         };
-        let weights: Vec<f64> = Vec::from_sample(filter)
-            .map_err(|problem| Cause::Input { index: 1, problem: problem.into() })?;
+        let weights: Vec<f64> = Vec::from_sample(filter).map_err(|problem| unfit(1, problem))?;
         let (last, down) = (axes[axes.len() - 1], axes.len().checked_sub(2).map(|k| axes[k]));
         let mut seen = Seen::new(isa, data, axes, &filter.desc, anchors, *border, fill)?;
         let shape = out.desc.shape.clone();
@@ -189,8 +183,7 @@ fn anchors(args: &FilterArgs, filter: &Desc, axes: usize) -> Result<Vec<isize>> 
     let anchor = |(anchor, &size): (i64, &usize)| match anchor {
         // A result that has only whole sums starts with the first of them.
         _ if !(-1..size as i64).contains(&anchor) => {
-            let problem = format!("must be inside of the filter, or -1, got {anchor} of {size}");
-            Err(Cause::Argument { name: "anchor", problem: problem.into() })
+            Err(argument("anchor", Filters::Anchor { given: anchor, size }))
         }
         _ if args.valid => Ok(0),
         -1 => Ok((size / 2) as isize),
@@ -243,10 +236,7 @@ impl<'a> Seen<'a> {
         let (height, planes) = places.split_last().unwrap_or((&1, &[]));
         let kept = before.last().map_or(1, |&axis| shape[axis].min(height.saturating_add(1)));
         // Beyond that there are so many sums that none would ever finish.
-        let too_large = || Cause::Input {
-            index: 1,
-            problem: format!("a filter of {size} on rows of {extent} is too large").into(),
-        };
+        let too_large = || unfit(1, Filters::TooLarge { size, extent });
         let planes: usize = planes.iter().product();
         let count = kept.checked_mul(planes).and_then(|n| n.checked_add(1));
         let total = count.and_then(|n| n.checked_mul(row));

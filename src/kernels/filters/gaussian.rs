@@ -2,10 +2,12 @@
 
 use super::axes::{Axes, convolve_axes, filtered, per_axis, spatial};
 use super::rows::Window;
+use crate::kernels::contract::problems::{Argument, argument};
+use crate::kernels::filters::problem::Filters;
 use crate::kernels::numeric::floats;
 use crate::kernels::numeric::isa::Isa;
 use crate::kernels::{Kernel, Output, Outputs, Result, Traits, args, one};
-use crate::value::{Cause, DType, Desc, Sample};
+use crate::value::{DType, Desc, Sample};
 
 pub struct GaussianBlur;
 
@@ -47,25 +49,20 @@ const LARGEST_REACH: usize = 4096;
 
 /// Zero stands for what the other says.
 fn window(sigma: f32, size: i64) -> Result<Window> {
-    let unfit = |name, problem| Err(Cause::Argument { name, problem });
     if !(sigma >= 0.0 && sigma.is_finite()) {
-        return unfit("sigma", format!("must not be negative, got {sigma}").into());
+        return Err(argument("sigma", Argument::Negative { given: f64::from(sigma) }));
     }
     if size < 0 || size > 0 && size % 2 == 0 {
-        return unfit(
-            "window_size",
-            format!("must be odd, or 0 for what `sigma` needs, got {size}").into(),
-        );
+        return Err(argument("window_size", Filters::WindowSize { given: size }));
     }
     if sigma == 0.0 && size == 0 {
-        return unfit("sigma", "must be positive, unless `window_size` is given".into());
+        return Err(argument("sigma", Filters::NoWindow));
     }
     // Three standard deviations, as the reference has it.
     let reach = if size > 0 { (size / 2) as usize } else { (3.0 * sigma).ceil() as usize };
     if reach > LARGEST_REACH {
         let name = if size > 0 { "window_size" } else { "sigma" };
-        let largest = 2 * LARGEST_REACH + 1;
-        return unfit(name, format!("makes a window of more than {largest} pixels").into());
+        return Err(argument(name, Filters::LargeWindow { largest: 2 * LARGEST_REACH + 1 }));
     }
     let sigma = if sigma > 0.0 {
         f64::from(sigma)

@@ -2,10 +2,12 @@
 
 use super::axes::{Axes, convolve_axes, filtered, per_axis, spatial};
 use super::rows::Window;
+use crate::kernels::contract::problems::argument;
+use crate::kernels::filters::problem::Filters;
 use crate::kernels::numeric::floats;
 use crate::kernels::numeric::isa::Isa;
 use crate::kernels::{Kernel, Output, Outputs, Result, Traits, args, one};
-use crate::value::{Cause, DType, Desc, Sample, zeroed};
+use crate::value::{DType, Desc, Sample, zeroed};
 
 pub struct Laplacian;
 
@@ -93,10 +95,7 @@ fn odd(name: &'static str, sizes: Vec<i64>, least: i64) -> Result<Vec<usize>> {
     let largest = 31;
     let size = |size: i64| match usize::try_from(size) {
         Ok(fit) if (least..=largest).contains(&size) && size % 2 == 1 => Ok(fit),
-        _ => {
-            let problem = format!("must be odd, from {least} to {largest}, got {size}");
-            Err(Cause::Argument { name, problem: problem.into() })
-        }
+        _ => Err(argument(name, Filters::NotOdd { least, largest, given: size })),
     };
     sizes.into_iter().map(size).collect()
 }

@@ -1,5 +1,6 @@
 //! From numbers that name something to values: tables, and classes as vectors.
 
+use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
 use crate::kernels::generic::cast::Convert;
 use crate::kernels::{Entry, Frames, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{Cause, DType, Desc, Element, Sample, Shape, extent, filled, with_element};
@@ -25,8 +26,8 @@ impl Kernel for LookupTable {
 
     fn plan(args: LookupTableArgs, inputs: &[&Desc]) -> Result<(LookupTableArgs, Outputs)> {
         if matches!(inputs[0].dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64) {
-            let problem = format!("keys must be integers, got {}", inputs[0].dtype.name());
-            return Err(Cause::Input { index: 0, problem: problem.into() });
+            let dtype = inputs[0].dtype.name();
+            return Err(unfit(0, Input::Type { wanted: "integers", dtype }));
         }
         let desc = Desc { dtype: args.dtype, ..inputs[0].clone() };
         Ok((args, one(desc)))
@@ -94,15 +95,14 @@ impl Kernel for OneHot {
     const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
     fn plan(args: OneHotArgs, inputs: &[&Desc]) -> Result<(OneHotArgs, Outputs)> {
-        let classes = usize::try_from(args.num_classes).map_err(|_| Cause::Argument {
-            name: "num_classes",
-            problem: format!("must not be negative, got {}", args.num_classes).into(),
+        let classes = usize::try_from(args.num_classes).map_err(|_| {
+            argument("num_classes", Argument::Negative { given: args.num_classes as f64 })
         })?;
         let mut shape = if args.lone { Shape::new() } else { inputs[0].shape.clone() };
         let axis = usize::try_from(args.axis).unwrap_or(usize::MAX);
         if axis > shape.len() || (args.lone && inputs[0].elements() != 1) {
-            let problem = format!("{axis} is not one of {} dimensions", shape.len() + 1);
-            return Err(Cause::Argument { name: "axis", problem: problem.into() });
+            let problem = Argument::AxisOutside { axis: args.axis, ndim: shape.len() + 1 };
+            return Err(argument("axis", problem));
         }
         shape.insert(axis, classes);
         let desc = match extent(&shape) {

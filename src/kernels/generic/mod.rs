@@ -11,6 +11,7 @@ use super::{
     Allocate, Arg, ArgReader, BatchKernel, DirectKernel, Entry, FromArg, FromArgs, Kernel, Output,
     OutputBuffer, Outputs, Result, Samples, Traits, Work, args, one,
 };
+use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::value::{Cause, DType, Desc, Device, Origin, Sample, Shape, Strides, copy_strided};
 
 pub const TABLES: &[&[Entry]] = &[TABLE, cast::TABLE, lookup::TABLE];
@@ -24,6 +25,18 @@ const TABLE: &[Entry] = &[
     Entry::direct::<Subscript>("subscript"),
     Entry { name: "stack", args: &["pad"], cpu: || Work::Batch(Arc::new(Stack)) },
 ];
+
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Generic {
+            ZeroStep,
+            EmptyBatch,
+        }
+    }
+}
 
 /// The numbers of the first input in the type of the second.
 struct CastLike;
@@ -58,8 +71,9 @@ impl DirectKernel for GetProperty {
             "layout" => inputs[0].desc.layout.letters(),
             "source_info" => inputs[0].source.as_ref().map_or("", Origin::name).as_bytes(),
             key => {
-                let problem = format!("names no property: {key:?}");
-                return Err(Cause::Argument { name: "key", problem: problem.into() });
+                let choices = "layout, source_info";
+                let problem = Argument::OneOf { choices, given: format!("{key:?}") };
+                return Err(argument("key", problem));
             }
         };
         let mut out = allocate(0, Desc::new(DType::U8, &[text.len()]))?;
@@ -229,7 +243,7 @@ fn range(
 ) -> Result<(i64, usize, i64)> {
     let step = step.unwrap_or(1);
     if step == 0 {
-        return Err(Cause::Argument { name: "step", problem: "must not be zero".into() });
+        return Err(argument("step", problem::Generic::ZeroStep));
     }
     let extent = extent as i64;
     let (lowest, highest) = if step > 0 { (0, extent) } else { (-1, extent - 1) };
@@ -257,10 +271,7 @@ impl BatchKernel for Stack {
         allocate: &dyn Fn(Desc) -> Result<OutputBuffer>,
     ) -> Result<Samples> {
         let samples = inputs[0];
-        let first = samples.first().ok_or_else(|| Cause::Input {
-            index: 0,
-            problem: "an empty batch has no samples to stack".into(),
-        })?;
+        let first = samples.first().ok_or_else(|| unfit(0, problem::Generic::EmptyBatch))?;
         let ragged = samples.iter().position(|s| s.desc.shape != first.desc.shape);
         let pad = bool::from_constant(args.first().unwrap_or(&Arg::Int(0))).unwrap_or(false);
         if let (Some(sample), false) = (ragged, pad) {

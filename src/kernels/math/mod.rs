@@ -70,6 +70,18 @@ pub const TABLE: &[Entry] = &[
     Entry::new::<f::Tanh>("tanh"),
 ];
 
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Math {
+            DividedByZero,
+            Shapes { shapes: String },
+        }
+    }
+}
+
 args! {
     /// `compute` is the type that the operands are converted to, `dtype` that of the result.
     pub struct Types { compute: DType, dtype: DType }
@@ -130,7 +142,7 @@ where
         if O::fill(piece, |out| row(operands, out)) {
             return Ok(());
         }
-        Err(Cause::Value { problem: "an integer was divided by zero".into() })
+        Err(Cause::Value { problem: problem::Math::DividedByZero.into() })
     })
 }
 
@@ -284,8 +296,7 @@ fn plan(types: Types, inputs: &[&Desc]) -> Result<(Types, Outputs)> {
         shape = broadcast(&shape, &input.shape).ok_or_else(|| {
             let shapes: Vec<_> =
                 inputs.iter().map(|input| format!("{:?}", &input.shape[..])).collect();
-            let problem =
-                format!("the shapes {} can't be broadcast together", shapes.join(" and "));
+            let problem = problem::Math::Shapes { shapes: shapes.join(" and ") };
             Cause::Input { index, problem: problem.into() }
         })?;
     }

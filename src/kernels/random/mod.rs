@@ -6,12 +6,13 @@ pub(super) mod beta;
 use std::sync::Arc;
 
 use half::{bf16, f16};
-use smallvec::SmallVec;
 
+use self::problem::Random;
 use super::{
     Arg, BatchKernel, Entry, Frames, FromArg, Kernel, Output, OutputBuffer, Outputs, Result,
-    Traits, Work, args, one,
+    Samples, Traits, Work, args, one,
 };
+use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::generic::cast::Convert;
 use crate::kernels::numeric::isa::Isa;
 use crate::kernels::numeric::philox::{GROUP, LANES, Stream, below, fraction, short_fraction};
@@ -34,29 +35,41 @@ pub const TABLE: &[Entry] = &[
     },
 ];
 
-fn argument(name: &'static str, problem: impl Into<String>) -> Cause {
-    Cause::Argument { name, problem: problem.into().into() }
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Random {
+            ShapeAndInput,
+            NoChoices,
+            Range { start: f64, end: f64 },
+            NegativeCount { count: i64 },
+            CountType { dtype: &'static str },
+            Total { total: f64 },
+            NotPositiveFinite { given: f64 },
+            BatchSize,
+        }
+    }
 }
 
 /// The shape that was asked for: that of an input, or numbers, or none.
 fn asked_shape(shape: Option<&[i64]>, like: Option<&&Desc>) -> Result<Shape> {
     match (shape, like) {
-        (Some(_), Some(_)) => {
-            Err(argument("shape", "can't be given beside an input that the shape is taken from"))
-        }
+        (Some(_), Some(_)) => Err(argument("shape", Random::ShapeAndInput)),
         (None, like) => Ok(like.map(|desc| desc.shape.clone()).unwrap_or_default()),
         (Some(extents), None) => extents
             .iter()
             .map(|&d| usize::try_from(d).ok())
             .collect::<Option<Shape>>()
-            .ok_or_else(|| argument("shape", format!("must not be negative, got {extents:?}"))),
+            .ok_or_else(|| argument("shape", Argument::AllNegative { given: extents.to_vec() })),
     }
 }
 
 fn described(dtype: DType, shape: Shape) -> Result<Desc> {
     match extent(&shape) {
         Some(_) => Ok(Desc { dtype, shape, layout: Layout::default() }),
-        None => Err(argument("shape", format!("asks for too many elements: {:?}", &shape[..]))),
+        None => Err(argument("shape", Argument::TooLarge)),
     }
 }
 
@@ -108,7 +121,7 @@ impl Kernel for Uniform {
         let rng = &args.rng;
         if let Some(values) = &args.values {
             if values.is_empty() {
-                return Err(argument("values", "has nothing to choose from"));
+                return Err(argument("values", Random::NoChoices));
             }
             with_element!(args.dtype, |T| {
                 let values: Vec<T> = collected(values.iter().map(|&value| value.convert()))?;
@@ -118,11 +131,11 @@ impl Kernel for Uniform {
             return Ok(());
         }
         let &[start, end] = &args.range[..] else {
-            return Err(argument("range", format!("needs two numbers, got {:?}", args.range)));
+            let given = args.range.clone();
+            return Err(argument("range", Argument::Numbers { wanted: 2, given }));
         };
         if !(start < end && start.is_finite() && end.is_finite()) {
-            let problem = format!("must go from one number up to another, got [{start}, {end})");
-            return Err(argument("range", problem));
+            return Err(argument("range", Random::Range { start, end }));
         }
         let large = args.dtype.size() == 8;
         with_element!(args.dtype, |T| {
@@ -367,36 +380,33 @@ impl Kernel for Choice {
 
 /// How many there are to choose from; at least one.
 fn choices(from: &Sample) -> Result<u64> {
-    let unfit = |problem: String| Cause::Input { index: 0, problem: problem.into() };
     let count = match (from.desc.shape.first(), from.desc.dtype) {
         (Some(&extent), _) => extent as u64,
         (None, DType::U64) => from.elements::<u64>()[0],
         (None, DType::I8 | DType::I16 | DType::I32 | DType::I64)
         | (None, DType::U8 | DType::U16 | DType::U32) => {
-            let count = Vec::<i64>::from_sample(from).map_err(unfit)?[0];
-            u64::try_from(count)
-                .map_err(|_| unfit(format!("can't choose out of {count} numbers")))?
+            let count = Vec::<i64>::from_sample(from).map_err(|problem| unfit(0, problem))?[0];
+            u64::try_from(count).map_err(|_| unfit(0, Random::NegativeCount { count }))?
         }
         (None, other) => {
-            let name = other.name();
-            return Err(unfit(format!("how many to choose from must be an integer, not {name}")));
+            return Err(unfit(0, Random::CountType { dtype: other.name() }));
         }
     };
-    if count == 0 { Err(unfit("there is nothing to choose from".into())) } else { Ok(count) }
+    if count == 0 { Err(unfit(0, Random::NoChoices)) } else { Ok(count) }
 }
 
 /// Sums of the chances up to each choice.
 struct Chances(Vec<f64>);
 
 impl Chances {
-    /// `None` when all are alike.
+    /// `None` when all choices are equally likely.
     fn new(p: &[f64], count: u64) -> Result<Option<Chances>> {
         if p.len() as u64 != count && p.len() != 1 {
-            let problem = format!("needs a number for each of {count} choices, got {}", p.len());
-            return Err(argument("p", problem));
+            let (wanted, given) = (count as usize, p.len());
+            return Err(argument("p", Argument::Count { wanted, given }));
         }
-        if let Some(bad) = p.iter().find(|p| !(0.0..=1.0).contains(*p)) {
-            return Err(argument("p", format!("must be between 0 and 1, got {bad}")));
+        if let Some(&given) = p.iter().find(|p| !(0.0..=1.0).contains(*p)) {
+            return Err(argument("p", Argument::Between { low: 0.0, high: 1.0, given }));
         }
         let mut total = 0.0;
         let sums = p.iter().map(|p| {
@@ -404,13 +414,13 @@ impl Chances {
             total
         });
         let sums: Vec<f64> = collected(sums)?;
-        let alike = p.len() == 1;
-        let total = if alike { total * count as f64 } else { total };
+        let equal = p.len() == 1;
+        let total = if equal { total * count as f64 } else { total };
         // The tolerance is the reference's.
         if (total - 1.0).abs() >= 1e-4 {
-            return Err(argument("p", format!("must add up to 1, got {total}")));
+            return Err(argument("p", Random::Total { total }));
         }
-        Ok((!alike).then_some(Chances(sums)))
+        Ok((!equal).then_some(Chances(sums)))
     }
 
     fn pick(&self, part: f64) -> u64 {
@@ -451,7 +461,7 @@ impl Kernel for Beta {
             // Beyond 32 bits, the numbers below would leave those of 64.
             let short = value as f32;
             if !(short > 0.0 && short.is_finite()) {
-                return Err(argument(name, format!("must be positive and finite, got {value}")));
+                return Err(argument(name, Random::NotPositiveFinite { given: value }));
             }
         }
         let shape = BetaShape::new(args.alpha, args.beta);
@@ -477,7 +487,7 @@ impl BatchKernel for BatchPermutation {
         args: &[Arg],
         _: &[&[Sample]],
         allocate: &dyn Fn(Desc) -> Result<OutputBuffer>,
-    ) -> Result<SmallVec<[Sample; 1]>> {
+    ) -> Result<Samples> {
         let [repeats, no_fixed_points, count, Arg::Draw(position)] = args else {
             return Err(Cause::Internal("batch_permutation has four arguments".into()));
         };
@@ -487,7 +497,7 @@ impl BatchKernel for BatchPermutation {
         let count = i64::from_constant(count)
             .ok()
             .and_then(|count| usize::try_from(count).ok())
-            .ok_or_else(|| argument("batch_size", "must be a number of samples"))?;
+            .ok_or_else(|| argument("batch_size", Random::BatchSize))?;
         let stream = position.stream(0);
         let draw = |index: usize, bound: usize| {
             let [low, high, ..] = stream.source(index).next();

@@ -10,8 +10,9 @@ use self::fold::{Center, Extreme, Fold, Highest, Lowest, Real, Spread, Squares, 
 use self::plan::Plan;
 use self::store::{Total, store};
 use super::{Entry, Frames, Kernel, Output, Outputs, Result, Traits, args, one};
+use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
 use crate::kernels::generic::cast::Convert;
-use crate::value::{Cause, DType, Desc, Sample, Shape, collected, with_element, zeroed};
+use crate::value::{DType, Desc, Sample, Shape, collected, with_element, zeroed};
 
 pub const TABLE: &[Entry] = &[
     Entry::new::<Max>("reductions.max"),
@@ -23,6 +24,17 @@ pub const TABLE: &[Entry] = &[
     Entry::new::<Variance>("reductions.variance"),
     Entry::new::<StdDev>("reductions.std_dev"),
 ];
+
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Reductions {
+            MeanShape { shape: Vec<usize>, expected: Vec<usize> },
+        }
+    }
+}
 
 args! {
     /// `axes` are those to reduce.
@@ -47,8 +59,7 @@ pub(super) fn reduced(axes: &[i64], ndim: usize) -> Result<Flags> {
         match usize::try_from(index).ok().and_then(|axis| reduced.get_mut(axis)) {
             Some(slot) => *slot = true,
             None => {
-                let problem = format!("names the axis {index} of data with {ndim} dimensions");
-                return Err(Cause::Argument { name: "axes", problem: problem.into() });
+                return Err(argument("axes", Argument::AxisOutside { axis: index, ndim }));
             }
         }
     }
@@ -59,8 +70,7 @@ pub(super) fn numeric(desc: &Desc) -> Result<()> {
     if desc.dtype.storage() == desc.dtype {
         return Ok(());
     }
-    let problem = format!("values of type {} are names, not numbers", desc.dtype.name());
-    Err(Cause::Input { index: 0, problem: problem.into() })
+    Err(unfit(0, Input::NotNumbers { dtype: desc.dtype.name() }))
 }
 
 /// Which axes are reduced, and how to walk through memory for it.
@@ -296,13 +306,8 @@ impl Spreading {
         let single = args.axes.is_empty() && input.ndim() > 0;
         let given = |s: &Desc| s.shape.iter().copied().filter(|&d| d != 1).collect::<Shape>();
         if !single && mean.elements() != 1 && given(mean) != given(&outputs[0]) {
-            let problem = format!(
-                "the mean has the shape {:?}; it needs one number, or one for each result, in the \
-                 shape {:?}",
-                &mean.shape[..],
-                &outputs[0].shape[..]
-            );
-            return Err(Cause::Input { index: 1, problem: problem.into() });
+            let (shape, expected) = (mean.shape.to_vec(), outputs[0].shape.to_vec());
+            return Err(unfit(1, problem::Reductions::MeanShape { shape, expected }));
         }
         Ok((Spreading { reduction, ddof: args.ddof, single }, outputs))
     }

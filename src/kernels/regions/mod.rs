@@ -6,12 +6,15 @@ use std::sync::Arc;
 use half::{bf16, f16};
 use smallvec::{SmallVec, smallvec};
 
+use self::problem::Regions;
 use super::{
     Allocate, Arg, BatchKernel, DirectKernel, Entry, Frames, FromArg, Kernel, Output, OutputBuffer,
     Outputs, Placement, Result, Samples, Traits, UniformBatch, Work, args, one,
 };
+use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::generic::cast::{Convert, Number, cast};
 use crate::kernels::numeric::precision::part_of;
+use crate::value::Problem;
 use crate::value::{
     Cause, DType, Desc, Element, Layout, Sample, Shape, Stores, copy_strided, extent, with_element,
     zeroed,
@@ -22,6 +25,31 @@ pub const TABLE: &[Entry] = &[
     Entry::new::<Pad>("pad"),
     Entry { name: "largest", args: &[], cpu: || Work::Batch(Arc::new(Largest)) },
 ];
+
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Regions {
+            NoLayout,
+            NoSuchAxis { letter: String, layout: String },
+            RepeatedAxis { axis: usize },
+            Outside { start: i64, end: i64, axis: usize, shape: Vec<usize> },
+            /// The same where `out_of_bounds_policy` could allow it.
+            OutsideOfPolicy { start: i64, end: i64, axis: usize, shape: Vec<usize> },
+            Types { anchor: &'static str, shape: &'static str },
+            Positional { axes: usize, given: usize },
+            NamedAndPositional,
+            NoWindow,
+            FarWindow { start: f64, end: f64 },
+            EndsBeforeStart { start: i64, end: i64 },
+            /// Another problem, of positional anchor and shape.
+            PositionalWindow { problem: crate::value::Problem },
+            PaddedScalar,
+        }
+    }
+}
 
 type Ints = SmallVec<[i64; 6]>;
 type Floats = SmallVec<[f64; 6]>;
@@ -342,19 +370,17 @@ pub fn axes_of(
     numbers: Option<&[i64]>,
     letters: Option<Layout>,
 ) -> Result<SmallVec<[usize; 6]>> {
-    let refuse = |name, problem| Err(Cause::Argument { name, problem });
     let ndim = desc.ndim();
     let mut found: SmallVec<[usize; 6]> = SmallVec::new();
     match (numbers, letters) {
         (Some(_), Some(_)) => {
-            return refuse("axes", "can't be given together with `axis_names`".into());
+            return Err(argument("axes", Argument::Together { other: "axis_names" }));
         }
         (Some(numbers), None) => {
             for &axis in numbers {
                 let from_start = if axis < 0 { axis + ndim as i64 } else { axis };
                 if !(0..ndim as i64).contains(&from_start) {
-                    let problem = format!("has {axis}, but the data has {ndim} dimensions");
-                    return refuse("axes", problem.into());
+                    return Err(argument("axes", Argument::AxisOutside { axis, ndim }));
                 }
                 found.push(from_start as usize);
             }
@@ -363,12 +389,11 @@ pub fn axes_of(
             for &letter in letters.letters() {
                 let Some(axis) = layout.find(letter) else {
                     if layout.is_empty() {
-                        let problem = "needs a layout, which the data has not; `axes` does without";
-                        return refuse("axis_names", problem.into());
+                        return Err(argument("axis_names", Regions::NoLayout));
                     }
-                    let letter = letter as char;
-                    let problem = format!("has {letter:?}, which the layout {layout:?} has not");
-                    return refuse("axis_names", problem.into());
+                    let letter = (letter as char).to_string();
+                    let layout = layout.as_str().to_string();
+                    return Err(argument("axis_names", Regions::NoSuchAxis { letter, layout }));
                 };
                 found.push(axis);
             }
@@ -377,7 +402,7 @@ pub fn axes_of(
     }
     let name = if numbers.is_some() { "axes" } else { "axis_names" };
     if let Some(again) = (1..found.len()).find(|&i| found[..i].contains(&found[i])) {
-        return refuse(name, format!("names axis {} more than once", found[again]).into());
+        return Err(argument(name, Regions::RepeatedAxis { axis: found[again] }));
     }
     if found.is_empty() {
         found.extend(0..ndim);
@@ -390,10 +415,7 @@ fn value_of<T: Copy>(values: &[T], index: usize, count: usize, name: &'static st
     match values {
         [one] => Ok(*one),
         all if all.len() == count => Ok(all[index]),
-        all => {
-            let problem = format!("needs a value for each of {count} axes, got {}", all.len());
-            Err(Cause::Argument { name, problem: problem.into() })
-        }
+        all => Err(argument(name, Argument::Count { wanted: count, given: all.len() })),
     }
 }
 
@@ -438,16 +460,11 @@ impl Policy {
         match self {
             Policy::Trim => Ok((start.clamp(0, n), end.clamp(0, n))),
             Policy::Refuse | Policy::Inside if start < 0 || end > n => {
-                let advice = match self {
-                    Policy::Inside => "",
-                    _ => "; `out_of_bounds_policy` says what to do then",
-                };
-                let problem = format!(
-                    "the window from {start} to {end} goes beyond axis {axis} of the shape \
-                     {:?}{advice}",
-                    &desc.shape[..]
-                );
-                Err(Cause::Input { index: 0, problem: problem.into() })
+                let shape = desc.shape.to_vec();
+                Err(match self {
+                    Policy::Inside => unfit(0, Regions::Outside { start, end, axis, shape }),
+                    _ => unfit(0, Regions::OutsideOfPolicy { start, end, axis, shape }),
+                })
             }
             Policy::Refuse | Policy::Inside | Policy::Border(_) => Ok((start, end)),
         }
@@ -460,7 +477,7 @@ impl Policy {
 }
 
 impl FromArg for Policy {
-    fn from_constant(arg: &Arg) -> std::result::Result<Policy, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Policy, Problem> {
         const NAMES: &[(&str, Policy)] = &[
             ("error", Policy::Refuse),
             ("trim_to_shape", Policy::Trim),
@@ -477,14 +494,15 @@ impl FromArg for Policy {
         match NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(given)) {
             Some(&(_, policy)) => Ok(policy),
             None => {
-                let names: Vec<&str> = NAMES.iter().map(|&(name, _)| name).collect();
-                Err(format!("must be one of {}, got {given:?}", names.join(", ")))
+                let choices = "error, trim_to_shape, pad, constant, edge, clamp, reflect, \
+                               reflect_1001, reflect_101, wrap";
+                Err(Argument::OneOf { choices, given: arg.shown() }.into())
             }
         }
     }
 
-    fn from_sample(_: &Sample) -> std::result::Result<Policy, String> {
-        Err("can't differ from sample to sample".into())
+    fn from_sample(_: &Sample) -> std::result::Result<Policy, Problem> {
+        Err(Argument::SameForAll.into())
     }
 }
 
@@ -577,9 +595,8 @@ impl SliceArgs {
 
     /// What says where the window begins and ends.
     fn bounds<'a>(&'a self, inputs: &'a [Sample], count: usize) -> Result<Bounds<'a>> {
-        let refuse = |name, problem: &str| Err(Cause::Argument { name, problem: problem.into() });
         if self.start.is_some() && self.rel_start.is_some() {
-            return refuse("start", "can't be given together with `rel_start`");
+            return Err(argument("start", Argument::Together { other: "rel_start" }));
         }
         let ends = [
             ("end", self.end.is_some()),
@@ -590,7 +607,7 @@ impl SliceArgs {
         let mut given = ends.into_iter().filter(|&(_, given)| given).map(|(name, _)| name);
         let end = given.next();
         if let (Some(end), Some(other)) = (end, given.next()) {
-            return refuse(end, &format!("can't be given together with `{other}`"));
+            return Err(argument(end, Argument::Together { other }));
         }
         let named = self.start.is_some() || self.rel_start.is_some() || end.is_some();
         match inputs {
@@ -598,24 +615,16 @@ impl SliceArgs {
             [_, anchor, shape] if !named => {
                 let relative = is_float(anchor.desc.dtype);
                 if relative != is_float(shape.desc.dtype) {
-                    let problem = format!(
-                        "the anchor's elements are {} and the shape's {}: both must be integers \
-                         (absolute) or both floats",
-                        anchor.desc.dtype.name(),
-                        shape.desc.dtype.name()
-                    );
-                    return Err(Cause::Input { index: 2, problem: problem.into() });
+                    let (anchor, shape) = (anchor.desc.dtype.name(), shape.desc.dtype.name());
+                    return Err(unfit(2, Regions::Types { anchor, shape }));
                 }
                 let read = |index: usize| -> Result<Vec<f64>> {
                     let sample = inputs[index].compact()?;
                     let mut values = zeroed::<f64>(sample.desc.elements())?;
                     f64::convert_row(&sample, 0, &mut values);
                     if values.len() != count {
-                        let problem = format!(
-                            "the anchor and the shape need a value for each of {count} axes, got {}",
-                            values.len()
-                        );
-                        return Err(Cause::Input { index, problem: problem.into() });
+                        let problem = Regions::Positional { axes: count, given: values.len() };
+                        return Err(unfit(index, problem));
                     }
                     Ok(values)
                 };
@@ -628,16 +637,8 @@ impl SliceArgs {
                     ),
                 })
             }
-            [_, ..] if named => refuse(
-                end.unwrap_or("start"),
-                "can't be given together with a positional anchor or shape",
-            ),
-            _ => Err(Cause::Input {
-                index: 0,
-                problem: "nothing says what to cut out: give an anchor and a shape, or `start`, \
-                          `end` or `shape`"
-                    .into(),
-            }),
+            [_, ..] if named => Err(argument(end.unwrap_or("start"), Regions::NamedAndPositional)),
+            _ => Err(unfit(0, Regions::NoWindow)),
         }
     }
 }
@@ -650,28 +651,20 @@ pub fn fill_of(
     border: Option<Border>,
     dtype: DType,
 ) -> Result<Fill> {
-    let refuse = |problem| Err(Cause::Argument { name: "fill_values", problem });
+    let refuse = |problem: Argument| Err(argument("fill_values", problem));
     let values: SmallVec<[f32; 4]> = values.iter().map(|&value| value as f32).collect();
     if values.len() <= 1 || border != Some(Border::Constant) {
         return Ok(Fill::new(&[values.first().copied().unwrap_or(0.0)], dtype, None));
     }
     match implied_layout(desc).find(b'C') {
-        None => refuse(
-            format!(
-                "has {} values, but the layout {:?} has no channels",
-                values.len(),
-                desc.layout
-            )
-            .into(),
-        ),
-        Some(axis) if region.shape[axis] != values.len() => refuse(
-            format!(
-                "needs one value, or one for each of {} channels, got {}",
-                region.shape[axis],
-                values.len()
-            )
-            .into(),
-        ),
+        None => {
+            let layout = desc.layout.as_str().to_string();
+            refuse(Argument::NoChannels { given: values.len(), layout })
+        }
+        Some(axis) if region.shape[axis] != values.len() => {
+            let channels = region.shape[axis];
+            refuse(Argument::ChannelCount { channels, given: values.len() })
+        }
         Some(axis) => Ok(Fill::new(&values, dtype, Some(axis))),
     }
 }
@@ -735,7 +728,7 @@ pub fn cut_as(
 }
 
 pub fn too_large(name: &'static str) -> Cause {
-    Cause::Argument { name, problem: "asks for more elements than an array can have".into() }
+    argument(name, Argument::TooLarge)
 }
 
 enum Bounds<'a> {
@@ -765,13 +758,9 @@ impl Bounds<'_> {
                 let part = |values: &[f64], name| -> Result<f64> {
                     Ok(part_of(value_of(values, index, *count, name)?, extent))
                 };
-                let length = |length: f64, name| {
-                    let problem = format!("must not be negative, got {length}");
-                    if length < 0.0 {
-                        Err(Cause::Argument { name, problem: problem.into() })
-                    } else {
-                        Ok(length)
-                    }
+                let length = |given: f64, name| match given < 0.0 {
+                    true => Err(argument(name, Argument::Negative { given })),
+                    false => Ok(given),
                 };
                 let start = match (&args.start, &args.rel_start) {
                     (Some(start), _) => int(start, "start")?,
@@ -788,24 +777,20 @@ impl Bounds<'_> {
                 (start, end)
             }
         };
-        let window = |window: String| match self {
-            Bounds::Positional { .. } => Cause::Input {
-                index: 1,
-                problem: format!("the anchor and the shape give {window}").into(),
-            },
-            Bounds::Named(..) => {
-                let problem = format!("gives {window}");
-                Cause::Argument { name: self.extent_name(), problem: problem.into() }
+        let refused = |problem: Regions| match self {
+            Bounds::Positional { .. } => {
+                unfit(1, Regions::PositionalWindow { problem: problem.into() })
             }
+            Bounds::Named(..) => argument(self.extent_name(), problem),
         };
         // Far beyond any extent, yet safe to compute with.
         const FAR: f64 = (1_i64 << 60) as f64;
         if !(start.abs() <= FAR && end.abs() <= FAR) {
-            return Err(window(format!("a window from {start} to {end}")));
+            return Err(refused(Regions::FarWindow { start, end }));
         }
         let (first, last) = (start.round() as i64, end.round() as i64);
         if last < first {
-            return Err(window(format!("a window that ends at {last}, before its start {first}")));
+            return Err(refused(Regions::EndsBeforeStart { start: first, end: last }));
         }
         Ok((first, last))
     }
@@ -884,8 +869,7 @@ impl Kernel for Pad {
     fn plan(args: PadArgs, inputs: &[&Desc]) -> Result<(PadArgs, Outputs)> {
         let desc = inputs[0];
         if desc.ndim() == 0 {
-            let problem = "a sample without dimensions can't be padded".into();
-            return Err(Cause::Input { index: 0, problem });
+            return Err(unfit(0, Regions::PaddedScalar));
         }
         let axes = axes_of(desc, desc.layout, args.axes.as_deref(), args.axis_names)?;
         let mut shape = desc.shape.clone();
@@ -908,8 +892,8 @@ impl Kernel for Pad {
             };
             if let Some(align) = value(&aligned, "align")? {
                 if align <= 0 {
-                    let problem = format!("must be positive, got {align}");
-                    return Err(Cause::Argument { name: "align", problem: problem.into() });
+                    let problem = Argument::NotPositive { given: align as f64 };
+                    return Err(argument("align", problem));
                 }
                 length = length.checked_next_multiple_of(align as usize).unwrap_or(usize::MAX);
             }

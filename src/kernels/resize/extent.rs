@@ -4,8 +4,9 @@
 use smallvec::SmallVec;
 
 use crate::kernels::Result;
+use crate::kernels::contract::problems::{Argument, argument};
 use crate::kernels::regions::LONGEST;
-use crate::value::Cause;
+use crate::kernels::resize::problem::Resize;
 
 /// One number for each axis that is resized.
 pub type PerAxis<T> = SmallVec<[T; 6]>;
@@ -78,23 +79,19 @@ pub struct Wanted<'a> {
 }
 
 /// What is wrong with an extent beyond the longest.
-pub fn too_long(extent: impl std::fmt::Display) -> String {
-    format!("asks for an extent of {extent}, more than the {LONGEST} that an axis can have")
-}
-
-pub fn argument(name: &'static str, problem: impl Into<String>) -> Cause {
-    Cause::Argument { name, problem: problem.into().into() }
+pub fn too_long(extent: f64) -> Argument {
+    Argument::TooLong { extent, longest: LONGEST }
 }
 
 /// A list with a number for each axis, where one may stand for all.
 pub fn spread(name: &'static str, given: &[f64], axes: usize) -> Result<PerAxis<f64>> {
     if let Some(bad) = given.iter().find(|x| !x.is_finite()) {
-        return Err(argument(name, format!("must be finite, got {bad}")));
+        return Err(argument(name, Argument::NotFinite { given: *bad }));
     }
     match given {
         &[one] => Ok(SmallVec::from_elem(one, axes)),
         many if many.len() == axes => Ok(SmallVec::from_slice(many)),
-        _ => Err(argument(name, format!("needs {axes} numbers, got {given:?}"))),
+        _ => Err(argument(name, Argument::Numbers { wanted: axes, given: given.to_vec() })),
     }
 }
 
@@ -108,8 +105,12 @@ pub fn region(
     let (start, end) = match (start, end) {
         (None, None) => return Ok(None),
         (Some(start), Some(end)) => (start, end),
-        (Some(_), None) => return Err(argument("roi_end", "must be given with `roi_start`")),
-        (None, Some(_)) => return Err(argument("roi_start", "must be given with `roi_end`")),
+        (Some(_), None) => {
+            return Err(argument("roi_start", Argument::NeedsOther { other: "roi_end" }));
+        }
+        (None, Some(_)) => {
+            return Err(argument("roi_end", Argument::NeedsOther { other: "roi_start" }));
+        }
     };
     let place = |name, given: &[f64]| -> Result<PerAxis<f64>> {
         let mut corner = spread(name, given, inputs.len())?;
@@ -117,7 +118,7 @@ pub fn region(
             corner.iter_mut().zip(inputs).for_each(|(x, &extent)| *x *= extent as f64);
         }
         match corner.iter().find(|x| x.abs() > LARGEST_REGION) {
-            Some(far) => Err(argument(name, format!("is too far from the data: {far}"))),
+            Some(&given) => Err(argument(name, Resize::FarRegion { given })),
             None => Ok(corner),
         }
     };

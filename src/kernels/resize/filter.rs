@@ -8,7 +8,9 @@ use std::sync::OnceLock;
 
 use super::extent::Map;
 use crate::kernels::Result;
+use crate::kernels::contract::problems::argument;
 use crate::kernels::numeric::precision::is_long;
+use crate::kernels::resize::problem::Resize;
 use crate::value::{Cause, append, filled, with_room};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +28,10 @@ impl Filter {
     pub fn from_code(name: &'static str, code: i64) -> Result<Filter> {
         use Filter::*;
         let known = [Nearest, Linear, Cubic, Lanczos3, Triangular, Gaussian];
-        usize::try_from(code).ok().and_then(|code| known.get(code).copied()).ok_or_else(|| {
-            super::extent::argument(name, format!("is not an interpolation type: {code}"))
-        })
+        usize::try_from(code)
+            .ok()
+            .and_then(|code| known.get(code).copied())
+            .ok_or_else(|| argument(name, Resize::Interpolation { given: code }))
     }
 
     /// How far it reaches where it is not stretched.

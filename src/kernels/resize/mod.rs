@@ -11,19 +11,18 @@ use std::cell::RefCell;
 
 use smallvec::SmallVec;
 
-use self::extent::{
-    Map, Mode, PerAxis, Rounding, Wanted, argument, maps, region, spread, too_long,
-};
+use self::extent::{Map, Mode, PerAxis, Rounding, Wanted, maps, region, spread, too_long};
 use self::filter::{Filter, Filters, taps};
 use self::stage::{Real, Scratch, Source, Stage};
 use super::regions::LONGEST;
 use super::{Entry, Frames, Kernel, Output, Outputs, Result, Traits, args, one};
+use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::crop::random_window::RandomWindow;
 use crate::kernels::generic::cast::Convert;
 use crate::kernels::numeric::isa::Isa;
 use crate::kernels::numeric::philox::Stream;
 use crate::value::{
-    Cause, DType, Desc, Element, Layout, Sample, Shape, extent as count, with_element, with_room,
+    DType, Desc, Element, Layout, Sample, Shape, extent as count, with_element, with_room,
 };
 
 pub const TABLE: &[Entry] = &[
@@ -33,6 +32,23 @@ pub const TABLE: &[Entry] = &[
     Entry::new::<RandomResizedCrop>("random_resized_crop"),
 ];
 
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Resize {
+            FarRegion { given: f64 },
+            Interpolation { given: i64 },
+            Shape { shape: Vec<usize> },
+            Sizes,
+            NoAxes,
+            SizesOrScales,
+            NotAnImage,
+        }
+    }
+}
+
 type Numbers = SmallVec<[f64; 6]>;
 
 fn mode(name: &str) -> Result<Mode> {
@@ -41,10 +57,10 @@ fn mode(name: &str) -> Result<Mode> {
         "stretch" => Ok(Mode::Stretch),
         "not_larger" => Ok(Mode::NotLarger),
         "not_smaller" => Ok(Mode::NotSmaller),
-        _ => Err(argument(
-            "mode",
-            format!("must be default, stretch, not_larger or not_smaller, got {name:?}"),
-        )),
+        _ => {
+            let choices = "default, stretch, not_larger, not_smaller";
+            Err(argument("mode", Argument::OneOf { choices, given: format!("{name:?}") }))
+        }
     }
 }
 
@@ -92,7 +108,7 @@ fn described(name: &'static str, input: &Desc, to: Option<DType>, maps: &[Map]) 
     let shape: Shape = maps.iter().map(|map| map.output).collect();
     match count(&shape) {
         Some(_) => Ok(Desc { dtype: to.unwrap_or(input.dtype), shape, layout: input.layout }),
-        None => Err(argument(name, format!("asks for too many elements: {:?}", &shape[..]))),
+        None => Err(argument(name, problem::Resize::Shape { shape: shape.to_vec() })),
     }
 }
 
@@ -117,11 +133,7 @@ impl Sizes<'_> {
         let separate = self.xyz.iter().any(Option::is_some);
         let ways = [self.size.is_some(), separate, self.shorter.is_some(), self.longer.is_some()];
         if ways.iter().filter(|&&given| given).count() != 1 {
-            return Err(argument(
-                "size",
-                "is one of the ways to say the size, beside `resize_x`/`resize_y`/`resize_z`, \
-                 `resize_shorter` and `resize_longer`: give exactly one of them",
-            ));
+            return Err(argument("size", problem::Resize::Sizes));
         }
         let (name, sizes) = if let Some(size) = self.size {
             ("size", spread("size", size, axes.len())?)
@@ -139,7 +151,7 @@ impl Sizes<'_> {
                 None => ("resize_longer", self.longer.unwrap_or_default(), Mode::NotLarger),
             };
             if mode != Mode::Default {
-                return Err(argument("mode", format!("can't be given with `{name}`")));
+                return Err(argument("mode", Argument::Together { other: name }));
             }
             mode = of_edge;
             (name, spread(name, &[size], axes.len())?)
@@ -268,21 +280,28 @@ impl ResizeCropMirrorArgs {
         let separate = [self.crop_d, self.crop_h, self.crop_w];
         if let Some(crop) = &self.crop {
             if separate.iter().any(Option::is_some) {
-                return Err(argument("crop", "can't be given with `crop_h` and `crop_w`"));
+                return Err(argument("crop", Argument::Together { other: "crop_h" }));
             }
             let mut all: PerAxis<f64> = SmallVec::from_elem(0.0, axes);
             match axes.checked_sub(crop.len()) {
                 // Of volumes, height and width alone may be cropped.
                 Some(first @ 0..=1) if axes - first >= 2 => all[first..].copy_from_slice(crop),
-                _ => return Err(argument("crop", format!("needs {axes} numbers, got {crop:?}"))),
+                _ => {
+                    let problem = Argument::Numbers { wanted: axes, given: crop.to_vec() };
+                    return Err(argument("crop", problem));
+                }
             }
             return spread("crop", &all, axes);
         }
         if self.crop_h.is_some() != self.crop_w.is_some() {
-            return Err(argument("crop_w", "must be given with `crop_h`, and that with it"));
+            let (name, other) = match self.crop_h {
+                Some(_) => ("crop_h", "crop_w"),
+                None => ("crop_w", "crop_h"),
+            };
+            return Err(argument(name, Argument::NeedsOther { other }));
         }
         if self.crop_d.is_some() && self.crop_w.is_none() {
-            return Err(argument("crop_d", "must be given with `crop_h` and `crop_w`"));
+            return Err(argument("crop_d", Argument::NeedsOther { other: "crop_h" }));
         }
         let names = ["crop_d", "crop_h", "crop_w"];
         let given = &separate[3 - axes..];
@@ -306,8 +325,8 @@ impl ResizeCropMirrorArgs {
             "round" => false,
             "truncate" => true,
             other => {
-                let problem = format!("must be round or truncate, got {other:?}");
-                return Err(argument("rounding", problem));
+                let (choices, given) = ("round, truncate", format!("{other:?}"));
+                return Err(argument("rounding", Argument::OneOf { choices, given }));
             }
         };
         let axes = spatial(&desc.layout);
@@ -320,7 +339,7 @@ impl ResizeCropMirrorArgs {
             let (size, at) = (crop[axis].trunc(), places[from_last]);
             if size > 0.0 && map.input > 0 {
                 if !(0.0..=1.0).contains(&at) {
-                    let problem = format!("must be between 0 and 1, got {at}");
+                    let problem = Argument::Between { low: 0.0, high: 1.0, given: at };
                     return Err(argument(names[from_last], problem));
                 }
                 if size > LONGEST {
@@ -393,8 +412,8 @@ impl TensorResizeArgs {
             "truncate" => Rounding::Truncate,
             "ceil" => Rounding::Ceil,
             other => {
-                let problem = format!("must be round, truncate or ceil, got {other:?}");
-                return Err(argument("size_rounding", problem));
+                let (choices, given) = ("round, truncate, ceil", format!("{other:?}"));
+                return Err(argument("size_rounding", Argument::OneOf { choices, given }));
             }
         };
         let mode = mode(&self.mode)?;
@@ -402,12 +421,12 @@ impl TensorResizeArgs {
             region(self.roi_start.as_deref(), self.roi_end.as_deref(), self.roi_relative, &inputs)?;
         let (name, sizes) = match (&self.sizes, &self.scales) {
             (Some(sizes), None) if axes.is_empty() && !sizes.is_empty() => {
-                return Err(argument("sizes", "must be empty where there are no axes to resize"));
+                return Err(argument("sizes", problem::Resize::NoAxes));
             }
             (Some(sizes), None) => ("sizes", spread("sizes", sizes, axes.len())?),
             (None, Some(scales)) => {
                 if matches!(mode, Mode::NotLarger | Mode::NotSmaller) {
-                    return Err(argument("mode", "can't be so with `scales`, which say it all"));
+                    return Err(argument("mode", Argument::Together { other: "scales" }));
                 }
                 let mut sizes = spread("scales", scales, axes.len())?;
                 for (axis, size) in sizes.iter_mut().enumerate() {
@@ -417,7 +436,7 @@ impl TensorResizeArgs {
                 }
                 ("scales", sizes)
             }
-            _ => return Err(argument("sizes", "or `scales` must be given, one of them")),
+            _ => return Err(argument("sizes", problem::Resize::SizesOrScales)),
         };
         let wanted = Wanted {
             name,
@@ -471,12 +490,15 @@ impl RandomResizedCropArgs {
     fn maps(&self, desc: &Desc) -> Result<PerAxis<Map>> {
         let axes = spatial(&desc.layout);
         let &[rows, columns] = &axes[..] else {
-            return Err(Cause::Input { index: 0, problem: "has no rows and columns".into() });
+            return Err(unfit(0, problem::Resize::NotAnImage));
         };
         let size = match self.size[..] {
             [one] => [one, one],
             [height, width] => [height, width],
-            _ => return Err(argument("size", format!("needs 2 numbers, got {:?}", self.size))),
+            _ => {
+                let given = self.size.iter().map(|&n| n as f64).collect();
+                return Err(argument("size", Argument::Numbers { wanted: 2, given }));
+            }
         };
         let (area, ratio) = (&self.random_area, &self.random_aspect_ratio);
         let window = RandomWindow::new(area, ratio, self.num_attempts)?;
@@ -484,9 +506,9 @@ impl RandomResizedCropArgs {
         let axis = |axis: usize, size: i64, start: usize, span: usize| {
             let input = desc.shape[axis];
             let output = usize::try_from(size)
-                .map_err(|_| argument("size", format!("must not be negative, got {size}")))?;
+                .map_err(|_| argument("size", Argument::Negative { given: size as f64 }))?;
             if output as f64 > LONGEST {
-                return Err(argument("size", too_long(size)));
+                return Err(argument("size", too_long(size as f64)));
             }
             let step = span as f64 / size as f64;
             let output = if input == 0 { 0 } else { output };

@@ -2,6 +2,8 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use crate::kernels::contract::problems::{Argument, argument, unfit};
+use crate::kernels::shape::problem::Shapes;
 use crate::kernels::{
     Allocate, DirectKernel, Entry, Placement, Result, Samples, Traits, UniformBatch, args,
 };
@@ -24,8 +26,7 @@ impl DirectKernel for Join {
         let axis = usize::try_from(args.axis).unwrap_or(usize::MAX);
         let ndim = inputs[0].desc.ndim();
         if axis >= ndim + usize::from(args.new_axis) {
-            let problem = format!("{} is not one of {ndim} dimensions", args.axis);
-            return Err(Cause::Argument { name: "axis", problem: problem.into() });
+            return Err(argument("axis", Argument::AxisOutside { axis: args.axis, ndim }));
         }
         Ok(smallvec![join(axis, args.new_axis, inputs, allocate)?])
     }
@@ -70,7 +71,7 @@ fn stacked(inputs: &[Sample], axis: usize) -> Result<Parts<'_>> {
     for (index, sample) in inputs.iter().enumerate() {
         check_type(index, &sample.desc, first)?;
         if sample.desc.shape != first.shape {
-            return Err(unlike(index, &sample.desc, first, "all inputs must have one shape"));
+            return Err(unlike(index, &sample.desc, first, "shape"));
         }
     }
     let mut shape = first.shape.clone();
@@ -97,8 +98,7 @@ fn concatenated(inputs: &[Sample], axis: usize) -> Result<Parts<'_>> {
     };
     let odd = |sample: &Sample| !fits(&sample.desc, model);
     if let Some(index) = inputs.iter().position(|s| s.desc.elements() > 0 && odd(s)) {
-        let rule = "inputs may differ only along the joined axis";
-        return Err(unlike(index, &inputs[index].desc, model, rule));
+        return Err(unlike(index, &inputs[index].desc, model, "axis"));
     }
     let mut shape = model.shape.clone();
     shape[axis] = used.iter().fold(0, |n: usize, s| n.saturating_add(s.desc.shape[axis]));
@@ -109,12 +109,13 @@ fn check_type(index: usize, desc: &Desc, first: &Desc) -> Result<()> {
     if desc.dtype == first.dtype && desc.ndim() == first.ndim() {
         return Ok(());
     }
-    Err(unlike(index, desc, first, "all inputs must have one type and number of dimensions"))
+    Err(unlike(index, desc, first, "type"))
 }
 
-fn unlike(index: usize, desc: &Desc, first: &Desc, rule: &str) -> Cause {
-    let show = |desc: &Desc| format!("{} {:?}", desc.dtype.name(), &desc.shape[..]);
-    Cause::Input { index, problem: format!("{rule}: {} and {}", show(first), show(desc)).into() }
+/// `rule` is what two inputs break: one "shape", one "type", or one but for the joined "axis".
+fn unlike(index: usize, desc: &Desc, first: &Desc, rule: &'static str) -> Cause {
+    let shown = |desc: &Desc| format!("{} {:?}", desc.dtype.name(), &desc.shape[..]);
+    unfit(index, Shapes::Different { rule, first: shown(first), other: shown(desc) })
 }
 
 /// Bytes of the result to write at a time: what one input has written is still in the first cache

@@ -6,8 +6,10 @@ use std::marker::PhantomData;
 
 use smallvec::{SmallVec, smallvec};
 
+use self::problem::Shapes;
 use super::{Allocate, DirectKernel, Entry, FromArgs, Result, Samples, Traits, UniformBatch, args};
-use crate::value::{Cause, DType, Desc, Sample, Shape, Strides, copy_strided, extent};
+use crate::kernels::contract::problems::{Argument, argument};
+use crate::value::{DType, Desc, Sample, Shape, Strides, copy_strided, extent};
 
 pub const TABLES: &[&[Entry]] = &[TABLE, join::TABLE];
 
@@ -18,6 +20,29 @@ const TABLE: &[Entry] = &[
     Entry::direct::<Viewed<ExpandDims>>("expand_dims"),
     Entry::direct::<Transpose>("transpose"),
 ];
+
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Shapes {
+            SourceAxis { axis: i64, ndim: usize },
+            Factors { given: usize, ndim: usize },
+            Extent { extent: f64 },
+            ScalarSize,
+            RowSize { size: usize, bytes: usize },
+            Misfit { wanted: Vec<i64>, shape: Vec<usize> },
+            MisfitBytes { wanted: Vec<i64>, shape: Vec<usize>, bytes: usize, dtype: &'static str },
+            TwoOpen,
+            OpenAndEmpty,
+            Squeezed { axes: Vec<i64>, shape: Vec<usize> },
+            Inserted { axis: i64 },
+            Permutation { perm: Vec<i64>, ndim: usize },
+            Different { rule: &'static str, first: String, other: String },
+        }
+    }
+}
 
 /// A kernel whose result is its input's memory under another description.
 trait View: Send + Sync + 'static {
@@ -36,10 +61,6 @@ impl<K: View> DirectKernel for Viewed<K> {
         let desc = K::describe(args, &inputs[0].desc)?;
         Ok(smallvec![inputs[0].reshaped(desc)?])
     }
-}
-
-fn wrong(name: &'static str, problem: impl Into<String>) -> Cause {
-    Cause::Argument { name, problem: problem.into().into() }
 }
 
 struct Reshape;
@@ -121,8 +142,7 @@ impl ReshapeArgs {
         if i64::try_from(found) == Ok(self.rank) {
             return Ok(());
         }
-        let rank = self.rank;
-        Err(wrong(name, format!("has {found} entries, but that of the first sample has {rank}")))
+        Err(argument(name, Argument::Entries { given: found, first: self.rank }))
     }
 }
 
@@ -131,10 +151,7 @@ fn take(axes: &[i64], shape: &[usize]) -> Result<Shape> {
     let extent = |&axis: &i64| match usize::try_from(axis) {
         Ok(axis) if axis < shape.len() => Ok(shape[axis]),
         Err(_) if axis == -1 => Ok(1),
-        _ => Err(wrong(
-            "src_dims",
-            format!("needs axes of an input of {} dimensions, or -1, got {axis}", shape.len()),
-        )),
+        _ => Err(argument("src_dims", Shapes::SourceAxis { axis, ndim: shape.len() })),
     };
     axes.iter().map(extent).collect()
 }
@@ -143,11 +160,8 @@ fn take(axes: &[i64], shape: &[usize]) -> Result<Shape> {
 /// worked out.
 fn scale(factors: &[f64], extents: &[usize], exactly: bool) -> Result<SmallVec<[i64; 6]>> {
     if factors.len() > extents.len() || (exactly && factors.len() < extents.len()) {
-        let (found, axes) = (factors.len(), extents.len());
-        return Err(wrong(
-            "rel_shape",
-            format!("has {found} entries for {axes} dimensions; `src_dims` can add some"),
-        ));
+        let (given, ndim) = (factors.len(), extents.len());
+        return Err(argument("rel_shape", Shapes::Factors { given, ndim }));
     }
     let scaled = |(&factor, &extent): (&f64, &usize)| {
         // Single precision, as in the reference.
@@ -155,7 +169,7 @@ fn scale(factors: &[f64], extents: &[usize], exactly: bool) -> Result<SmallVec<[
         match factor {
             _ if factor < 0.0 && factor.is_finite() => Ok(-1),
             _ if (0.0..1e15).contains(&product) => Ok(product as i64),
-            _ => Err(wrong("rel_shape", format!("makes an extent of {product}"))),
+            _ => Err(argument("rel_shape", Shapes::Extent { extent: product })),
         }
     };
     factors.iter().zip(extents).map(scaled).collect()
@@ -167,15 +181,11 @@ fn resize_innermost(mut shape: Shape, from: DType, to: DType) -> Result<Shape> {
         return Ok(shape);
     }
     let Some(innermost) = shape.last_mut() else {
-        return Err(wrong("dtype", "must be of the same size, for data without dimensions"));
+        return Err(argument("dtype", Shapes::ScalarSize));
     };
     let bytes = innermost.saturating_mul(from.size());
     if !bytes.is_multiple_of(to.size()) {
-        let (bytes, size) = (bytes, to.size());
-        return Err(wrong(
-            "dtype",
-            format!("has {size} bytes, into which the {bytes} of a row can't be divided"),
-        ));
+        return Err(argument("dtype", Shapes::RowSize { size: to.size(), bytes }));
     }
     *innermost = bytes / to.size();
     Ok(shape)
@@ -185,27 +195,28 @@ fn resize_innermost(mut shape: Shape, from: DType, to: DType) -> Result<Shape> {
 /// it is worked out.
 fn fit(name: &'static str, wanted: &[i64], input: &Desc, dtype: DType) -> Result<Shape> {
     let mismatch = || {
-        let (given, bytes) = (&input.shape[..], input.bytes());
-        let types = if dtype == input.dtype {
-            String::new()
-        } else {
-            format!(" of {} bytes as {}", bytes, dtype.name())
-        };
-        wrong(name, format!("makes the shape {wanted:?}, which does not fit {given:?}{types}"))
+        let (wanted, shape) = (wanted.to_vec(), input.shape.to_vec());
+        match dtype == input.dtype {
+            true => argument(name, Shapes::Misfit { wanted, shape }),
+            false => {
+                let (bytes, dtype) = (input.bytes(), dtype.name());
+                argument(name, Shapes::MisfitBytes { wanted, shape, bytes, dtype })
+            }
+        }
     };
     let volume = |shape: &[usize]| extent(shape).and_then(|n| n.checked_mul(dtype.size()));
     let mut unknown = None;
     let mut shape = Shape::new();
     for (axis, &d) in wanted.iter().enumerate() {
         if d < 0 && unknown.replace(axis).is_some() {
-            return Err(wrong(name, "can have one negative entry, to be worked out"));
+            return Err(argument(name, Shapes::TwoOpen));
         }
         shape.push(if d < 0 { 1 } else { usize::try_from(d).map_err(|_| mismatch())? });
     }
     if let Some(axis) = unknown {
         let rest = volume(&shape).ok_or_else(mismatch)?;
         if rest == 0 {
-            return Err(wrong(name, "leaves one extent open, but the others have no elements"));
+            return Err(argument(name, Shapes::OpenAndEmpty));
         }
         shape[axis] = input.bytes() / rest;
     }
@@ -230,8 +241,8 @@ impl View for Squeeze {
         let kept = input.shape.iter().enumerate().filter(|&(axis, _)| !goes(axis));
         let shape: Shape = kept.map(|(_, &d)| d).collect();
         if extent(&shape) != Some(input.elements()) {
-            let (axes, given) = (&args.axes, &input.shape[..]);
-            return Err(wrong("axes", format!("{axes:?} of the shape {given:?} are not all 1")));
+            let (axes, shape) = (args.axes.clone(), input.shape.to_vec());
+            return Err(argument("axes", Shapes::Squeezed { axes, shape }));
         }
         Ok(Desc { shape, ..input.clone() })
     }
@@ -252,7 +263,7 @@ impl View for ExpandDims {
         for &axis in &args.axes {
             match usize::try_from(axis) {
                 Ok(axis) if axis <= shape.len() => shape.insert(axis, 1),
-                _ => return Err(wrong("axes", format!("can't insert an axis at {axis}"))),
+                _ => return Err(argument("axes", Shapes::Inserted { axis })),
             }
         }
         Ok(Desc { shape, ..input.clone() })
@@ -309,7 +320,7 @@ fn permutation(perm: &[i64], ndim: usize) -> Result<Permutation> {
         perm.iter().map(|&axis| usize::try_from(axis).unwrap_or(usize::MAX)).collect();
     let complete = axes.len() == ndim && (0..ndim).all(|axis| axes.contains(&axis));
     if !complete {
-        return Err(wrong("perm", format!("{perm:?} does not name each of {ndim} axes once")));
+        return Err(argument("perm", Shapes::Permutation { perm: perm.to_vec(), ndim }));
     }
     Ok(axes)
 }

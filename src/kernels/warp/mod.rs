@@ -8,21 +8,40 @@ mod numbers;
 
 use smallvec::SmallVec;
 
+use self::problem::Warp;
 use super::regions::{LONGEST, too_large};
 use super::{Arg, Entry, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::kernels::contract::frames;
+use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::numeric::portable::sin_cos_of_turn;
 use crate::kernels::numeric::precision::is_long;
+use crate::value::Problem;
 use crate::value::{Cause, DType, Desc, Sample, extent, with_room};
 
 pub const TABLE: &[Entry] =
     &[Entry::new::<WarpAffine>("warp_affine"), Entry::new::<Rotate>("rotate")];
 
-type Floats = SmallVec<[f64; 6]>;
+pub mod problem {
+    use crate::value::problems;
 
-fn argument<T>(name: &'static str, problem: String) -> Result<T> {
-    Err(Cause::Argument { name, problem: problem.into() })
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum Warp {
+            NoPixels,
+            Size { given: Vec<f64> },
+            MatrixNumbers { wanted: &'static str, given: usize },
+            NotFinite { given: Vec<f64> },
+            NoInverse { matrix: Vec<f64> },
+            MatrixShape { wanted: &'static str, shape: Vec<usize> },
+            NoMatrix,
+            NoAxis,
+            Axis { given: Vec<f64> },
+            NoDirection { given: Vec<f64> },
+        }
+    }
 }
+
+type Floats = SmallVec<[f64; 6]>;
 
 /// How values between the pixels are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,16 +51,19 @@ enum Interpolation {
 }
 
 impl FromArg for Interpolation {
-    fn from_constant(arg: &Arg) -> std::result::Result<Interpolation, String> {
+    fn from_constant(arg: &Arg) -> std::result::Result<Interpolation, Problem> {
         match arg {
             Arg::Int(0) => Ok(Interpolation::Nearest),
             Arg::Int(1) => Ok(Interpolation::Linear),
-            _ => Err("must be INTERP_NN or INTERP_LINEAR".into()),
+            other => {
+                let choices = "INTERP_NN, INTERP_LINEAR";
+                Err(Argument::OneOf { choices, given: other.shown() }.into())
+            }
         }
     }
 
-    fn from_sample(_: &Sample) -> std::result::Result<Interpolation, String> {
-        Err("can't differ from sample to sample".into())
+    fn from_sample(_: &Sample) -> std::result::Result<Interpolation, Problem> {
+        Err(Argument::SameForAll.into())
     }
 }
 
@@ -70,12 +92,13 @@ impl Extents {
     fn asked(&self, size: &[f64]) -> Result<Extents> {
         let count = self.dimensions();
         if size.len() != count {
-            return argument("size", format!("needs {count} extents, got {size:?}"));
+            let given = size.to_vec();
+            return Err(argument("size", Argument::Numbers { wanted: count, given }));
         }
         let mut made = *self;
         for (side, &wanted) in made.sides.iter_mut().zip(size.iter().rev()) {
             if !(wanted > -1.0 && wanted <= LONGEST) {
-                return argument("size", format!("must not be negative or huge, got {size:?}"));
+                return Err(argument("size", Warp::Size { given: size.to_vec() }));
             }
             *side = wanted as usize;
         }
@@ -177,8 +200,7 @@ fn warp(sampling: &Sampling, map: &Map, image: &Sample, out: &mut Output<'_>) ->
         return Ok(());
     }
     if image.desc.elements() == 0 && sampling.fill.is_none() {
-        let problem = "an image without pixels has none to repeat; `fill_value` does without";
-        return Err(Cause::Input { index: 0, problem: problem.into() });
+        return Err(unfit(0, Warp::NoPixels));
     }
     let plain = image.desc.dtype == DType::U8 && out.desc.dtype == DType::U8;
     if plain && sampling.interpolation == Interpolation::Linear {
@@ -215,16 +237,16 @@ pub struct Warping {
 /// The map that a matrix describes, as the way from the result to the image.
 fn map_of(numbers: &Floats, volumetric: bool, inverse_map: bool) -> Result<Map> {
     let Some(map) = Map::new(numbers, volumetric) else {
-        let (count, wanted) = (numbers.len(), matrix_size(volumetric));
-        return argument("matrix", format!("must be {wanted}, got {count} numbers"));
+        let (given, wanted) = (numbers.len(), matrix_size(volumetric));
+        return Err(argument("matrix", Warp::MatrixNumbers { wanted, given }));
     };
     if !map.is_finite() {
-        return argument("matrix", format!("must have finite numbers, got {numbers:?}"));
+        return Err(argument("matrix", Warp::NotFinite { given: numbers.to_vec() }));
     }
     match inverse_map {
         true => Ok(map),
         false => map.inverse().ok_or_else(|| Cause::Value {
-            problem: format!("the matrix {:?} has no inverse", &numbers[..]).into(),
+            problem: Warp::NoInverse { matrix: numbers.to_vec() }.into(),
         }),
     }
 }
@@ -250,16 +272,15 @@ impl Kernel for WarpAffine {
             Some(matrix) => {
                 let expected = if own.volumetric { [3, 4] } else { [2, 3] };
                 if matrix.shape[..] != expected {
-                    let (wanted, shape) = (matrix_size(own.volumetric), &matrix.shape[..]);
-                    let problem = format!("the matrix must be {wanted}, got the shape {shape:?}");
-                    return Err(Cause::Input { index: 1, problem: problem.into() });
+                    let (wanted, shape) = (matrix_size(own.volumetric), matrix.shape.to_vec());
+                    return Err(unfit(1, Warp::MatrixShape { wanted, shape }));
                 }
                 None
             }
             None => match args.matrix.filter(|matrix| !matrix.is_empty()) {
                 Some(numbers) => Some(map_of(&numbers, own.volumetric, args.inverse_map)?),
                 None => {
-                    return argument("matrix", "must be given, as an argument or an input".into());
+                    return Err(argument("matrix", Warp::NoMatrix));
                 }
             },
         };
@@ -272,8 +293,7 @@ impl Kernel for WarpAffine {
         if let Some(map) = &plan.map {
             return warp(&plan.sampling, map, &inputs[0], out);
         }
-        let numbers = Floats::from_sample(&inputs[1])
-            .map_err(|problem| Cause::Input { index: 1, problem: problem.into() })?;
+        let numbers = Floats::from_sample(&inputs[1]).map_err(|problem| unfit(1, problem))?;
         let map = map_of(&numbers, Extents::of(out.desc).volumetric, plan.inverse_map)?;
         warp(&plan.sampling, &map, &inputs[0], out)
     }
@@ -297,7 +317,7 @@ impl RotateArgs {
     /// The turn from places of the image, about its centre, to places of the result.
     fn turn(&self, volumetric: bool) -> Result<[[f64; 3]; 3]> {
         if !self.angle.is_finite() {
-            return argument("angle", format!("must be a finite number, got {}", self.angle));
+            return Err(argument("angle", Argument::NotFinite { given: self.angle }));
         }
         let (s, c) = sin_cos_of_turn((self.angle / 360.0).rem_euclid(1.0).min(1.0 - f64::EPSILON));
         if !volumetric {
@@ -305,14 +325,14 @@ impl RotateArgs {
             return Ok([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]);
         }
         let Some(axis) = self.axis.as_deref().filter(|axis| !axis.is_empty()) else {
-            return argument("axis", "must be given for volumes".into());
+            return Err(argument("axis", Warp::NoAxis));
         };
         let &[x, y, z] = axis else {
-            return argument("axis", format!("needs x, y and z, got {axis:?}"));
+            return Err(argument("axis", Warp::Axis { given: axis.to_vec() }));
         };
         let length = (x * x + y * y + z * z).sqrt();
         if !(length > 0.0 && length.is_finite()) {
-            return argument("axis", format!("must have a direction, got {axis:?}"));
+            return Err(argument("axis", Warp::NoDirection { given: axis.to_vec() }));
         }
         let [x, y, z] = [x / length, y / length, z / length];
         let d = 1.0 - c;
@@ -465,11 +485,11 @@ mod tests {
                 keep_size: false,
                 size: None,
             };
-            args.canvas(&own).unwrap()
+            Canvas::new(&args.turn(false).unwrap(), &own, angle).unwrap()
         };
         let sides = |h, w, angles: &[f64]| {
             let canvases: Vec<Canvas> = angles.iter().map(|&angle| canvas(h, w, angle)).collect();
-            let made = Canvas::of_all(&canvases);
+            let made = Canvas::of_all(&canvases.iter().collect::<Vec<_>>());
             (made[1], made[0])
         };
         // Seen with the reference.
