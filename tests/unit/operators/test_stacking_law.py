@@ -128,7 +128,7 @@ def ran(monkeypatch):
 
 
 def test_every_claim_has_calls():
-    assert CLAIMS == CALLS.keys()
+    assert CALLS.keys() == CLAIMS
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
