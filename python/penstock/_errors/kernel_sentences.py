@@ -74,16 +74,14 @@ KERNEL_SENTENCES: dict[str, str | Callable[..., str]] = {
     ),
     "Frames.Empty": "there are no frames that the arguments for frames could apply to",
     "Frames.Shapes": (
-        "all frames of a sequence must get the same shape, but by their arguments frame 0 would get "
-        "{first} and frame {frame} {shape}"
+        "all frames of a sequence must get the same shape, but by their arguments frame 0 would "
+        "get {first} and frame {frame} {shape}"
     ),
     "Probe.Failed": "says to fail",
     "Color.TooManyPixels": "has {pixels} pixels, too many to count",
     "Color.SpaceChannels": "{space} has {channels} channels, got {given}",
     "Color.NotAnImage": "an image has height, width and channels",
-    "Color.LargeJpeg": (
-        "a JPEG has at most {largest} rows and columns, got {height} x {width}"
-    ),
+    "Color.LargeJpeg": ("a JPEG has at most {largest} rows and columns, got {height} x {width}"),
     "Coordinates.NotAList": "must be a list, got the shape {shape}",
     "Coordinates.Empty": "must not be empty",
     "Coordinates.NotAMatrix": (
@@ -93,12 +91,10 @@ KERNEL_SENTENCES: dict[str, str | Callable[..., str]] = {
     "Coordinates.Scalar": "the last dimension must hold the coordinates of points, got a scalar",
     "Coordinates.ShortLayout": 'has "{letters}" for points of {width} coordinates',
     "Coordinates.LayoutLetter": "may have x, y and z, got '{given}'",
-    "Coordinates.Dimensions": (
-        "gives a transform of {given} dimensions; it may have 1 to {most}"
-    ),
+    "Coordinates.Dimensions": ("gives a transform of {given} dimensions; it may have 1 to {most}"),
     "Coordinates.NotATransform": (
-        "a transform of n dimensions is a matrix of n rows and n + 1 columns, n up to {most}; input "
-        "{index} has the shape {shape}"
+        "a transform of n dimensions is a matrix of n rows and n + 1 columns, n up to {most}; "
+        "input {index} has the shape {shape}"
     ),
     "Coordinates.DifferentShapes": "transforms must be of one shape, got {first} and {other}",
     "Coordinates.OtherDimensions": (
@@ -143,13 +139,11 @@ KERNEL_SENTENCES: dict[str, str | Callable[..., str]] = {
     "Normalize.Shape": (
         "has the shape {given}; for data of the shape {shape} it needs {expected}, or one number"
     ),
-    "Normalize.NoAxis": (
-        "is missing: the shape of `{other}` leaves no axis to compute it along"
-    ),
+    "Normalize.NoAxis": ("is missing: the shape of `{other}` leaves no axis to compute it along"),
     "Normalize.EmptyBatch": "an empty batch has no statistics",
     "Normalize.Ragged": (
-        "with `batch=True` all samples need the same extents along the axes that are not in `axes`; "
-        "sample {sample} has the statistics' shape {shape}, sample 0 {first}"
+        "with `batch=True` all samples need the same extents along the axes that are not in "
+        "`axes`; sample {sample} has the statistics' shape {shape}, sample 0 {first}"
     ),
     "Patches.AnchorNumbers": "has {given} numbers, but `shape` has {shape}",
     "Patches.AxisNumbers": "needs numbers for each of {axes} axes, got {given}",
