@@ -24,6 +24,10 @@ def _kind(wanted: str, given: str) -> str:
     return f"needs {_WANTED[wanted]}, got {given}"
 
 
+def _positional_window(problem: str) -> str:
+    return "the anchor and the shape give " + problem.removeprefix("gives ")
+
+
 def _different(rule: str, first: str, other: str) -> str:
     rules = {
         "shape": "all inputs must have one shape",
@@ -189,7 +193,7 @@ KERNEL_SENTENCES: dict[str, str | Callable[..., str]] = {
     ),
     "Regions.FarWindow": "gives a window from {start} to {end}",
     "Regions.EndsBeforeStart": "gives a window that ends at {end}, before its start {start}",
-    "Regions.PositionalWindow": "the shape, with the anchor, {problem}",
+    "Regions.PositionalWindow": _positional_window,
     "Regions.PaddedScalar": "a sample without dimensions can't be padded",
     "Resize.FarRegion": "is too far from the data: {given}",
     "Resize.Interpolation": "is not an interpolation type: {given}",
