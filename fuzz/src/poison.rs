@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock};
 
 use smallvec::SmallVec;
 
-use _core::kernels::{Allocate, Result, Space};
+use _core::kernels::{Allocate, OutputBuffer, Result};
 use _core::readers::Source;
 use _core::value::{Buffer, DType, Desc, Sample};
 
@@ -55,12 +55,12 @@ pub fn sample(bytes: &[u8]) -> Result<Sample> {
     space.into_sample()
 }
 
-fn poisoned(desc: Desc, poison: u8) -> Result<Space> {
+fn poisoned(desc: Desc, poison: u8) -> Result<OutputBuffer> {
     // More than any machine has.
     let length = if desc.bytes() > MOST { usize::MAX / 2 } else { desc.bytes() };
-    let mut space = Space::new(desc, Buffer::new(length)?);
-    space.bytes().fill(poison);
-    Ok(space)
+    let mut made = OutputBuffer::of(desc, Buffer::new(length)?);
+    made.bytes().fill(poison);
+    Ok(made)
 }
 
 /// A folder for the files of readers, in memory if possible.

@@ -16,4 +16,4 @@ pub use lend::{CalledOff, lend, put_off, wait_for_readers};
 pub use node::{Call, Input, Node, Output, Pick, Task};
 pub use pool::{Pool, help, refused_threads, stand_in};
 pub use process::{epoch, fork_parent, fork_prepare, shut_down};
-pub use value::{Handle, Meta, Packed, Value};
+pub use value::{Handle, Meta, Stack, Value};

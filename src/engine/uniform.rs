@@ -5,7 +5,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::node::{Input, Node, Pick};
 use super::run::guarded;
-use super::value::{Handle, Packed, Value};
+use super::value::{Handle, Stack, Value};
 use crate::kernels::{OutputBuffer, Placement, SavedPlan, UniformAttempt, UniformBatch, Work};
 use crate::value::{Cause, Desc, Device, Sample};
 
@@ -46,9 +46,9 @@ impl Node {
         let first = inputs.clone();
         let fetch = |index: usize, samples: &mut [Sample]| {
             for ((input, sample), first) in call.inputs.iter().zip(samples).zip(&first) {
-                match (&input.pick, input.value.as_packed()) {
+                match (&input.pick, input.value.as_stack()) {
                     (Pick::One(_), _) => {}
-                    (_, Some(packed)) => packed.load(input.slot(index), sample),
+                    (_, Some(stack)) => stack.load(input.slot(index), sample),
                     (_, None) => {
                         *sample = input.value.peek(input.slot(index))?.ok()?;
                         let layout = std::mem::replace(&mut sample.desc.layout, first.desc.layout);
@@ -62,7 +62,7 @@ impl Node {
             }
             Some(())
         };
-        let placement = |input: &Input| match (&input.pick, input.value.as_packed()) {
+        let placement = |input: &Input| match (&input.pick, input.value.as_stack()) {
             (Pick::One(_), _) => Placement::Shared,
             (Pick::Same, Some(_)) => Placement::Stacked,
             _ => Placement::Separate,
@@ -100,8 +100,8 @@ impl Node {
         first.desc.layout = output.meta.layout;
         self.pool().node_done(self);
         // SAFETY: the kernel has made all of them.
-        let packed = unsafe { Packed::new(first, call.samples) };
-        let value = Value::packed(output.meta.clone(), packed);
+        let stack = unsafe { Stack::new(first, call.samples) };
+        let value = Value::stacked(output.meta.clone(), stack);
         Some(Inline::Done(smallvec![value]))
     }
 

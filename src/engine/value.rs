@@ -47,34 +47,34 @@ pub struct Value {
 
 enum Samples {
     Slots(Box<[Mutex<Slot>]>),
-    /// All are there, described alike, and follow the first one in memory. For tiny samples, a
+    /// All are there, of one description, and follow the first one in memory. For tiny samples, a
     /// slot for each would cost more than the work on them.
-    Packed(Packed),
+    Stacked(Stack),
 }
 
 /// Samples that follow one another in memory.
-pub struct Packed {
+pub struct Stack {
     first: Sample,
     count: usize,
 }
 
-impl Packed {
+impl Stack {
     /// Samples that are contiguous, came from nowhere in particular, and are all in `first`'s
     /// buffer.
     ///
     /// # Safety
     /// Nobody writes to those that follow the first any more.
-    pub unsafe fn new(first: Sample, count: usize) -> Packed {
+    pub unsafe fn new(first: Sample, count: usize) -> Stack {
         assert!(first.is_contiguous() && first.source.is_none());
-        let packed = Packed { first, count };
+        let stack = Stack { first, count };
         if count > 0 {
-            packed.get(count - 1);
+            stack.get(count - 1);
         }
-        packed
+        stack
     }
 
     /// Samples that happen to lie so.
-    fn of(samples: &[Sample]) -> Option<Packed> {
+    fn of(samples: &[Sample]) -> Option<Stack> {
         let [first, _, ..] = samples else { return None };
         let bytes = first.desc.bytes();
         let follow = |(index, sample): (usize, &Sample)| {
@@ -86,7 +86,7 @@ impl Packed {
         };
         let all = samples.iter().enumerate().all(follow);
         // SAFETY: all of them are there.
-        all.then(|| unsafe { Packed::new(first.clone(), samples.len()) })
+        all.then(|| unsafe { Stack::new(first.clone(), samples.len()) })
     }
 
     pub fn get(&self, index: usize) -> Sample {
@@ -148,15 +148,15 @@ impl Value {
     /// A value that is there already.
     pub fn ready(meta: Meta, samples: impl Into<Vec<Sample>>) -> Handle {
         let samples = samples.into();
-        match Packed::of(&samples) {
-            Some(packed) => Value::packed(meta, packed),
+        match Stack::of(&samples) {
+            Some(stack) => Value::stacked(meta, stack),
             None => Handle::new(Value::new(meta, samples.into_iter().map(State::Ready), 0)),
         }
     }
 
     /// A value that is there already, as one block.
-    pub fn packed(meta: Meta, packed: Packed) -> Handle {
-        Handle::new(Value::of(meta, Samples::Packed(packed), 0))
+    pub fn stacked(meta: Meta, stack: Stack) -> Handle {
+        Handle::new(Value::of(meta, Samples::Stacked(stack), 0))
     }
 
     /// A value of which all is known already, failures included.
@@ -180,7 +180,7 @@ impl Value {
     pub fn len(&self) -> usize {
         match &self.samples {
             Samples::Slots(slots) => slots.len(),
-            Samples::Packed(packed) => packed.count,
+            Samples::Stacked(stack) => stack.count,
         }
     }
 
@@ -188,18 +188,18 @@ impl Value {
         self.len() == 0
     }
 
-    pub fn as_packed(&self) -> Option<&Packed> {
+    pub fn as_stack(&self) -> Option<&Stack> {
         match &self.samples {
             Samples::Slots(_) => None,
-            Samples::Packed(packed) => Some(packed),
+            Samples::Stacked(stack) => Some(stack),
         }
     }
 
-    /// The slots, none where the samples are packed: those are there and stay there.
+    /// The slots, none for a stack, whose samples are there and stay there.
     fn slots(&self) -> &[Mutex<Slot>] {
         match &self.samples {
             Samples::Slots(slots) => slots,
-            Samples::Packed(_) => &[],
+            Samples::Stacked(_) => &[],
         }
     }
 
@@ -239,7 +239,7 @@ impl Value {
                 State::Ready(sample) => is_meant(sample.buffer()),
                 _ => false,
             }),
-            Samples::Packed(packed) => packed.count > 0 && is_meant(packed.first.buffer()),
+            Samples::Stacked(stack) => stack.count > 0 && is_meant(stack.first.buffer()),
         }
     }
 
@@ -247,7 +247,7 @@ impl Value {
     pub fn sample_lies_in(&self, index: usize, buffer: &Buffer) -> bool {
         let slots = match &self.samples {
             Samples::Slots(slots) => slots,
-            Samples::Packed(packed) => return std::ptr::eq(packed.first.buffer(), buffer),
+            Samples::Stacked(stack) => return std::ptr::eq(stack.first.buffer(), buffer),
         };
         slots.get(index).is_some_and(|slot| match &lock(slot).state {
             State::Ready(sample) => std::ptr::eq(sample.buffer(), buffer),
@@ -291,8 +291,8 @@ impl Value {
     pub fn peek(&self, index: usize) -> Option<Outcome> {
         let slots = match &self.samples {
             Samples::Slots(slots) => slots,
-            Samples::Packed(packed) => {
-                return (index < packed.count).then(|| Ok(packed.get(index)));
+            Samples::Stacked(stack) => {
+                return (index < stack.count).then(|| Ok(stack.get(index)));
             }
         };
         match &lock(slots.get(index)?).state {
@@ -312,7 +312,7 @@ impl Value {
     /// Bytes of a sample that is there.
     pub fn bytes(&self, index: usize) -> usize {
         match &self.samples {
-            Samples::Packed(packed) => packed.first.desc.bytes(),
+            Samples::Stacked(stack) => stack.first.desc.bytes(),
             Samples::Slots(slots) => match &lock(&slots[index]).state {
                 State::Ready(sample) => sample.desc.bytes(),
                 _ => 0,
@@ -325,7 +325,7 @@ impl Value {
     pub fn subscribe(&self, index: usize, task: impl FnOnce() -> Task) {
         let slots = match &self.samples {
             Samples::Slots(slots) => slots,
-            Samples::Packed(packed) => return packed.first.buffer().begin_reads(1, epoch()),
+            Samples::Stacked(stack) => return stack.first.buffer().begin_reads(1, epoch()),
         };
         let Some(slot) = slots.get(index) else { return };
         let mut slot = lock(slot);
@@ -349,7 +349,7 @@ impl Value {
     pub fn release(&self, index: usize) {
         let slots = match &self.samples {
             Samples::Slots(slots) => slots,
-            Samples::Packed(packed) => return packed.first.buffer().end_read(epoch()),
+            Samples::Stacked(stack) => return stack.first.buffer().end_read(epoch()),
         };
         let Some(slot) = slots.get(index) else { return };
         let mut slot = lock(slot);

@@ -12,7 +12,7 @@ use pyo3::types::{PyBool, PyBytes, PyMemoryView};
 
 use super::submit::parse_layout;
 use super::value::PyValue;
-use crate::engine::{Meta, Packed, Value};
+use crate::engine::{Meta, Stack, Value};
 use crate::value::{
     Buffer, Cause, DType, Desc, Device, Origin, Sample, Shape, Strides, extent, fits,
 };
@@ -204,7 +204,7 @@ pub fn scalar(value: &Bound<'_, PyAny>) -> PyResult<PyValue> {
 const PACKED_BYTES: usize = 32 << 10;
 
 /// A copy of samples that are alike in one block. `None` when they are not, or are not small.
-fn packed(samples: &[Sample]) -> Option<Packed> {
+fn packed(samples: &[Sample]) -> Option<Stack> {
     let first = samples.first()?;
     let bytes = first.desc.bytes();
     let own = |sample: &Sample| {
@@ -228,7 +228,7 @@ fn packed(samples: &[Sample]) -> Option<Packed> {
     }
     let first = Sample::new(first.desc.clone(), buffer, 0).ok()?;
     // SAFETY: all samples were written above.
-    Some(unsafe { Packed::new(first, samples.len()) })
+    Some(unsafe { Stack::new(first, samples.len()) })
 }
 
 /// Single samples as one batch. All must be of one element type. Nothing is copied, unless `pack`
@@ -257,7 +257,7 @@ pub fn gather(
         uniform: samples.iter().all(|sample| sample.desc.shape == first.desc.shape),
     };
     Ok(match pack.then(|| packed(&samples)).flatten() {
-        Some(packed) => PyValue::new(Value::packed(meta, packed), true),
+        Some(packed) => PyValue::new(Value::stacked(meta, packed), true),
         None => PyValue::new(Value::ready(meta, samples), true),
     })
 }

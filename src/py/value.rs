@@ -161,7 +161,7 @@ impl PyValue {
     /// Whether all samples are known to be of one shape by now.
     #[getter]
     fn alike(&self) -> bool {
-        self.handle.as_packed().is_some()
+        self.handle.as_stack().is_some()
     }
 
     /// Waits until the value is there, and returns what went wrong, if anything.

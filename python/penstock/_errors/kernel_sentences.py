@@ -24,6 +24,10 @@ def _kind(wanted: str, given: str) -> str:
     return f"needs {_WANTED[wanted]}, got {given}"
 
 
+def _positional_window(problem: str) -> str:
+    return "the anchor and the shape give " + problem.removeprefix("gives ")
+
+
 def _different(rule: str, first: str, other: str) -> str:
     rules = {
         "shape": "all inputs must have one shape",
@@ -142,8 +146,8 @@ KERNEL_SENTENCES: dict[str, str | Callable[..., str]] = {
     "Normalize.NoAxis": ("is missing: the shape of `{other}` leaves no axis to compute it along"),
     "Normalize.EmptyBatch": "an empty batch has no statistics",
     "Normalize.Ragged": (
-        "with `batch=True` all samples need the same extents along the axes not in `axes`; "
-        "sample {sample} has the statistics' shape {shape}, sample 0 {first}"
+        "with `batch=True` all samples need the same extents along the axes that are not in "
+        "`axes`; sample {sample} has the statistics' shape {shape}, sample 0 {first}"
     ),
     "Patches.AnchorNumbers": "has {given} numbers, but `shape` has {shape}",
     "Patches.AxisNumbers": "needs numbers for each of {axes} axes, got {given}",
@@ -189,7 +193,7 @@ KERNEL_SENTENCES: dict[str, str | Callable[..., str]] = {
     ),
     "Regions.FarWindow": "gives a window from {start} to {end}",
     "Regions.EndsBeforeStart": "gives a window that ends at {end}, before its start {start}",
-    "Regions.PositionalWindow": "the shape, with the anchor, {problem}",
+    "Regions.PositionalWindow": _positional_window,
     "Regions.PaddedScalar": "a sample without dimensions can't be padded",
     "Resize.FarRegion": "is too far from the data: {given}",
     "Resize.Interpolation": "is not an interpolation type: {given}",

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use crate::kernels::Result;
 use crate::kernels::contract::args::{Arg, ArgReader, FromArgs};
-use crate::kernels::contract::frames::Sequence;
+use crate::kernels::contract::frames::{Frames, Sequence};
 use crate::kernels::contract::kernel::{
     Allocate, DirectKernel, Kernel, Outputs, Samples, Traits, descs,
 };
@@ -386,7 +386,8 @@ impl<K: DirectKernel> SampleKernel for Direct<K> {
         one_after_the_other(self, batch).map_or(UniformAttempt::OneByOne, UniformAttempt::Done)
     }
 
+    /// It takes inputs as they are, sequences and strided ones too.
     fn traits(&self) -> Traits {
-        K::TRAITS
+        Traits { strided: true, frames: Frames::Whole, ..K::TRAITS }
     }
 }

@@ -13,7 +13,7 @@ use crate::kernels::crop::{Floats, crop_args};
 use crate::kernels::generic::cast::Convert;
 use crate::kernels::numeric::isa::Isa;
 use crate::kernels::regions::{Border, Policy, Region, fill_bytes, too_large};
-use crate::kernels::{Entry, Frames, Kernel, Output, Outputs, Result, Traits, one};
+use crate::kernels::{Entry, Kernel, Output, Outputs, Result, Traits, one};
 use crate::value::{
     DType, Desc, Element, Layout, Sample, Shape, contiguous_strides, extent, with_element, zeroed,
 };
@@ -83,8 +83,7 @@ impl NormalizeArgs {
 impl Kernel for CropMirrorNormalize {
     type Args = NormalizeArgs;
     type Plan = Plan;
-    const TRAITS: Traits =
-        Traits { uniform_outputs: true, frames: Frames::Whole, ..Traits::DEFAULT };
+    const TRAITS: Traits = Traits { uniform_outputs: true, ..Traits::DEFAULT };
 
     fn plan(args: NormalizeArgs, inputs: &[&Desc]) -> Result<(Plan, Outputs)> {
         let desc = inputs[0];

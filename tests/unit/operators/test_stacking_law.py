@@ -6,16 +6,22 @@ claim can't go unnoticed.
 
 from __future__ import annotations
 
+import importlib
 import operator
+import pkgutil
 
 import numpy as np
 import pytest
 from tests.unit.operators.test_stacked_samples import STACKED, apart, outcome, packed
 
 import penstock as ndd
+import penstock.ops
 from penstock import _core
 from penstock._operators.definition import OPERATORS
 from penstock._values import arithmetic
+
+for _module in pkgutil.iter_modules(penstock.ops.__path__):
+    importlib.import_module(f"penstock.ops.{_module.name}")
 
 CLAIMS = {name for name, traits in _core.kernel_traits().items() if traits["stacks"]}
 
