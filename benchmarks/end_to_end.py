@@ -33,6 +33,7 @@ times are per image, over an epoch. *eval* is `readers.File`, `decoders.image`, 
 `image_random_crop`, then resizes. *12 megapixels* is *eval* on 64 JPEGs of 4000x3000. These rows
 are plain loops in both libraries. In rows with *prefetch*, both prepare two batches in advance:
 penstock with `prefetch`, DALI in its capture mode (*capture*) or its pipeline mode (*pipeline*).
+(DALI also does so between measurements, so it has up to 2 of 16 batches ready at the start.)
 """
 
 FILES, BATCH = 1024, 64

@@ -274,7 +274,7 @@ def test_a_wrong_result_is_an_error_where_it_is_read(made, output, kind, text):
         (lambda x: [1, 2], ValueError, "3 samples, got 2"),
         (lambda x: ps.tensor([1, 2, 3]), TypeError, "returned a Tensor"),
         (lambda x: [1, [2], 3], TypeError, "number of dimensions"),
-        (lambda x: 5, TypeError, "batch of 5"),
+        (lambda x: 5, TypeError, "batch from 5"),
     ],
 )
 def test_a_wrong_batch_is_an_error_where_it_is_read(made, kind, text):
