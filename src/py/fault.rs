@@ -6,10 +6,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use crate::value::{Cause, Damage, Fault, Figure, Kind, Origin, Problem, SystemFault};
-use crate::readers;
+use crate::{codecs, readers};
 
 /// All kinds of problems: a row for each enum that `problems!` declares, by area.
-const KINDS: &[&[&[Kind]]] = &[&[SystemFault::KINDS], readers::KINDS];
+const KINDS: &[&[&[Kind]]] = &[&[SystemFault::KINDS], codecs::KINDS, readers::KINDS];
 
 /// Kinds of problems and the names of their figures, for Python to have a sentence for each.
 #[pyfunction]

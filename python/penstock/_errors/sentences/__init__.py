@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from penstock._errors.sentences import readers
+from penstock._errors.sentences import codecs, readers
 
 Problem: TypeAlias = tuple[str, dict[str, Any]]
 """A kind and its figures."""
 
 SENTENCES: dict[str, str | Callable[..., str]] = {
     "Text": "{text}",
+    **codecs.SENTENCES,
     **readers.SENTENCES,
 }
 """By kind: a format string, or a function of the figures where one sentence doesn't fit all."""
