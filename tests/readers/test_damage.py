@@ -349,8 +349,8 @@ def test_a_sample_without_a_component_that_must_be_there_is_one_bad_sample(tmp_p
     given, errors = read(path, ext="jpg", missing_component_behavior="error")
     assert given == [[b"1"], [b"4"]]
     assert [(error.sample, error.reason) for error in errors] == [
-        (1, 'sample "b" has no component "jpg"'),
-        (2, 'sample "c" has no component "jpg"'),
+        (1, "sample 'b' has no component 'jpg'"),
+        (2, "sample 'c' has no component 'jpg'"),
     ]
 
 

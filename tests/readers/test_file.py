@@ -478,7 +478,7 @@ def test_a_file_that_is_gone_is_an_error_that_names_it(files, batch_size):
     assert isinstance(caught.value, RuntimeError)
     text = str(caught.value)
     assert f"file: {files[1]}" in text
-    assert "test_readers.py" in text
+    assert "test_file.py" in text
     assert "list(reader.next_epoch(batch_size=batch_size))" in text
     assert "on_error" in text
 

@@ -11,6 +11,7 @@ import pytest
 from tests.interrupts import PACKAGE, every_moment
 
 import penstock as ndd
+from penstock._state import item_states
 from penstock.readers import File
 from penstock.readers._base.order import POLICIES
 
@@ -166,7 +167,7 @@ def test_loops_over_prefetch_go_on_after_the_batch_in_hand(files, depth):
             found.extend(item)
         assert found == list(range(SIZE)), interrupt.at
         loop.close()
-        assert not ndd._ahead.loops
+        assert not item_states.loops
 
     assert every_moment(run, step=13) > 100
 
