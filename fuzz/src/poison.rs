@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock};
 use smallvec::SmallVec;
 
 use _core::kernels::{Allocate, OutputBuffer, Result};
-use _core::readers::Source;
+use _core::readers::{Part, Source};
 use _core::value::{Buffer, DType, Desc, Sample};
 
 const POISONS: [u8; 2] = [0x5a, 0xa5];
@@ -44,7 +44,16 @@ pub fn compare(mut work: impl FnMut(&Allocate<'_>) -> Option<Samples>) -> Option
 pub fn read(source: &dyn Source, samples: usize) {
     for number in 0..source.len().min(samples) {
         let _ = source.name(number);
-        compare(|allocate| source.read(number, allocate).ok());
+        for (part, outputs) in source.outputs().into_iter().enumerate() {
+            match outputs {
+                Part::Fetched(_) => {
+                    compare(|allocate| source.fetch(number, part, allocate).ok());
+                }
+                Part::Ready(_) => {
+                    let _ = source.ready(&[number], part);
+                }
+            }
+        }
     }
 }
 

@@ -28,7 +28,8 @@ pub fn npy(data: &[u8]) -> bool {
         let mut files = Files::new(folder().clone());
         files.push(b"0.npy", 0);
         let windows = Windows { outside: Outside::Filled, each, ..Windows::default() };
-        if let Some(cuts) = Cuts::new(Arc::new(Arrays::new(files, false)), Box::new([0]), windows) {
+        let arrays = Arc::new(Arrays::new(files, false));
+        if let Some(cuts) = Cuts::new(arrays, Box::new([0]), Arc::new(windows)) {
             read(&cuts, SAMPLES);
         }
     }
@@ -49,8 +50,8 @@ fn archive(path: &Path, index: Option<&PathBuf>) -> bool {
     for tolerant in [false, true] {
         let files = vec![path.to_path_buf()];
         let dtypes = [DType::U8, DType::I32];
-        if let Ok(components) = open_archives(files, index, tolerant, &wanted, &dtypes) {
-            components.iter().for_each(|component| read(component, SAMPLES));
+        if let Ok(archives) = open_archives(files, index, tolerant, &wanted, &dtypes) {
+            read(&archives, SAMPLES);
         }
     }
     true

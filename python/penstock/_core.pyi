@@ -1,6 +1,6 @@
 """The border to the native core: create a value, submit a node, wait for a value, export it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 class PanicException(BaseException):
@@ -85,173 +85,18 @@ class Value:
     def split(self) -> Value: ...
     def __dlpack__(self, versioned: bool) -> Any: ...
 
-def contents(path: str) -> bytes: ...
+def open_source(operator: str, format: str, options: dict[str, Any]) -> Source: ...
 
-class Files:
-    """Files by number, each with a label."""
+class Source:
+    """A data set of any format: samples by number."""
 
-    @staticmethod
-    def listed(
-        root: str, files: Sequence[str], folders: Sequence[str] | None, ignore_case: bool
-    ) -> Files: ...
-    @staticmethod
-    def named(root: str, names: Iterable[Any], labels: Sequence[int] | None = None) -> Files: ...
-    @staticmethod
-    def parsed(root: str, text: bytes) -> Files: ...
     def __len__(self) -> int: ...
-    def fingerprint(self) -> int: ...
     def name(self, number: int) -> str: ...
-    def read(self, operator: str, numbers: Any, batch: bool, site: int, pool: Pool) -> Value: ...
-    def labels(self, numbers: Any, batch: bool) -> Value: ...
-
-class Records:
-    """Records of files by number."""
-
-    @staticmethod
-    def tfrecord(
-        files: Sequence[str],
-        index: Sequence[str] | None,
-        tolerant: bool,
-        features: Sequence[tuple[str, str, Sequence[int], bool, Any]],
-    ) -> Records: ...
-    @staticmethod
-    def recordio(files: Sequence[str], index: Sequence[str] | None, tolerant: bool) -> Records: ...
-    @staticmethod
-    def webdataset(
-        files: Sequence[str],
-        index: Sequence[str] | None,
-        tolerant: bool,
-        extensions: Sequence[Sequence[str]],
-        dtypes: Sequence[int],
-        ignore_case: bool,
-        missing: str,
-    ) -> Records: ...
-    def __len__(self) -> int: ...
     def fingerprint(self) -> int: ...
-    def name(self, number: int) -> str: ...
-    def read(
-        self, operator: str, numbers: Any, batch: bool, site: int, pool: Pool
-    ) -> list[Value]: ...
-
-class CocoOptions:
-    """What samples of a data set are made of, and which there are."""
-
-    def __init__(
-        self,
-        *,
-        corners: bool,
-        ratio: bool,
-        outlines: str,
-        image_ids: bool,
-        skip_empty: bool,
-        skip_crowds: bool,
-        threshold: float,
-        renumber: bool,
-        images: Sequence[str],
-    ) -> None: ...
-
-class Coco:
-    """Images by number, with the objects on them."""
-
-    @staticmethod
-    def parsed(file: str, root: str, options: CocoOptions) -> Coco: ...
-    @staticmethod
-    def loaded(folder: str, root: str, options: CocoOptions) -> Coco: ...
-    def save(self, folder: str) -> None: ...
-    def __len__(self) -> int: ...
-    def fingerprint(self) -> int: ...
-    def name(self, number: int) -> str: ...
-    def read(
-        self, operator: str, numbers: Any, batch: bool, site: int, pool: Pool
-    ) -> list[Value]: ...
-
-class Windows:
-    """Which parts of arrays are wanted."""
-
-    def __init__(
-        self, axes: Sequence[int], fill: float, outside: str, each: Sequence[Any]
-    ) -> None: ...
-
-class Arrays:
-    """Files with arrays, by number."""
-
-    @staticmethod
-    def listed(root: str, pattern: str, remember: bool) -> Arrays: ...
-    @staticmethod
-    def named(root: str, names: Iterable[Any], remember: bool) -> Arrays: ...
-    def __len__(self) -> int: ...
-    def fingerprint(self) -> int: ...
-    def name(self, number: int) -> str: ...
-    def read(
-        self,
-        operator: str,
-        numbers: Any,
-        batch: bool,
-        windows: Windows,
-        site: int,
-        pool: Pool,
-    ) -> Value: ...
-
-class Lmdb:
-    """Records by number, of one database after the other."""
-
-    @staticmethod
-    def opened(paths: Sequence[str], tolerant: bool) -> Lmdb: ...
-    def __len__(self) -> int: ...
-    def fingerprint(self) -> int: ...
-    def name(self, number: int) -> str: ...
-    def caffe(
-        self,
-        operator: str,
-        numbers: Any,
-        batch: bool,
-        image: bool,
-        label: bool,
-        site: int,
-        pool: Pool,
-    ) -> list[Value]: ...
-    def caffe2(
-        self,
-        operator: str,
-        numbers: Any,
-        batch: bool,
-        image: bool,
-        label_type: int,
-        classes: int,
-        additional: int,
-        bbox: bool,
-        site: int,
-        pool: Pool,
-    ) -> list[Value]: ...
-
-class Manifest:
-    """Utterances by number."""
-
-    @staticmethod
-    def parsed(
-        contents: Sequence[bytes | tuple[str, str]], least: float, most: float
-    ) -> tuple[Manifest, list[tuple[int, int, str, str]]]: ...
-    def __len__(self) -> int: ...
-    def fingerprint(self) -> int: ...
-    def name(self, number: int) -> str: ...
-    def texts(self, numbers: Any, batch: bool) -> Value: ...
-    def indices(self, numbers: Any, batch: bool) -> Value: ...
-
-class Speech:
-    """The sounds of utterances, and how they are wanted."""
-
-    def __init__(
-        self,
-        manifest: Manifest,
-        dtype: int,
-        downmix: bool,
-        sample_rate: float | None,
-        quality: float,
-        rates: bool,
-    ) -> None: ...
-    def read(
-        self, operator: str, numbers: Any, batch: bool, site: int, pool: Pool
-    ) -> list[Value]: ...
+    def skipped(self) -> list[tuple[int, int, str, Problem]]: ...
+    def with_arguments(self, options: dict[str, Any]) -> Source: ...
+    def fetch(self, numbers: Any, batch: bool, site: int, pool: Pool) -> tuple[Value, ...]: ...
+    def output(self, part: int, numbers: Any) -> Value: ...
 
 class Philox:
     """A place in a sequence of random words, that moves on."""
@@ -265,6 +110,8 @@ class Philox:
 
 class Draw:
     """Where in a sequence a call is: what its randomness is made of."""
+
+Problem = tuple[str, dict[str, Any]]
 
 Promise = tuple[int | None, int | None, str | None]
 

@@ -1,9 +1,17 @@
 //! BMP, of Windows and OS/2: palettes, run lengths, and colors in 16, 24 or 32 bits.
 
-use super::Problem::{self, Broken};
-use super::bounds;
-use super::{Color, Data, Format, Header, Pixels};
-use crate::value::{DType, with_room, zeroed};
+use super::{Color, Data, Format, Header, ImageFault, Pixels, Problem, bounds, broken};
+use crate::value::{DType, problems, with_room, zeroed};
+
+problems! {
+    pub enum BmpFault {
+        Magic,
+        HeaderSize { size: usize },
+        Width { width: i32 },
+        Coding { bits: usize, compression: u32 },
+        EndsFromBottom { row: usize, height: usize },
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Coding {
@@ -26,7 +34,7 @@ struct Head {
 }
 
 impl Head {
-    /// A palette of grays makes a gray image, as in the reference.
+    /// A palette of grays makes a gray image, as in DALI.
     fn color(&self) -> Color {
         match self.coding {
             Coding::Masks([.., 0]) => Color::Rgb,
@@ -78,7 +86,7 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
     let stride = used.next_multiple_of(4);
     // The padding of the last row may be missing.
     if body.len() < stride * (height - 1) + used {
-        return Err(Broken(format!("ends at row {} of {height}", body.len() / stride)));
+        return Err(broken(ImageFault::EndsAtRow { row: body.len() / stride, height }));
     }
     let mut data = with_room(area * color.channels())?;
     for y in 0..height {
@@ -115,7 +123,7 @@ fn colors(row: &[u8], bits: usize, masks: [u32; 4], out: &mut Vec<u8>) {
     let mut add = |number: u32| {
         for (mask, (low, count)) in masks.into_iter().zip(shifts).take(channels) {
             let value = (number & mask).checked_shr(low).unwrap_or(0);
-            // Low bits that are not stored are 0, as in the reference: white may be 248.
+            // Low bits that are not stored are 0, as in DALI: white may be 248.
             out.push(if count > 8 { value >> (count - 8) } else { value << (8 - count) } as u8);
         }
     };
@@ -131,7 +139,7 @@ fn run_lengths(body: &[u8], height: usize, width: usize, bits: usize) -> Result<
     let mut out = zeroed(height * width)?;
     let (mut x, mut y) = (0usize, 0usize); // y from the bottom
     let mut at = 0;
-    let cut = |y: usize| Broken(format!("ends at row {y} of {height}, counted from the bottom"));
+    let cut = |y: usize| broken(BmpFault::EndsFromBottom { row: y, height });
     // A part of a row that is too long is left out.
     let mut put = |x: &mut usize, y: usize, index: u8| {
         if *x < width {
@@ -170,9 +178,9 @@ fn run_lengths(body: &[u8], height: usize, width: usize, bits: usize) -> Result<
 
 fn head(bytes: &[u8]) -> Result<Head, Problem> {
     if !bytes.starts_with(b"BM") {
-        return Err(Broken("doesn't begin with BM".into()));
+        return Err(broken(BmpFault::Magic));
     }
-    parse(bytes).unwrap_or_else(|| Err(Broken("has no complete header".into())))
+    parse(bytes).unwrap_or_else(|| Err(broken(ImageFault::NoHeader)))
 }
 
 /// None where the bytes don't suffice.
@@ -183,7 +191,7 @@ fn parse(bytes: &[u8]) -> Option<Result<Head, Problem>> {
     let size = long(14)? as usize;
     let old = size == 12;
     if !old && !(40..=1024).contains(&size) {
-        return Some(Err(Broken(format!("has a header of {size} bytes, which is not known"))));
+        return Some(Err(broken(BmpFault::HeaderSize { size })));
     }
     let (width, height, bits) = if old {
         (i32::from(short(18)?), i32::from(short(20)?), short(24)?)
@@ -191,7 +199,7 @@ fn parse(bytes: &[u8]) -> Option<Result<Head, Problem>> {
         (long(18)? as i32, long(22)? as i32, short(28)?)
     };
     let Ok(width) = usize::try_from(width) else {
-        return Some(Err(Broken(format!("has the width {width}"))));
+        return Some(Err(broken(BmpFault::Width { width })));
     };
     let bits = usize::from(bits);
     let compression = if old { 0 } else { long(30)? };
@@ -210,9 +218,7 @@ fn parse(bytes: &[u8]) -> Option<Result<Head, Problem>> {
         (3, 16 | 32) => Coding::Masks(masked(if size >= 56 { 4 } else { 3 })?),
         (6, 16 | 32) => Coding::Masks(masked(4)?),
         _ => {
-            return Some(Err(Broken(format!(
-                "has {bits} bits for a pixel, coded with method {compression}: not supported"
-            ))));
+            return Some(Err(broken(BmpFault::Coding { bits, compression })));
         }
     };
     let mut palette = [[0; 3]; 256];

@@ -4,10 +4,9 @@
 //! it, the result included, takes at most [`max_bytes`]. And the file is long enough to hold what
 //! it claims, as far as its format tells (`Header::smallest`).
 
-use super::Format;
-use super::Problem::{self, Broken};
 use super::image::max_pixels;
-use crate::value::{Cause, Damage, is_available};
+use super::{Format, ImageFault, Problem, broken};
+use crate::value::{self, Cause, Damage, is_available};
 
 /// Pixels that are believed of any file where the format has no bound: a few bytes may stand for a
 /// blank image of any size.
@@ -29,12 +28,9 @@ pub fn max_bytes() -> usize {
 /// The number of pixels, if there are any and not too many.
 pub fn area(height: usize, width: usize) -> Result<usize, Problem> {
     match height.checked_mul(width) {
-        Some(0) => Err(Broken(format!("has no pixels: it is {width}x{height}"))),
+        Some(0) => Err(broken(ImageFault::NoPixels { height, width })),
         Some(area) if area <= max_pixels() => Ok(area),
-        _ => Err(Broken(format!(
-            "claims {width}x{height} pixels, more than the limit of {}",
-            max_pixels()
-        ))),
+        _ => Err(broken(ImageFault::TooManyPixels { height, width, limit: max_pixels() })),
     }
 }
 
@@ -45,12 +41,14 @@ pub fn blank(samples: usize) -> usize {
 
 /// The fault of an image that takes too many bytes to decode.
 pub fn large(format: Format, height: usize, width: usize, bytes: usize) -> Cause {
-    let problem = format!(
-        "this {} of {height} x {width} pixels takes {bytes} bytes to decode; the limit is {}",
-        format.name(),
-        max_bytes()
-    );
-    Cause::Undecodable { kind: Damage::Large, problem: problem.into() }
+    let limit = max_bytes();
+    too_large(format, ImageFault::TooManyBytes { height, width, bytes, limit }.into())
+}
+
+/// The fault of an image that a limit forbids.
+pub fn too_large(format: Format, problem: value::Problem) -> Cause {
+    let problem = ImageFault::This { format: format.name(), problem }.into();
+    Cause::Undecodable { kind: Damage::Large, problem }
 }
 
 /// Asks for memory and gives it back, where it is much, or where `beside` was taken before. Codecs

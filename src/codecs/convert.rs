@@ -49,7 +49,7 @@ pub struct Stored<'a> {
 
 /// A stored number. All stand for parts of the brightest light.
 trait Number: Element {
-    /// What 1 is divided by, as the reference does: a product, not a quotient.
+    /// What 1 is divided by, as DALI does: a product, not a quotient.
     const UNIT: f32;
     fn raw(self) -> f32;
     fn part(self) -> f32 {
@@ -217,7 +217,7 @@ fn write_from<S: Number>(
     Ok(())
 }
 
-/// The first three channels of a pixel; gray ones are red, green and blue alike.
+/// The first three channels of a pixel; gray ones have the same red, green and blue.
 fn light<S: Number>(pixel: &[S]) -> [S; 3] {
     match pixel {
         [r, g, b, ..] => [*r, *g, *b],

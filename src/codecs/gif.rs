@@ -2,11 +2,17 @@
 
 use gif::{ColorOutput, DecodeOptions, Decoder, DecodingError, Frame, MemoryLimit};
 
-use super::Problem::{self, Broken};
-use super::bounds;
 use super::image::max_pixels;
-use super::{Color, Data, Format, Header, Pixels};
-use crate::value::{Cause, DType, zeroed};
+use super::{Color, Data, Format, Header, ImageFault, Pixels, Problem, bounds, broken};
+use crate::value::{Cause, DType, problems, zeroed};
+
+problems! {
+    pub enum GifFault {
+        EmptyFrame,
+        NoPalette,
+        NoImage,
+    }
+}
 
 /// The longest string of a table of 4096 for a code of 12 bits, generously.
 const MOST_PIXELS_PER_BYTE: usize = 1 << 12;
@@ -36,12 +42,12 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
     let global = decoder.global_palette().map(<[u8]>::to_vec);
     let frame = first(decoder.next_frame_info())?.clone();
     if frame.height == 0 || frame.width == 0 {
-        return Err(Broken("has a frame without pixels".into()));
+        return Err(broken(GifFault::EmptyFrame));
     }
     let mut indices = zeroed(usize::from(frame.height) * usize::from(frame.width))?;
-    decoder.read_into_buffer(&mut indices).map_err(broken)?;
+    decoder.read_into_buffer(&mut indices).map_err(undecoded)?;
     let palette = frame.palette.as_ref().or(global.as_ref());
-    let palette = palette.ok_or_else(|| Broken("has no palette".into()))?;
+    let palette = palette.ok_or_else(|| broken(GifFault::NoPalette))?;
     let mut colors = [[0, 0, 0, 255]; 256];
     for (color, rgb) in colors.iter_mut().zip(palette.as_chunks::<3>().0) {
         color[..3].copy_from_slice(rgb);
@@ -71,13 +77,13 @@ fn open(bytes: &[u8]) -> Result<Decoder<&[u8]>, Problem> {
     options.set_memory_limit(MemoryLimit::Bytes(
         (max_pixels() as u64).try_into().unwrap_or(std::num::NonZeroU64::MAX),
     ));
-    options.read_info(bytes).map_err(broken)
+    options.read_info(bytes).map_err(undecoded)
 }
 
 fn first<'a>(
     frame: Result<Option<&'a Frame<'static>>, DecodingError>,
 ) -> Result<&'a Frame<'static>, Problem> {
-    frame.map_err(broken)?.ok_or_else(|| Broken("has no image".into()))
+    frame.map_err(undecoded)?.ok_or_else(|| broken(GifFault::NoImage))
 }
 
 /// Whether some pixels may be transparent: of a color, or outside of the frame.
@@ -88,10 +94,10 @@ fn alpha(frame: &Frame<'_>, height: usize, width: usize) -> bool {
     frame.transparent.is_some() || !covers
 }
 
-fn broken(error: DecodingError) -> Problem {
-    Broken(match error {
-        DecodingError::Io(_) => "ends too early".into(),
-        DecodingError::OutOfMemory => return Cause::Memory { bytes: 1 << 16 }.into(),
-        error => format!("is damaged: {error}"),
-    })
+fn undecoded(error: DecodingError) -> Problem {
+    match error {
+        DecodingError::Io(_) => broken(ImageFault::EndsEarly),
+        DecodingError::OutOfMemory => Cause::Memory { bytes: 1 << 16 }.into(),
+        error => broken(ImageFault::Damaged { text: error.to_string() }),
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use super::Problem::{self, Broken};
 use super::convert::{Rows, Stored, write};
 use super::jpeg::{self, Jpeg};
-use super::{Color, Format, Header, Pixels, sniff};
+use super::{Color, Format, Header, ImageFault, Pixels, broken, sniff};
 use super::{bmp, bounds, budget, gif, jpeg2000, png, pnm, tiff, webp};
 use crate::value::{Cause, DType, Damage, zeroed};
 
@@ -98,7 +98,7 @@ fn fault(format: Format) -> impl FnOnce(Problem) -> Cause {
     move |problem| match problem {
         Broken(problem) => Cause::Undecodable {
             kind: Damage::Broken,
-            problem: format!("this {} {problem}", format.name()).into(),
+            problem: ImageFault::This { format: format.name(), problem }.into(),
         },
         Problem::Other(cause) => cause,
     }
@@ -130,7 +130,7 @@ impl<'a> Image<'a> {
             };
             (header, Way::Jpeg(jpeg))
         } else {
-            let missing = || Broken("is of a format that can't be decoded here".into());
+            let missing = || broken(ImageFault::NotBuilt);
             let codec = codec(format).ok_or_else(missing).map_err(fault(format))?;
             let mut header = codec.0(bytes).map_err(fault(format))?;
             if !(1..=8).contains(&header.orientation) {
@@ -140,18 +140,12 @@ impl<'a> Image<'a> {
         };
         let Header { height, width, .. } = header;
         if height == 0 || width == 0 {
-            return Err(fault(format)(Broken(format!("has no pixels: it is {height} x {width}"))));
+            return Err(fault(format)(broken(ImageFault::NoPixels { height, width })));
         }
         if height.checked_mul(width).is_none_or(|pixels| pixels > max_pixels()) {
-            return Err(Cause::Undecodable {
-                kind: Damage::Large,
-                problem: format!(
-                    "this {} says that it has {height} x {width} pixels; the limit is {}",
-                    format.name(),
-                    max_pixels()
-                )
-                .into(),
-            });
+            let limit = max_pixels();
+            let problem = ImageFault::TooManyPixels { height, width, limit }.into();
+            return Err(bounds::too_large(format, problem));
         }
         Ok(Image { bytes, header, way })
     }
@@ -176,8 +170,7 @@ impl<'a> Image<'a> {
         let Header { format, height, width, smallest, .. } = self.header;
         let length = self.bytes.len();
         if length < smallest {
-            let problem = format!("is too short for its size: it has {length} bytes");
-            return Err(fault(format)(Broken(problem)));
+            return Err(fault(format)(broken(ImageFault::TooShort { length })));
         }
         let result = [window.width, self.channels(request.output), request.dtype.size()]
             .into_iter()
@@ -234,8 +227,7 @@ impl<'a> Image<'a> {
             && color.channels() == self.header.channels.max(1)
             && height * width * color.channels() == rows.len();
         if !as_claimed {
-            let problem = "has other pixels than its header says".into();
-            return Err(fault(format)(Broken(problem)));
+            return Err(fault(format)(broken(ImageFault::Mismatch)));
         }
         let stored = Stored { height, width, color, rows };
         write(&stored, window, orientation, request, dst)
@@ -302,15 +294,14 @@ fn decode_jpeg(
 }
 
 fn unknown(bytes: &[u8]) -> Cause {
-    let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
-    let names = names.join(", ");
-    let problem = if bytes.is_empty() {
-        "the file is empty (0 bytes)".into()
+    let fault = if bytes.is_empty() {
+        ImageFault::Empty
     } else {
+        let formats: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
         let start: Vec<String> = bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        format!("this is none of {names}: it starts with {}", start.join(" "))
+        ImageFault::UnknownFormat { formats: formats.join(", "), start: start.join(" ") }
     };
-    Cause::Undecodable { kind: Damage::Unknown, problem: problem.into() }
+    Cause::Undecodable { kind: Damage::Unknown, problem: fault.into() }
 }
 
 /// How a format is read: its header, and all of its pixels.

@@ -19,7 +19,23 @@ pub mod tiff;
 pub mod webp;
 
 pub use image::{Image, Output, Request, Window};
-pub use pixels::{Broken, Color, Data, Format, Header, Pixels, Problem};
+pub use pixels::{Color, Data, Format, Header, ImageFault, Pixels, Problem, broken};
+
+use crate::value::Kind;
+
+/// The kinds of problems that codecs report.
+pub const KINDS: &[&[Kind]] = &[
+    audio::AudioFault::KINDS,
+    bmp::BmpFault::KINDS,
+    gif::GifFault::KINDS,
+    jpeg::JpegFault::KINDS,
+    jpeg2000::Jpeg2000Fault::KINDS,
+    pixels::ImageFault::KINDS,
+    png::PngFault::KINDS,
+    pnm::PnmFault::KINDS,
+    tiff::TiffFault::KINDS,
+    webp::WebPFault::KINDS,
+];
 
 /// The format that these bytes are in, by how they begin.
 pub fn sniff(bytes: &[u8]) -> Option<Format> {

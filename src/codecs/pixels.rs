@@ -1,7 +1,7 @@
 //! What all image codecs speak of: headers, pixels as they were stored, and what is wrong with a
 //! file.
 
-use crate::value::{Cause, DType};
+use crate::value::{self, Cause, DType, problems};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -62,10 +62,34 @@ pub enum Data {
 /// Why an image can't be decoded.
 #[derive(Debug)]
 pub enum Problem {
-    /// What is wrong with it, in words that complete "this PNG ...".
-    Broken(String),
-    /// What has its own words, above all that there is no memory.
+    /// What is wrong with it; the sentence completes "this PNG ...".
+    Broken(value::Problem),
+    /// What is not the image's fault, above all that there is no memory.
     Other(Cause),
+}
+
+problems! {
+    /// What may be wrong with an image of any format.
+    pub enum ImageFault {
+        This { format: &'static str, problem: value::Problem },
+        Empty,
+        UnknownFormat { formats: String, start: String },
+        NotBuilt,
+        NoPixels { height: usize, width: usize },
+        TooManyPixels { height: usize, width: usize, limit: usize },
+        TooManyBytes { height: usize, width: usize, bytes: usize, limit: usize },
+        TooShort { length: usize },
+        NoHeader,
+        Mismatch,
+        EndsEarly,
+        EndsAtRow { row: usize, height: usize },
+        Damaged { text: String },
+    }
+}
+
+/// An image that its bytes make impossible.
+pub fn broken(fault: impl Into<value::Problem>) -> Problem {
+    Problem::Broken(fault.into())
 }
 
 impl From<Cause> for Problem {
@@ -73,7 +97,3 @@ impl From<Cause> for Problem {
         Problem::Other(cause)
     }
 }
-
-/// Why a sound can't be decoded, in words that complete "this WAV ...".
-#[derive(Clone, Debug, PartialEq)]
-pub struct Broken(pub String);

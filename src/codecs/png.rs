@@ -4,11 +4,16 @@ use std::io::Cursor;
 
 use png::{BitDepth, ColorType, Decoder, DecodingError, Reader, Transformations};
 
-use super::Problem::{self, Broken};
-use super::bounds;
-use super::exif;
-use super::{Color, Data, Format, Header, Pixels};
-use crate::value::{DType, collected, zeroed};
+use super::{Color, Data, Format, Header, ImageFault, Pixels, Problem, bounds, broken, exif};
+use crate::value::{DType, collected, problems, zeroed};
+
+problems! {
+    pub enum PngFault {
+        TooLarge,
+        Memory,
+        Palette { bytes: usize },
+    }
+}
 
 /// Deflate gives at most 1032 bytes for one.
 const DEFLATE: usize = 1032;
@@ -16,8 +21,8 @@ const DEFLATE: usize = 1032;
 pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
     let reader = match open(bytes) {
         Err(DecodingError::LimitsExceeded) => {
-            // Where it has too many pixels, they are to be told.
-            let (height, width) = claimed(bytes).ok_or_else(|| broken(LIMITS))?;
+            // If it has too many pixels, the error should say how many.
+            let (height, width) = claimed(bytes).ok_or_else(|| undecoded(LIMITS))?;
             return match bounds::area(height, width) {
                 Err(_) => Ok(Header {
                     format: Format::Png,
@@ -29,10 +34,10 @@ pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
                     scratch: 0,
                     smallest: 0,
                 }),
-                Ok(_) => Err(broken(LIMITS)),
+                Ok(_) => Err(undecoded(LIMITS)),
             };
         }
-        opened => opened.map_err(broken)?,
+        opened => opened.map_err(undecoded)?,
     };
     check_palette(&reader)?;
     let info = reader.info();
@@ -53,28 +58,28 @@ pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
 }
 
 pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
-    let mut reader = open(bytes).map_err(broken)?;
+    let mut reader = open(bytes).map_err(undecoded)?;
     check_palette(&reader)?;
     let info = reader.info();
     let (height, width) = (info.height as usize, info.width as usize);
     bounds::area(height, width)?;
-    let size = reader.output_buffer_size().ok_or_else(|| Broken("is too large".into()))?;
+    let size = reader.output_buffer_size().ok_or_else(|| broken(PngFault::TooLarge))?;
     let (read, depth) = reader.output_color_type();
     let (color, _) = stored(&reader);
 
     let row = size / height;
     let mut data = zeroed(size)?;
     if reader.info().interlaced {
-        reader.next_frame(&mut data).map_err(broken)?;
+        reader.next_frame(&mut data).map_err(undecoded)?;
     } else {
         for (y, line) in data.chunks_exact_mut(row).enumerate() {
             reader.read_row(line).map_err(|error| match error {
-                DecodingError::IoError(_) => Broken(format!("ends at row {y} of {height}")),
-                error => broken(error),
+                DecodingError::IoError(_) => broken(ImageFault::EndsAtRow { row: y, height }),
+                error => undecoded(error),
             })?;
         }
     }
-    reader.finish().map_err(broken)?;
+    reader.finish().map_err(undecoded)?;
     if read != color {
         let sample = if depth == BitDepth::Sixteen { 2 } else { 1 };
         drop_last(&mut data, read.samples() * sample, sample);
@@ -109,7 +114,7 @@ fn claimed(bytes: &[u8]) -> Option<(usize, usize)> {
 fn check_palette(reader: &Reader<Cursor<&[u8]>>) -> Result<(), Problem> {
     match reader.info().palette.as_deref() {
         Some(palette) if !palette.len().is_multiple_of(3) => {
-            Err(Broken(format!("has a palette of {} bytes, not of whole colors", palette.len())))
+            Err(broken(PngFault::Palette { bytes: palette.len() }))
         }
         _ => Ok(()),
     }
@@ -130,7 +135,7 @@ fn open(bytes: &[u8]) -> Result<Reader<Cursor<&[u8]>>, DecodingError> {
     decoder.read_info()
 }
 
-/// Color and depth without the transparency of a tRNS chunk: the reference leaves it out, and
+/// Color and depth without the transparency of a tRNS chunk: DALI leaves it out, and
 /// keeps only alpha channels.
 fn stored(reader: &Reader<Cursor<&[u8]>>) -> (ColorType, BitDepth) {
     let (read, depth) = reader.output_color_type();
@@ -152,10 +157,10 @@ fn drop_last(data: &mut Vec<u8>, pixel: usize, sample: usize) {
     data.truncate(pixels * kept);
 }
 
-fn broken(error: DecodingError) -> Problem {
-    Broken(match error {
-        DecodingError::IoError(_) => "ends too early".into(),
-        DecodingError::LimitsExceeded => "wants too much memory".into(),
-        error => format!("is damaged: {error}"),
-    })
+fn undecoded(error: DecodingError) -> Problem {
+    match error {
+        DecodingError::IoError(_) => broken(ImageFault::EndsEarly),
+        DecodingError::LimitsExceeded => broken(PngFault::Memory),
+        error => broken(ImageFault::Damaged { text: error.to_string() }),
+    }
 }

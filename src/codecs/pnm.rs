@@ -1,12 +1,18 @@
 //! PBM, PGM, PPM (P1 to P6) and PAM (P7).
 //!
-//! Numbers are given as they are stored: like the reference, nothing is scaled by the largest
+//! Numbers are given as they are stored: as in DALI, nothing is scaled by the largest
 //! value that the header tells.
 
-use super::Problem::{self, Broken};
-use super::bounds;
-use super::{Color, Data, Format, Header, Pixels};
-use crate::value::{DType, collected, with_room};
+use super::{Color, Data, Format, Header, ImageFault, Pixels, Problem, bounds, broken};
+use crate::value::{DType, collected, problems, with_room};
+
+problems! {
+    pub enum PnmFault {
+        Magic,
+        Largest { value: usize },
+        NotANumber { byte: u8, row: usize, height: usize },
+    }
+}
 
 #[derive(Clone, Copy, PartialEq)]
 enum Samples {
@@ -69,7 +75,7 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
     let body = bytes.get(head.start..).unwrap_or(&[]);
     let row = head.row();
     if body.len() < row * height {
-        return Err(Broken(format!("ends at row {} of {height}", body.len() / row)));
+        return Err(broken(ImageFault::EndsAtRow { row: body.len() / row, height }));
     }
     let rows = body[..row * height].chunks_exact(row);
     let data = match head.samples {
@@ -129,20 +135,17 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
 }
 
 fn no_number(found: Option<u8>, row: usize, height: usize) -> Problem {
-    Broken(match found {
-        None => format!("ends at row {row} of {height}"),
-        Some(byte) => {
-            let byte = char::from(byte).escape_default();
-            format!("has '{byte}' instead of a number in row {row} of {height}")
-        }
-    })
+    match found {
+        None => broken(ImageFault::EndsAtRow { row, height }),
+        Some(byte) => broken(PnmFault::NotANumber { byte, row, height }),
+    }
 }
 
 fn head(bytes: &[u8]) -> Result<Head, Problem> {
-    let cut = || Broken("has no complete header".into());
+    let cut = || broken(ImageFault::NoHeader);
     let kind = match bytes {
         [b'P', kind @ b'1'..=b'7', ..] => kind - b'0',
-        _ => return Err(Broken("doesn't begin with P1 to P7".into())),
+        _ => return Err(broken(PnmFault::Magic)),
     };
     if kind == 7 {
         return pam_head(bytes);
@@ -179,7 +182,7 @@ fn pam_head(bytes: &[u8]) -> Result<Head, Problem> {
     loop {
         let rest = &bytes[at..];
         let Some(end) = rest.iter().take(1 << 16).position(|&byte| byte == b'\n') else {
-            return Err(Broken("has no complete header".into()));
+            return Err(broken(ImageFault::NoHeader));
         };
         at += end + 1;
         let line = rest[..end].trim_ascii();
@@ -199,7 +202,7 @@ fn pam_head(bytes: &[u8]) -> Result<Head, Problem> {
     let (Some(height), Some(width), Some(channels @ 1..=64), Some(most)) =
         (height, width, channels, most)
     else {
-        return Err(Broken("has no complete header".into()));
+        return Err(broken(ImageFault::NoHeader));
     };
     let wide = wide(most)?;
     let samples = if wide { Samples::Pairs } else { Samples::Bytes };
@@ -211,7 +214,7 @@ fn wide(most: usize) -> Result<bool, Problem> {
     match most {
         1..=255 => Ok(false),
         256..=65535 => Ok(true),
-        _ => Err(Broken(format!("says that its largest value is {most}; it may be 1 to 65535"))),
+        _ => Err(broken(PnmFault::Largest { value: most })),
     }
 }
 

@@ -56,9 +56,9 @@ fn every_file_has_the_pixels_that_were_put_in() {
         let found = match found {
             Ok((header, pixels)) => {
                 let (dtype, bytes) = bytes(&pixels.data);
-                let told = (header.height, header.width, header.channels, header.dtype);
+                let claimed = (header.height, header.width, header.channels, header.dtype);
                 let shape = (pixels.height, pixels.width, pixels.color.channels(), dtype);
-                assert_eq!(told, shape, "{name}: header and pixels differ");
+                assert_eq!(claimed, shape, "{name}: header and pixels differ");
                 let (height, width, channels, _) = shape;
                 assert_eq!(bytes.len(), height * width * channels * dtype.size(), "{name}");
                 let sum =

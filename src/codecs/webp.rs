@@ -7,11 +7,19 @@ use libwebp_sys::{
     WebPDecoderConfig, WebPGetFeaturesInternal,
 };
 
-use super::Problem::{self, Broken};
-use super::bounds;
-use super::exif;
-use super::{Color, Data, Format, Header, Pixels};
-use crate::value::{Cause, DType, zeroed};
+use super::{Color, Data, Format, Header, ImageFault, Pixels, Problem, bounds, broken, exif};
+use crate::value::{Cause, DType, problems, zeroed};
+
+problems! {
+    pub enum WebPFault {
+        LargeFrame,
+        EndsBeforeFrame,
+        EndsInFrame,
+        EndsAfter { bytes: usize, size: usize },
+        Feature,
+        Damaged,
+    }
+}
 
 const ANIMATION: u8 = 2;
 const ALPHA: u8 = 16;
@@ -63,7 +71,7 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
     let Frame { left, top, height, width, bytes: frame } = file.frame;
     let fits = left + width <= file.width && top + height <= file.height;
     if !fits {
-        return Err(Broken("has a frame that is larger than the image".into()));
+        return Err(broken(WebPFault::LargeFrame));
     }
     let mut data = zeroed(area * channels)?;
     let stride = file.width * channels;
@@ -73,7 +81,7 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
             VP8StatusCode::VP8_STATUS_OUT_OF_MEMORY => {
                 Cause::Memory { bytes: file.scratch() }.into()
             }
-            status => broken(status, bytes),
+            status => undecoded(status, bytes),
         }
     })?;
     let color = if file.alpha { Color::Rgba } else { Color::Rgb };
@@ -126,7 +134,7 @@ fn features(bytes: &[u8]) -> Result<WebPBitstreamFeatures, VP8StatusCode> {
 
 /// Walks the chunks; a still image is one frame that covers all.
 fn open(bytes: &[u8]) -> Result<File<'_>, Problem> {
-    let found = features(bytes).map_err(|status| broken(status, bytes))?;
+    let found = features(bytes).map_err(|status| undecoded(status, bytes))?;
     let mut file = File {
         height: found.height as usize,
         width: found.width as usize,
@@ -148,7 +156,7 @@ fn open(bytes: &[u8]) -> Result<File<'_>, Problem> {
         file.alpha = flags & ALPHA != 0;
         let (_, data) = chunks(bytes)
             .find(|(name, _)| *name == b"ANMF")
-            .ok_or_else(|| Broken("ends before its first frame".into()))?;
+            .ok_or_else(|| broken(WebPFault::EndsBeforeFrame))?;
         let number = |at: usize| -> Option<usize> {
             let three = data.get(at..at + 3)?;
             Some(usize::from(three[0]) | usize::from(three[1]) << 8 | usize::from(three[2]) << 16)
@@ -162,7 +170,7 @@ fn open(bytes: &[u8]) -> Result<File<'_>, Problem> {
                 bytes: data.get(16..)?,
             })
         })()
-        .ok_or_else(|| Broken("ends inside its first frame".into()))?;
+        .ok_or_else(|| broken(WebPFault::EndsInFrame))?;
     }
     if let Some((_, data)) = chunks(bytes).find(|(name, _)| *name == b"EXIF") {
         file.orientation = exif::orientation(data.strip_prefix(b"Exif\0\0").unwrap_or(data));
@@ -183,17 +191,17 @@ fn chunks(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-fn broken(status: VP8StatusCode, bytes: &[u8]) -> Problem {
+fn undecoded(status: VP8StatusCode, bytes: &[u8]) -> Problem {
     use VP8StatusCode::*;
     let size = bytes.get(4..8).map(|size| u32::from_le_bytes([size[0], size[1], size[2], size[3]]));
     let size = size.map_or(0, |size| size as usize + 8);
-    Broken(match status {
+    match status {
         _ if bytes.starts_with(b"RIFF") && size > bytes.len() => {
-            format!("ends after {} of {size} bytes", bytes.len())
+            broken(WebPFault::EndsAfter { bytes: bytes.len(), size })
         }
-        VP8_STATUS_NOT_ENOUGH_DATA | VP8_STATUS_SUSPENDED => "ends too early".into(),
-        VP8_STATUS_OUT_OF_MEMORY => return Cause::Memory { bytes: bytes.len() }.into(),
-        VP8_STATUS_UNSUPPORTED_FEATURE => "uses a feature that libwebp doesn't know".into(),
-        _ => "is damaged".into(),
-    })
+        VP8_STATUS_NOT_ENOUGH_DATA | VP8_STATUS_SUSPENDED => broken(ImageFault::EndsEarly),
+        VP8_STATUS_OUT_OF_MEMORY => Cause::Memory { bytes: bytes.len() }.into(),
+        VP8_STATUS_UNSUPPORTED_FEATURE => broken(WebPFault::Feature),
+        _ => broken(WebPFault::Damaged),
+    }
 }

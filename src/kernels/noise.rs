@@ -282,8 +282,8 @@ fn ln_factorial(k: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::numeric::philox::Position;
     use super::*;
+    use crate::kernels::numeric::philox::Position;
 
     #[test]
     fn factorials_are_right() {

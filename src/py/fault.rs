@@ -5,16 +5,17 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::kernels;
-use crate::value::{Cause, Damage, Fault, Figure, Kind, Origin, Problem};
+use crate::value::{Cause, Damage, Fault, Figure, Kind, Origin, Problem, SystemFault};
+use crate::{codecs, kernels, readers};
 
-/// Kinds of problems beside those of kernels: a row for each enum that `problems!` declares.
-const KINDS: &[&[Kind]] = &[];
+/// All kinds of problems: a row for each enum that `problems!` declares, by area.
+const KINDS: &[&[&[Kind]]] =
+    &[&[SystemFault::KINDS], codecs::KINDS, kernels::PROBLEMS, readers::KINDS];
 
 /// Kinds of problems and the names of their figures, for Python to have a sentence for each.
 #[pyfunction]
 pub fn problem_kinds() -> Vec<(&'static str, Vec<&'static str>)> {
-    let kinds = KINDS.iter().chain(kernels::PROBLEMS).copied().flatten();
+    let kinds = KINDS.iter().copied().flatten().copied().flatten();
     kinds.map(|(kind, figures)| (*kind, figures.to_vec())).collect()
 }
 

@@ -1,19 +1,14 @@
 //! The border to Python: create a value, submit a node, wait for a value, export a buffer.
 
-mod arrays;
 mod block_exit;
 mod bridge;
-mod coco;
 mod dlpack;
 mod export;
 mod fault;
 mod import;
-mod lmdb;
-mod nemo;
 mod numbers;
 mod pool;
 mod readers;
-mod records;
 mod rng;
 mod submit;
 mod value;
@@ -26,13 +21,9 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::arrays::{PyArrays, PyWindows};
-    #[pymodule_export]
     use super::block_exit::BlockExit;
     #[pymodule_export]
     use super::bridge::call;
-    #[pymodule_export]
-    use super::coco::{PyCoco, PyCocoOptions};
     #[pymodule_export]
     use super::dlpack::from_dlpack;
     #[pymodule_export]
@@ -42,17 +33,11 @@ mod _core {
     #[pymodule_export]
     use super::import::{empty, from_buffer, gather, scalar, unpack};
     #[pymodule_export]
-    use super::lmdb::PyLmdb;
-    #[pymodule_export]
-    use super::nemo::{PyManifest, PySpeech};
-    #[pymodule_export]
     use super::numbers::{integers, reals};
     #[pymodule_export]
     use super::pool::{PyPool, fork_parent, fork_prepare, shut_down};
     #[pymodule_export]
-    use super::readers::{PyFiles, contents, shuffle};
-    #[pymodule_export]
-    use super::records::PyRecords;
+    use super::readers::{PySource, open_source, shuffle};
     #[pymodule_export]
     use super::rng::{PyDraw, PyPhilox};
     #[pymodule_export]

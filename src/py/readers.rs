@@ -1,23 +1,24 @@
-//! Sets of files, and the order of an epoch.
+//! Data sets of every format, and the order of an epoch.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyIndexError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use smallvec::{SmallVec, smallvec};
 
+use super::fault::worded;
 use super::pool::PyPool;
 use super::submit::make_room;
 use super::value::PyValue;
-use crate::engine::{Call, Meta, Node, Output, Value};
+use crate::engine::{self, Call, Handle, Meta, Node, Value};
 use crate::kernels::{Operator, Work, intern};
-use crate::readers::{self, Fetch, Files, Globs, Opened, Source, Unreadable};
-use crate::value::{Buffer, Cause, DType, Desc, Device, Layout, Sample};
+use crate::readers::{self, Fetch, Given, Names, OpenError, Options, Output, Part, Source};
+use crate::value::{Device, Layout};
 
 /// Shuffles numbers in place, by a buffer of `fill` of them; see `readers::shuffle`.
 #[pyfunction]
@@ -41,174 +42,156 @@ pub fn shuffle(
     Ok(())
 }
 
-/// What is in a regular file. One that can't be read raises ValueError of what is wrong, and whether
-/// the machine is at fault.
+/// Opens a data set of a format, for the reader that faults will name. Where something can't be
+/// read or written, raises ValueError of the option that names it, its path, the problem, and
+/// whether the system is at fault.
 #[pyfunction]
-pub fn contents<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyBytes>> {
-    let read = py.detach(|| {
-        let read = Opened::open(&path).and_then(|opened| opened.bytes());
-        read.map_err(|cause| Unreadable::of(&path, cause))
-    });
-    let read = read.map_err(|error| PyValueError::new_err((error.problem, error.system)))?;
-    PyBytes::new_with(py, read.len(), |bytes| {
-        bytes.copy_from_slice(&read);
-        Ok(())
-    })
+pub fn open_source(
+    py: Python<'_>,
+    operator: &str,
+    format: &str,
+    options: &Bound<'_, PyDict>,
+) -> PyResult<PySource> {
+    let options = given_options(options)?;
+    let opened = py.detach(|| readers::open(format, options));
+    Ok(PySource::new(operator, opened.map_err(|error| unopened(py, error))?))
 }
 
-/// Files by number, each with a label.
-#[pyclass(name = "Files", module = "penstock._core", frozen)]
-pub struct PyFiles(Arc<Files>);
+/// A data set of any format: samples by number.
+#[pyclass(name = "Source", module = "penstock._core", frozen)]
+pub struct PySource {
+    operator: &'static str,
+    source: Arc<dyn Source>,
+    parts: Vec<Part>,
+    fingerprint: OnceLock<u64>,
+}
 
 #[pymethods]
-impl PyFiles {
-    /// The files of the folders in `root`; a folder's number is the label. What can't be listed
-    /// raises OSError with its name.
-    #[staticmethod]
-    #[pyo3(signature = (root, files, folders, ignore_case))]
-    fn listed(
-        py: Python<'_>,
-        root: PathBuf,
-        files: Vec<OsString>,
-        folders: Option<Vec<OsString>>,
-        ignore_case: bool,
-    ) -> PyResult<PyFiles> {
-        let globs = |patterns: Vec<OsString>| {
-            let patterns: Vec<&[u8]> = patterns.iter().map(|p| p.as_bytes()).collect();
-            Globs::new(&patterns, ignore_case)
-        };
-        let (files, folders) = (globs(files), folders.map(globs));
-        let listed = py.detach(|| readers::list(&root, folders.as_ref(), &files));
-        let listed = listed.map_err(|failed| {
-            let code = failed.error.raw_os_error().unwrap_or(0);
-            PyOSError::new_err((code, failed.error.to_string(), failed.path.into_os_string()))
-        })?;
-        Ok(PyFiles(Arc::new(listed)))
-    }
-
-    /// The files of these names, relative to `root` unless absolute. Without labels, the number is
-    /// the label.
-    #[staticmethod]
-    #[pyo3(signature = (root, names, labels=None))]
-    fn named(
-        root: PathBuf,
-        names: &Bound<'_, PyAny>,
-        labels: Option<Vec<i32>>,
-    ) -> PyResult<PyFiles> {
-        let mut files = Files::new(root);
-        for (number, name) in names.try_iter()?.enumerate() {
-            let label = match &labels {
-                Some(labels) => labels.get(number).copied(),
-                None => i32::try_from(number).ok(),
-            };
-            let label = label.ok_or_else(|| PyValueError::new_err("fewer labels than files"))?;
-            files.push(name?.extract::<PathBuf>()?.as_os_str().as_bytes(), label);
-        }
-        Ok(PyFiles(Arc::new(files)))
-    }
-
-    /// The files of a list: its lines have a name and a label. A line that has not raises
-    /// ValueError of its number, its text and what is wrong with it.
-    #[staticmethod]
-    fn parsed(py: Python<'_>, root: PathBuf, text: &Bound<'_, PyBytes>) -> PyResult<PyFiles> {
-        let mut files = Files::new(root);
-        let text = text.as_bytes();
-        let parsed = py.detach(|| readers::parse_list(text, &mut files));
-        parsed.map_err(|bad| PyValueError::new_err((bad.line, bad.text, bad.problem)))?;
-        Ok(PyFiles(Arc::new(files)))
-    }
-
+impl PySource {
     fn __len__(&self) -> usize {
-        self.0.len()
+        self.source.len()
     }
 
-    /// A number that changes with the names, the labels and their order.
-    fn fingerprint(&self, py: Python<'_>) -> u64 {
-        py.detach(|| self.0.fingerprint())
-    }
-
+    /// What users call a sample.
     fn name(&self, number: usize) -> PyResult<String> {
-        self.check(&[number])?;
-        Ok(self.0.name(number).to_string())
+        match number < self.source.len() {
+            true => Ok(self.source.name(number).to_string()),
+            false => Err(no_such_sample()),
+        }
     }
 
-    /// The bytes of files, as soon as they have been read: a batch, or a single sample.
-    fn read(
+    /// A number that changes whenever the data set does.
+    fn fingerprint(&self, py: Python<'_>) -> u64 {
+        py.detach(|| *self.fingerprint.get_or_init(|| self.source.fingerprint()))
+    }
+
+    /// Entries that were left out on opening: file (by position), line, text, problem.
+    fn skipped<'py>(
         &self,
-        py: Python<'_>,
-        operator: &str,
+        py: Python<'py>,
+    ) -> PyResult<Vec<(usize, usize, &str, Bound<'py, PyTuple>)>> {
+        let skipped = self.source.skipped().iter();
+        skipped
+            .map(|entry| Ok((entry.file, entry.line, &*entry.text, worded(py, &entry.problem)?)))
+            .collect()
+    }
+
+    /// The same data set, read as the arguments of one call ask for.
+    fn with_arguments(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<PySource> {
+        let changed = self.source.clone().with_arguments(given_options(options)?);
+        Ok(PySource::new(self.operator, changed.map_err(|error| unopened(py, error))?))
+    }
+
+    /// The outputs of samples, which workers begin to read: batches, or single samples.
+    fn fetch<'py>(
+        &self,
+        py: Python<'py>,
         numbers: PyBuffer<i64>,
         batch: bool,
         site: u32,
         pool: &PyPool,
-    ) -> PyResult<PyValue> {
+    ) -> PyResult<Bound<'py, PyTuple>> {
         let numbers = self.numbers(py, &numbers)?;
-        let meta = Meta {
-            dtype: Some(DType::U8),
-            ndim: Some(1),
-            layout: Layout::default(),
-            device: Device::Cpu,
-            uniform: false,
+        let together = self.source.clone().batch(&numbers);
+        let (source, places) = match together.map_err(|error| unopened(py, error))? {
+            Some(source) => (source, (0..numbers.len()).collect()),
+            None => (self.source.clone(), numbers.clone()),
         };
-        let made = fetch(py, operator, self.0.clone(), numbers, smallvec![meta], site, pool)?;
-        let handle = made.into_iter().next().ok_or_else(|| PyValueError::new_err("no result"))?;
-        Ok(PyValue::made_of_nothing(handle, batch))
+        let mut values: Vec<PyValue> = Vec::new();
+        for (part, outputs) in self.parts.iter().enumerate() {
+            match outputs {
+                Part::Ready(output) => values.push(self.ready(&numbers, part, *output, batch)?),
+                Part::Fetched(outputs) => {
+                    let fetch = Fetch::new(source.clone(), part, places.clone());
+                    let fetch = fetch.ok_or_else(no_such_sample)?;
+                    let made = submit(py, self.operator, fetch, places.len(), outputs, site, pool)?;
+                    let value = |handle| PyValue::made_of_nothing(handle, batch);
+                    values.extend(made.into_iter().map(value));
+                }
+            }
+        }
+        PyTuple::new(py, values)
     }
 
-    /// The labels of files, which are there at once, side by side.
-    fn labels(&self, py: Python<'_>, numbers: PyBuffer<i64>, batch: bool) -> PyResult<PyValue> {
-        let numbers = self.numbers(py, &numbers)?;
-        let labels: Vec<i32> = numbers.iter().map(|&number| self.0.label(number)).collect();
-        let refuse = |cause: Cause| PyValueError::new_err(format!("{cause:?}"));
-        let bytes = size_of_val(&labels[..]);
-        let buffer = Buffer::new(bytes).map_err(refuse)?;
-        // SAFETY: the buffer is new and has this many bytes.
-        unsafe { buffer.as_ptr().copy_from_nonoverlapping(labels.as_ptr().cast(), bytes) };
-        let desc = Desc::new(DType::I32, &[1]);
-        let sample = |index| Sample::new(desc.clone(), buffer.clone(), index * size_of::<i32>());
-        let samples = (0..labels.len()).map(sample).collect::<Result<Vec<_>, Cause>>();
-        let meta = Meta {
-            dtype: Some(DType::I32),
-            ndim: Some(1),
-            layout: Layout::default(),
-            device: Device::Cpu,
-            uniform: true,
-        };
-        Ok(PyValue::new(Value::ready(meta, samples.map_err(refuse)?), batch))
+    /// An output of samples that is in memory already, as a batch.
+    fn output(&self, py: Python<'_>, part: usize, numbers: PyBuffer<i64>) -> PyResult<PyValue> {
+        match self.parts.get(part) {
+            Some(Part::Ready(output)) => {
+                self.ready(&self.numbers(py, &numbers)?, part, *output, true)
+            }
+            _ => Err(PyIndexError::new_err("there is no such part in memory")),
+        }
     }
 }
 
-impl PyFiles {
-    fn check(&self, numbers: &[usize]) -> PyResult<()> {
-        match numbers.iter().all(|&number| number < self.0.len()) {
-            true => Ok(()),
-            false => Err(PyIndexError::new_err("there is no file of that number")),
-        }
+impl PySource {
+    fn new(operator: &str, source: Arc<dyn Source>) -> PySource {
+        let parts = source.outputs();
+        PySource { operator: intern(operator), source, parts, fingerprint: OnceLock::new() }
     }
 
     fn numbers(&self, py: Python<'_>, given: &PyBuffer<i64>) -> PyResult<Box<[usize]>> {
         // A negative number becomes one that is too large.
         let numbers: Box<[usize]> = given.to_vec(py)?.into_iter().map(|n| n as usize).collect();
-        self.check(&numbers)?;
-        Ok(numbers)
+        match numbers.iter().all(|&number| number < self.source.len()) {
+            true => Ok(numbers),
+            false => Err(no_such_sample()),
+        }
+    }
+
+    fn ready(
+        &self,
+        numbers: &[usize],
+        part: usize,
+        output: Output,
+        batch: bool,
+    ) -> PyResult<PyValue> {
+        let samples = self.source.ready(numbers, part);
+        let samples = samples.map_err(|cause| PyValueError::new_err(format!("{cause:?}")))?;
+        Ok(PyValue::new(Value::ready(meta(output), samples), batch))
     }
 }
 
-/// Submits the reading of samples of a source: a value for each of `outputs`.
-pub fn fetch<S: Source + ?Sized>(
+fn no_such_sample() -> PyErr {
+    PyIndexError::new_err("there is no sample of that number")
+}
+
+fn meta(Output { dtype, ndim, layout, uniform }: Output) -> Meta {
+    Meta { dtype, ndim, layout, device: Device::Cpu, uniform }
+}
+
+/// Submits the reading of a part of samples: a value for each of its outputs.
+fn submit(
     py: Python<'_>,
-    operator: &str,
-    source: Arc<S>,
-    numbers: Box<[usize]>,
-    outputs: SmallVec<[Meta; 1]>,
+    operator: &'static str,
+    fetch: Fetch,
+    samples: usize,
+    outputs: &[Output],
     site: u32,
     pool: &PyPool,
-) -> PyResult<SmallVec<[crate::engine::Handle; 1]>> {
-    let samples = numbers.len();
-    let fetch = Fetch::new(source, numbers)
-        .ok_or_else(|| PyIndexError::new_err("there is no sample of that number"))?;
+) -> PyResult<SmallVec<[Handle; 1]>> {
     let call = Call {
-        operator: Operator { name: intern(operator), work: Work::Source(Arc::new(fetch)) },
+        operator: Operator { name: operator, work: Work::Source(Arc::new(fetch)) },
         inputs: smallvec![],
         data_inputs: 0,
         args: smallvec![],
@@ -218,6 +201,82 @@ pub fn fetch<S: Source + ?Sized>(
         site,
     };
     make_room(py, &pool.0)?;
-    let outputs = outputs.into_iter().map(|meta| Output { meta, samples });
+    let outputs = outputs.iter().map(|&output| engine::Output { meta: meta(output), samples });
     Ok(Node::submit(call, outputs, pool.0.clone()))
+}
+
+fn unopened(py: Python<'_>, error: OpenError) -> PyErr {
+    match error {
+        OpenError::Options(problem) => PyTypeError::new_err(problem),
+        OpenError::Unreadable(file) => match worded(py, &file.problem) {
+            Ok(problem) => {
+                let path = file.path.into_os_string();
+                PyValueError::new_err((file.option, path, problem.unbind(), file.system))
+            }
+            Err(error) => error,
+        },
+    }
+}
+
+fn given_options(options: &Bound<'_, PyDict>) -> PyResult<Options> {
+    let given = options.iter().map(|(name, value)| Ok((name.extract()?, given(&value)?)));
+    Ok(Options(given.collect::<PyResult<_>>()?))
+}
+
+fn given(value: &Bound<'_, PyAny>) -> PyResult<Given> {
+    if value.is_none() {
+        return Ok(Given::None);
+    }
+    if let Ok(flag) = value.cast::<PyBool>() {
+        return Ok(Given::Flag(flag.is_true()));
+    }
+    if value.is_instance_of::<PyInt>() {
+        return Ok(Given::Int(value.extract()?));
+    }
+    if value.is_instance_of::<PyFloat>() {
+        return Ok(Given::Float(value.extract()?));
+    }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        return given_list(value);
+    }
+    Ok(Given::Bytes(name(value)?))
+}
+
+/// Names and whole numbers, of which there may be millions, take no more memory than they must.
+fn given_list(list: &Bound<'_, PyAny>) -> PyResult<Given> {
+    let Some(first) = list.try_iter()?.next().transpose()? else {
+        return Ok(Given::List(vec![]));
+    };
+    if first.is_instance_of::<PyInt>() && !first.is_instance_of::<PyBool>() {
+        if let Ok(numbers) = list.extract() {
+            return Ok(Given::Ints(numbers));
+        }
+    } else if let Some(names) = names(list)? {
+        return Ok(Given::Names(names));
+    }
+    let list = list.try_iter()?.map(|item| given(&item?));
+    Ok(Given::List(list.collect::<PyResult<_>>()?))
+}
+
+/// `None` where something else than names is among them.
+fn names(list: &Bound<'_, PyAny>) -> PyResult<Option<Names>> {
+    let mut names = Names::default();
+    for item in list.try_iter()? {
+        match name(&item?) {
+            Ok(name) => names.push(&name),
+            Err(_) => return Ok(None),
+        }
+    }
+    Ok(Some(names))
+}
+
+/// A text, bytes or a path, as the system has it.
+fn name(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok(bytes.as_bytes().to_vec());
+    }
+    if value.is_instance_of::<PyString>() {
+        return Ok(value.extract::<OsString>()?.into_vec());
+    }
+    Ok(value.extract::<PathBuf>()?.into_os_string().into_vec())
 }

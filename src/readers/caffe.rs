@@ -5,11 +5,35 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::fetch::Source;
 use super::lmdb::Lmdb;
+use super::options::Options;
 use super::protobuf::{Field, Fields, Unparsed, add, extend_floats, extend_integers};
-use crate::kernels::{Allocate, OutputBuffer, Result};
-use crate::value::{Cause, DType, Desc, Element, Sample, extent, zeroed};
+use super::source::{OpenError, Output, Part, Result, Source, fetched};
+use crate::kernels::{Allocate, OutputBuffer};
+use crate::value::{Cause, DType, Desc, Element, Problem, Sample, extent, problems, zeroed};
+
+problems! {
+    /// What is wrong with a record.
+    pub enum CaffeFault {
+        CutOff { bytes: usize },
+        NotDatum { problem: Problem },
+        NotTensors { problem: Problem },
+        Tensor { number: usize, problem: Problem },
+        TooMany { limit: usize },
+        Tensors { found: usize, wanted: usize },
+        Pixels { height: i32, width: i32, channels: i32, bytes: usize },
+        Shape { shape: Vec<u64>, bytes: usize },
+        EmptyImage,
+        ImageType { dtype: u64 },
+        Labels { found: usize },
+        Weights { labels: usize, weights: usize },
+        Class { class: i32, classes: usize },
+        Box { found: usize },
+        NotNumbers { what: &'static str, dtype: u64 },
+        NotInt32 { what: &'static str, dtype: u64 },
+        NotFloat { what: &'static str, dtype: u64 },
+    }
+}
 
 /// Records of Caffe: an image, and the number of its class.
 pub struct Caffe {
@@ -48,8 +72,33 @@ impl Labels {
         [Labels::Single, Labels::Sparse, Labels::Dense, Labels::Weighted, Labels::None];
 }
 
-fn refuse<T>(problem: impl Into<String>) -> Result<T> {
-    Err(Cause::File { problem: problem.into().into() })
+/// Opens the databases of `files`.
+pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
+    let records = Lmdb::open(options)?;
+    Ok(Arc::new(Caffe { records, image: options.take("image")?, label: options.take("label")? }))
+}
+
+/// Opens the databases of `files`.
+pub fn open2(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
+    let labels = Labels::ALL.get(options.take::<usize>("label_type")?).copied();
+    let labels = labels.ok_or_else(|| OpenError::Options("no such type of labels".into()))?;
+    Ok(Arc::new(Caffe2 {
+        records: Lmdb::open(options)?,
+        image: options.take("image")?,
+        labels,
+        classes: options.take("classes")?,
+        additional: options.take("additional")?,
+        bbox: options.take("bbox")?,
+    }))
+}
+
+/// The bytes of a file, or pixels.
+fn image_output() -> Output {
+    Output { ndim: None, ..Output::new(DType::U8, 1) }
+}
+
+fn refuse<T>(problem: impl Into<Problem>) -> Result<T> {
+    Err(Cause::File { problem: problem.into() })
 }
 
 /// The bytes of a record, in memory that a result can share.
@@ -58,13 +107,11 @@ struct Record(Sample);
 impl Record {
     fn read(records: &Lmdb, number: usize) -> Result<Record> {
         if let Some(reason) = records.damage(number) {
-            return refuse(reason);
+            return refuse(reason.clone());
         }
         let bytes = records.size(number);
         if !records.is_there(number) {
-            return refuse(format!(
-                "the database is cut off before the end of this record of {bytes} bytes"
-            ));
+            return refuse(CaffeFault::CutOff { bytes });
         }
         let mut space = OutputBuffer::new(Desc::new(DType::U8, &[bytes]))?;
         records.read(number, space.bytes())?;
@@ -93,7 +140,12 @@ impl Source for Caffe {
         self.records.len()
     }
 
-    fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
+    fn fetch(
+        &self,
+        number: usize,
+        _: usize,
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
         let record = Record::read(&self.records, number)?;
         let datum = Datum::parse(record.bytes())?;
         let mut made = smallvec![];
@@ -110,6 +162,16 @@ impl Source for Caffe {
         Ok(made)
     }
 
+    fn outputs(&self) -> Vec<Part> {
+        let image = self.image.then(image_output);
+        let label = self.label.then(|| Output::uniform(DType::I32, 1));
+        fetched(image.into_iter().chain(label))
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.records.fingerprint()
+    }
+
     fn name(&self, number: usize) -> Arc<str> {
         self.records.name(number)
     }
@@ -122,7 +184,7 @@ struct Datum<'a> {
     width: i32,
     data: Option<&'a [u8]>,
     label: Option<i32>,
-    /// Whether the data is a file's, as it is where nothing is said.
+    /// Whether the data is that of a file, which is the default.
     encoded: bool,
 }
 
@@ -131,7 +193,9 @@ impl<'a> Datum<'a> {
         let mut datum =
             Datum { channels: 0, height: 0, width: 0, data: None, label: None, encoded: true };
         for field in Fields::new(bytes) {
-            match field.map_err(|problem| problem.cause("the record is no Datum of Caffe"))? {
+            match field
+                .map_err(|problem| problem.cause(|problem| CaffeFault::NotDatum { problem }))?
+            {
                 (1, Field::Number(value)) => datum.channels = value as i32,
                 (2, Field::Number(value)) => datum.height = value as i32,
                 (3, Field::Number(value)) => datum.width = value as i32,
@@ -149,10 +213,7 @@ impl<'a> Datum<'a> {
         let shape = [height, width, channels].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
         match extent(&shape) == Some(bytes) {
             true => Ok(shape),
-            false => refuse(format!(
-                "the image claims to be {height} high and {width} wide with {channels} channels, \
-                 but has {bytes} bytes"
-            )),
+            false => refuse(CaffeFault::Pixels { height, width, channels, bytes }),
         }
     }
 }
@@ -162,16 +223,17 @@ impl Source for Caffe2 {
         self.records.len()
     }
 
-    fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
+    fn fetch(
+        &self,
+        number: usize,
+        _: usize,
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
         let record = Record::read(&self.records, number)?;
         let tensors = parse_tensors(record.bytes())?;
         let wanted = self.wanted();
         if tensors.len() != wanted {
-            return refuse(format!(
-                "the record has {} tensors, but `image_available`, `label_type`, \
-                 `additional_inputs` and `bbox` together ask for {wanted}",
-                tensors.len()
-            ));
+            return refuse(CaffeFault::Tensors { found: tensors.len(), wanted });
         }
         let mut made: SmallVec<[Sample; 1]> = smallvec![];
         let mut rest = &tensors[..];
@@ -189,10 +251,7 @@ impl Source for Caffe2 {
             Labels::Single => {
                 let label = &take(1)[0];
                 if label.count() != 1 {
-                    return refuse(format!(
-                        "the record has {} labels instead of one",
-                        label.count()
-                    ));
+                    return refuse(CaffeFault::Labels { found: label.count() });
                 }
                 made.push(label.row("label", output, allocate)?);
             }
@@ -206,16 +265,12 @@ impl Source for Caffe2 {
             }
             Labels::Weighted => {
                 let [classes, weights] = take(2) else {
-                    return refuse("the record has no weights");
+                    return refuse(CaffeFault::Weights { labels: 0, weights: 0 });
                 };
                 let (classes, weights) = (classes.integers("label")?, weights.floats("weight")?);
                 if classes.len() != weights.len() {
-                    let problem = format!(
-                        "the record has {} labels, but {} weights",
-                        classes.len(),
-                        weights.len()
-                    );
-                    return refuse(problem);
+                    let (labels, weights) = (classes.len(), weights.len());
+                    return refuse(CaffeFault::Weights { labels, weights });
                 }
                 let mut chosen = zeroed::<f32>(self.classes)?;
                 for (&class, &weight) in classes.iter().zip(weights) {
@@ -230,11 +285,31 @@ impl Source for Caffe2 {
         if self.bbox {
             let bbox = take(1)[0].integers("box")?;
             if bbox.len() != 4 {
-                return refuse(format!("the box has {} numbers instead of four", bbox.len()));
+                return refuse(CaffeFault::Box { found: bbox.len() });
             }
             made.push(row(bbox, made.len(), allocate)?);
         }
         Ok(made)
+    }
+
+    fn outputs(&self) -> Vec<Part> {
+        let image = self.image.then(image_output);
+        // Only the records tell whether labels are integers.
+        let row = |dtype, uniform| Output { dtype, uniform, ..Output::new(DType::I32, 1) };
+        let labels = match self.labels {
+            Labels::None => None,
+            Labels::Single => Some(row(None, true)),
+            Labels::Dense => Some(row(None, false)),
+            Labels::Sparse => Some(row(Some(DType::I32), true)),
+            Labels::Weighted => Some(row(Some(DType::F32), true)),
+        };
+        let additional = (0..self.additional).map(|_| row(None, false));
+        let bbox = self.bbox.then(|| Output::uniform(DType::I32, 1));
+        fetched(image.into_iter().chain(labels).chain(additional).chain(bbox))
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.records.fingerprint()
     }
 
     fn name(&self, number: usize) -> Arc<str> {
@@ -256,10 +331,7 @@ impl Caffe2 {
     fn class(&self, class: i32) -> Result<usize> {
         match usize::try_from(class).ok().filter(|&class| class < self.classes) {
             Some(class) => Ok(class),
-            None => refuse(format!(
-                "the label {class} is not in 0..{}, which `num_labels` allows",
-                self.classes
-            )),
+            None => refuse(CaffeFault::Class { class, classes: self.classes }),
         }
     }
 }
@@ -287,16 +359,15 @@ const MOST_TENSORS: usize = 10_000;
 fn parse_tensors(bytes: &[u8]) -> Result<SmallVec<[Tensor<'_>; 4]>> {
     let mut tensors = smallvec![];
     for field in Fields::new(bytes) {
-        let wrong = |problem: Unparsed| problem.cause("the record is no TensorProtos of Caffe2");
+        let wrong = |problem: Unparsed| problem.cause(|problem| CaffeFault::NotTensors { problem });
         if let (1, Field::Bytes(message)) = field.map_err(wrong)? {
             let number = tensors.len();
             if number == MOST_TENSORS {
-                return refuse(format!("the record has more than {MOST_TENSORS} tensors"));
+                return refuse(CaffeFault::TooMany { limit: MOST_TENSORS });
             }
             let tensor = Tensor::parse(message);
-            let wrong = |problem: Unparsed| {
-                problem.cause(format!("tensor {number} of the record is damaged"))
-            };
+            let wrong =
+                |problem: Unparsed| problem.cause(|problem| CaffeFault::Tensor { number, problem });
             tensors.push(tensor.map_err(wrong)?);
         }
     }
@@ -328,39 +399,25 @@ impl<'a> Tensor<'a> {
         Ok(tensor)
     }
 
-    fn type_name(&self) -> String {
-        match self.dtype {
-            FLOAT => "FLOAT".into(),
-            INT32 => "INT32".into(),
-            BYTE => "BYTE".into(),
-            STRING => "STRING".into(),
-            other => format!("type {other}"),
-        }
-    }
-
     fn image(&self, record: &Record) -> Result<Sample> {
         match self.dtype {
             STRING => match self.texts.first() {
                 Some(text) => record.share(text, &[text.len()]),
-                None => refuse("the image is empty"),
+                None => refuse(CaffeFault::EmptyImage),
             },
             BYTE => {
                 let bytes = self.message.get(self.bytes.clone()).unwrap_or_default();
                 let shape: SmallVec<[usize; 4]> =
                     self.dims.iter().map(|&d| usize::try_from(d).unwrap_or(usize::MAX)).collect();
                 if shape.len() != 3 || extent(&shape) != Some(bytes.len()) {
-                    return refuse(format!(
-                        "the image claims the shape {:?}, but has {} bytes",
-                        self.dims.as_slice(),
-                        bytes.len()
-                    ));
+                    return refuse(CaffeFault::Shape {
+                        shape: self.dims.to_vec(),
+                        bytes: bytes.len(),
+                    });
                 }
                 record.share(bytes, &shape)
             }
-            _ => refuse(format!(
-                "the image is of {}; it must be a file's bytes (STRING) or pixels (BYTE)",
-                self.type_name()
-            )),
+            _ => refuse(CaffeFault::ImageType { dtype: self.dtype }),
         }
     }
 
@@ -368,28 +425,25 @@ impl<'a> Tensor<'a> {
         if self.dtype == FLOAT { self.floats.len() } else { self.integers.len() }
     }
 
-    fn row(&self, what: &str, output: usize, allocate: &Allocate<'_>) -> Result<Sample> {
+    fn row(&self, what: &'static str, output: usize, allocate: &Allocate<'_>) -> Result<Sample> {
         match self.dtype {
             FLOAT => row(&self.floats, output, allocate),
             INT32 => row(&self.integers, output, allocate),
-            _ => {
-                let name = self.type_name();
-                refuse(format!("the {what} is of {name}; it must be INT32 or FLOAT"))
-            }
+            dtype => refuse(CaffeFault::NotNumbers { what, dtype }),
         }
     }
 
-    fn integers(&self, what: &str) -> Result<&[i32]> {
+    fn integers(&self, what: &'static str) -> Result<&[i32]> {
         match self.dtype {
             INT32 => Ok(&self.integers),
-            _ => refuse(format!("the {what} is of {}; it must be INT32", self.type_name())),
+            dtype => refuse(CaffeFault::NotInt32 { what, dtype }),
         }
     }
 
-    fn floats(&self, what: &str) -> Result<&[f32]> {
+    fn floats(&self, what: &'static str) -> Result<&[f32]> {
         match self.dtype {
             FLOAT => Ok(&self.floats),
-            _ => refuse(format!("the {what} is of {}; it must be FLOAT", self.type_name())),
+            dtype => refuse(CaffeFault::NotFloat { what, dtype }),
         }
     }
 }

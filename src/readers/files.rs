@@ -4,14 +4,19 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::fetch::Source;
+use super::glob::Globs;
+use super::list::{ListError, ListFault, parse_list};
+use super::listing::list;
+use super::options::{Names, Options};
+use super::ranges::{Unreadable, read_text};
 use super::read::read_file;
-use crate::kernels::{Allocate, Result};
-use crate::value::{Origin, Sample};
+use super::source::{OpenError, Output, Part, Result, Source, in_a_row};
+use crate::kernels::Allocate;
+use crate::value::{DType, Origin, Sample};
 
 /// Files by number. Names are relative to a root, or absolute.
 #[derive(Default)]
@@ -21,12 +26,15 @@ pub struct Files {
     /// Where each name ends.
     ends: Vec<usize>,
     labels: Vec<i32>,
-    fingerprint: OnceLock<u64>,
 }
 
 impl Files {
     pub fn new(root: PathBuf) -> Files {
         Files { root, ..Files::default() }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
     }
 
     pub fn push(&mut self, name: &[u8], label: i32) {
@@ -66,16 +74,44 @@ impl Files {
         self.labels[number]
     }
 
-    /// Tells sets of files apart: by names, labels and their order, not by where the root is.
-    pub fn fingerprint(&self) -> u64 {
-        *self.fingerprint.get_or_init(|| {
-            let mut hash = Hash::new(self.ends.len() as u64);
-            hash.bytes(&self.names);
-            self.ends.iter().for_each(|&end| hash.word(end as u64));
-            self.labels.iter().for_each(|&label| hash.word(label as u64));
-            hash.finish()
-        })
+    /// The files that an option names: those of a `list` of names, or `files`, in a `root`.
+    fn named(options: &mut Options, names: Names) -> Result<Files, OpenError> {
+        let mut files = Files::new(options.take("root")?);
+        let labels: Option<Vec<i32>> = options.take("labels")?;
+        let count = names.ends.len();
+        files.labels = match labels {
+            Some(labels) => labels,
+            None => (0..i32::try_from(count).unwrap_or(i32::MAX)).collect(),
+        };
+        if files.labels.len() != count {
+            return Err(OpenError::Options("there must be a label for each file".into()));
+        }
+        (files.names, files.ends) = (names.text, names.ends);
+        Ok(files)
     }
+}
+
+/// Opens the files of `files`, of the text file `list`, or of the folders in `root`.
+pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
+    if let Some(names) = options.take("files")? {
+        return Ok(Arc::new(Files::named(options, names)?));
+    }
+    let root: PathBuf = options.take("root")?;
+    if let Some(list) = options.take::<Option<PathBuf>>("list")? {
+        let text = read_text(&list).map_err(|error| error.option("list"))?;
+        let mut files = Files::new(root);
+        parse_list(&text, &mut files).map_err(|bad| {
+            let ListError { line, text, fault } = bad;
+            let fault = ListFault::Line { line, text, problem: fault.into() };
+            Unreadable::new(&list, fault).option("list")
+        })?;
+        return Ok(Arc::new(files));
+    }
+    let ignore_case = options.take("ignore_case")?;
+    let globs = |patterns: Names| Globs::new(&patterns.iter().collect::<Vec<_>>(), ignore_case);
+    let patterns = globs(options.take("patterns")?);
+    let folders = options.take::<Option<Names>>("folders")?.map(globs);
+    Ok(Arc::new(list(&root, folders.as_ref(), &patterns)?))
 }
 
 impl Source for Files {
@@ -83,15 +119,39 @@ impl Source for Files {
         self.ends.len()
     }
 
-    fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
+    fn fetch(
+        &self,
+        number: usize,
+        _: usize,
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
         Ok(smallvec![read_file(&self.path(number), allocate)?])
+    }
+
+    fn outputs(&self) -> Vec<Part> {
+        let data = Output::new(DType::U8, 1);
+        vec![Part::Fetched(smallvec![data]), Part::Ready(Output::uniform(DType::I32, 1))]
+    }
+
+    fn ready(&self, numbers: &[usize], _: usize) -> Result<Vec<Sample>> {
+        let label = |&number: &usize| std::slice::from_ref(&self.labels[number]);
+        in_a_row(&numbers.iter().map(label).collect::<Vec<_>>())
+    }
+
+    /// By names, labels and their order, not by where the root is.
+    fn fingerprint(&self) -> u64 {
+        let mut hash = Hash::new(self.ends.len() as u64);
+        hash.bytes(&self.names);
+        self.ends.iter().for_each(|&end| hash.word(end as u64));
+        self.labels.iter().for_each(|&label| hash.word(label as u64));
+        hash.finish()
     }
 
     fn name(&self, number: usize) -> Arc<str> {
         String::from_utf8_lossy(self.name_bytes(number)).into()
     }
 
-    fn origin(&self, number: usize) -> Origin {
+    fn origin(&self, number: usize, _: usize) -> Origin {
         Origin::new(self.path(number).to_string_lossy().into(), &self.name(number))
     }
 }
@@ -142,11 +202,11 @@ mod tests {
         assert_eq!(files.path(1), Path::new("/abs/2.jpg"));
         assert_eq!(&*files.name(2), "b/3.jpg");
         assert_eq!(&*files.name(3), "b/10.jpg");
-        let origin = files.origin(3);
+        let origin = files.origin(3, 0);
         assert_eq!((origin.name(), origin.path()), ("b/10.jpg", "root/b/10.jpg"));
-        assert_eq!(files.origin(1).path(), "/abs/2.jpg");
+        assert_eq!(files.origin(1, 0).path(), "/abs/2.jpg");
         files.push(b"b/\xFFx", 0);
-        assert_eq!(files.origin(4).name(), "b/\u{FFFD}x");
+        assert_eq!(files.origin(4, 0).name(), "b/\u{FFFD}x");
         assert_eq!((files.label(1), files.label(3)), (-7, 5));
     }
 
@@ -160,7 +220,7 @@ mod tests {
             files(&[("a", 0)]),
             files(&[]),
         ];
-        let mut prints: Vec<u64> = all.iter().map(Files::fingerprint).collect();
+        let mut prints: Vec<u64> = all.iter().map(Source::fingerprint).collect();
         prints.sort_unstable();
         prints.dedup();
         assert_eq!(prints.len(), all.len());

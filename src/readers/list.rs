@@ -1,6 +1,19 @@
 //! Lists of files in a text: on each line a name, space, and a label.
 
 use super::files::Files;
+use crate::value::{Problem, problems};
+
+problems! {
+    /// What is wrong with a list.
+    #[derive(PartialEq)]
+    pub enum ListFault {
+        Line { line: usize, text: String, problem: Problem },
+        NoLabel,
+        NotANumber,
+        LargeLabel,
+        Folder { code: Option<i32>, text: String },
+    }
+}
 
 /// What is wrong with a line.
 #[derive(Debug, PartialEq)]
@@ -8,7 +21,7 @@ pub struct ListError {
     /// Counted from 1.
     pub line: usize,
     pub text: String,
-    pub problem: &'static str,
+    pub fault: ListFault,
 }
 
 /// Adds the files of a list. Lines without anything on them are left out; names may have spaces.
@@ -18,15 +31,15 @@ pub fn parse_list(text: &[u8], files: &mut Files) -> Result<(), ListError> {
         if trimmed.is_empty() {
             continue;
         }
-        let fail = |problem| ListError {
+        let fail = |fault| ListError {
             line: number + 1,
             text: String::from_utf8_lossy(trimmed).into_owned(),
-            problem,
+            fault,
         };
         let digits = trimmed.rsplit(u8::is_ascii_whitespace).next().unwrap_or_default();
         let name = trimmed[..trimmed.len() - digits.len()].trim_ascii_end();
         if name.is_empty() {
-            return Err(fail("has no label after the file name"));
+            return Err(fail(ListFault::NoLabel));
         }
         let label = std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'));
         let whole = |digits: &str| {
@@ -34,8 +47,8 @@ pub fn parse_list(text: &[u8], files: &mut Files) -> Result<(), ListError> {
             !unsigned.is_empty() && unsigned.bytes().all(|byte| byte.is_ascii_digit())
         };
         let label = label.filter(|digits| whole(digits));
-        let label = label.ok_or_else(|| fail("does not end with a label, a whole number"))?;
-        let label = label.parse().map_err(|_| fail("has a label that 32 bits can't hold"))?;
+        let label = label.ok_or_else(|| fail(ListFault::NotANumber))?;
+        let label = label.parse().map_err(|_| fail(ListFault::LargeLabel))?;
         files.push(name, label);
     }
     Ok(())
@@ -43,7 +56,7 @@ pub fn parse_list(text: &[u8], files: &mut Files) -> Result<(), ListError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fetch::Source;
+    use super::super::source::Source;
     use super::*;
 
     fn parsed(text: &str) -> Result<Vec<(String, i32)>, ListError> {

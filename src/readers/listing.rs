@@ -12,9 +12,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use super::fetch::Source;
 use super::files::Files;
 use super::glob::Globs;
+use super::list::ListFault;
+use super::ranges::Unreadable;
+use super::source::{OpenError, Source};
 use crate::value::has_room_for_thread;
 
 /// Folders are listed side by side: much of the time goes to waiting for the file system.
@@ -22,6 +24,13 @@ const THREADS: usize = 8;
 
 /// What the system fills with entries at once. More would not fit into a processor's cache.
 const ENTRY_BYTES: usize = 64 << 10;
+
+impl From<ListingError> for OpenError {
+    fn from(ListingError { path, error }: ListingError) -> OpenError {
+        let fault = ListFault::Folder { code: error.raw_os_error(), text: error.to_string() };
+        Unreadable::new(&path, fault).option("root").into()
+    }
+}
 
 /// What could not be listed.
 pub struct ListingError {
@@ -154,7 +163,7 @@ impl Names {
         self.keys.iter().map(|key| &self.text[key.start..key.end])
     }
 
-    /// By the order of bytes. Most names are told apart by the eight bytes after what all have in
+    /// By the order of bytes. Most names differ in the eight bytes after what all have in
     /// common, as one number.
     fn sort(&mut self) {
         let Names { text, keys } = self;
@@ -273,7 +282,7 @@ fn for_each_entry(
 
 #[cfg(test)]
 mod tests {
-    use super::super::fetch::Source;
+    use super::super::source::Source;
     use super::*;
 
     #[test]

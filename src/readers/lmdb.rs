@@ -6,8 +6,12 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::read::Opened;
-use crate::value::{Cause, append};
+use super::files::Hash;
+use super::options::Options;
+use super::ranges::Unreadable;
+use super::read::{Opened, ReadFault};
+use super::source;
+use crate::value::{Cause, Problem, append, problems};
 
 /// The records of databases, one after the other, in the order of their keys.
 #[derive(Default)]
@@ -25,7 +29,7 @@ struct Database {
     name: String,
     file: Option<Opened>,
     /// Why there is less in it than there should be. The last record stands for what is missing.
-    damage: Option<String>,
+    damage: Option<Problem>,
     /// The number of the first record after it.
     end: usize,
 }
@@ -35,26 +39,39 @@ pub fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join("data.mdb") } else { path.to_path_buf() }
 }
 
+problems! {
+    /// What is wrong with a database.
+    pub enum LmdbFault {
+        TooShort,
+        Magic,
+        Version { version: u32 },
+        PageSize { bytes: usize },
+        NoRoot,
+        Duplicates,
+        Nested { key: String },
+        Count { claimed: u64, found: u64 },
+        Repeated { page: u64 },
+        Page { page: u64 },
+        CutOff { page: u64, size: u64 },
+    }
+}
+
 /// A database that can't be opened.
 #[derive(Debug)]
 pub enum OpenError {
     /// The file itself can't be read.
-    File(String),
+    File(Problem),
     /// The machine is at fault.
-    System(String),
+    System(Problem),
     /// What is in it is damaged.
-    Broken(String),
+    Broken(Problem),
 }
 
 impl From<Cause> for OpenError {
     fn from(cause: Cause) -> OpenError {
         match cause {
-            Cause::File { problem } => OpenError::File(problem.to_string()),
-            Cause::System { problem } => OpenError::System(problem.to_string()),
-            Cause::Memory { bytes } => {
-                OpenError::System(format!("there is no memory for {bytes} bytes"))
-            }
-            other => OpenError::Broken(format!("{other:?}")),
+            Cause::File { problem } => OpenError::File(problem),
+            other => OpenError::System(ReadFault::of(other).0),
         }
     }
 }
@@ -114,6 +131,23 @@ impl Root {
 }
 
 impl Lmdb {
+    /// The databases that `files` names, one after the other.
+    pub fn open(options: &mut Options) -> Result<Arc<Lmdb>, source::OpenError> {
+        let paths: Vec<PathBuf> = options.take("files")?;
+        let tolerant = options.take("tolerant")?;
+        let mut records = Lmdb::default();
+        for path in paths {
+            records.add(&path, tolerant).map_err(|error| match error {
+                OpenError::File(problem) => Unreadable::new(&file_of(&path), problem),
+                OpenError::System(problem) => {
+                    Unreadable { system: true, ..Unreadable::new(&file_of(&path), problem) }
+                }
+                OpenError::Broken(problem) => Unreadable::new(&path, problem),
+            })?;
+        }
+        Ok(Arc::new(records))
+    }
+
     /// Adds the records of a database: a folder with `data.mdb`, or that file. With `tolerant`,
     /// what can't be found is one record, which can't be read either.
     pub fn add(&mut self, path: &Path, tolerant: bool) -> Result<(), OpenError> {
@@ -130,9 +164,7 @@ impl Lmdb {
             }
             let file = file_of(path);
             database.damage = Some(match error {
-                OpenError::File(problem) if file != path => {
-                    format!("{}: {problem}", file.display())
-                }
+                OpenError::File(problem) if file != path => ReadFault::named(&file, problem),
                 OpenError::File(problem)
                 | OpenError::System(problem)
                 | OpenError::Broken(problem) => problem,
@@ -176,9 +208,9 @@ impl Lmdb {
     }
 
     /// Why a record stands for those that can't be found, if it does.
-    pub fn damage(&self, number: usize) -> Option<&str> {
+    pub fn damage(&self, number: usize) -> Option<&Problem> {
         let database = self.database(number).filter(|database| number + 1 == database.end);
-        database.and_then(|database| database.damage.as_deref())
+        database.and_then(|database| database.damage.as_ref())
     }
 
     /// How many bytes a record has.
@@ -197,13 +229,18 @@ impl Lmdb {
     pub fn read(&self, number: usize, room: &mut [u8]) -> Result<(), Cause> {
         match self.database(number).and_then(|database| database.file.as_ref()) {
             Some(file) => file.read(self.places[number], room),
-            None => Err(Cause::File { problem: "the database is not open".into() }),
+            None => Err(Cause::Internal("a record of no database".into())),
         }
     }
 
-    /// Tells sets of records apart: by keys, sizes and their order, not by where they lie.
-    pub fn parts(&self) -> impl Iterator<Item = (&[u8], u32)> {
-        (0..self.len()).map(|number| (self.key(number), self.sizes[number]))
+    /// Tells sets of records apart: by keys, sizes and their order, not by their place in a file.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = Hash(self.len() as u64);
+        for (number, &size) in self.sizes.iter().enumerate() {
+            hash.bytes(self.key(number));
+            hash.word(u64::from(size));
+        }
+        hash.finish()
     }
 
     fn database(&self, number: usize) -> Option<&Database> {
@@ -221,7 +258,7 @@ struct Walk<'a> {
     pages: HashSet<u64>,
 }
 
-fn broken<T>(what: impl Into<String>) -> Result<T, OpenError> {
+fn broken<T>(what: impl Into<Problem>) -> Result<T, OpenError> {
     Err(OpenError::Broken(what.into()))
 }
 
@@ -229,7 +266,7 @@ impl Walk<'_> {
     fn all(mut self, found: &mut Lmdb) -> Result<(), OpenError> {
         let root = self.root()?;
         if root.flags & SEVERAL != 0 {
-            return broken("it holds several values for a key, which no such data set does");
+            return broken(LmdbFault::Duplicates);
         }
         let start = found.places.len();
         if root.page != NONE {
@@ -238,48 +275,45 @@ impl Walk<'_> {
         let count = (found.places.len() - start) as u64;
         match count == root.entries {
             true => Ok(()),
-            false => broken(format!("it claims {} records, but has {count}", root.entries)),
+            false => broken(LmdbFault::Count { claimed: root.entries, found: count }),
         }
     }
 
     fn root(&mut self) -> Result<Root, OpenError> {
         let mut first = [0; META_END];
         if self.file.read_up_to(0, &mut first)? < first.len() {
-            return broken("it is no LMDB database: it is too short");
+            return broken(LmdbFault::TooShort);
         }
         if u32_at(&first, HEADER) != Some(MAGIC) {
-            return broken("it is no LMDB database, by how it begins");
+            return broken(LmdbFault::Magic);
         }
         let version = u32_at(&first, HEADER + 4).unwrap_or(0);
         if version != VERSION {
-            return broken(format!("it is of version {version} of LMDB's format; 1 is known"));
+            return broken(LmdbFault::Version { version });
         }
         self.size = u32_at(&first, HEADER + 24).unwrap_or(0) as usize;
         if !self.size.is_power_of_two() || !(256..=65536).contains(&self.size) {
-            return broken(format!("it claims pages of {} bytes", self.size));
+            return broken(LmdbFault::PageSize { bytes: self.size });
         }
         let mut second = [0; META_END];
         let read = self.file.read_up_to(self.size as u64, &mut second)?;
         let roots = [Root::parse(&first), Root::parse(&second[..read])];
         match roots.into_iter().flatten().max_by_key(|root| root.transaction) {
             Some(root) => Ok(root),
-            None => broken("neither of its two first pages is whole"),
+            None => broken(LmdbFault::NoRoot),
         }
     }
 
     fn load(&mut self, page: u64) -> Result<(), OpenError> {
         if !self.pages.insert(page) {
-            return broken(format!("page {page} of its tree is in there twice"));
+            return broken(LmdbFault::Repeated { page });
         }
         let at = page.checked_mul(self.size as u64).filter(|&at| at < self.file.size);
         self.page.resize(self.size, 0);
         let read = at.map_or(Ok(0), |at| self.file.read_up_to(at, &mut self.page))?;
         match read == self.size {
             true => Ok(()),
-            false => broken(format!(
-                "it is cut off: page {page} of its tree is missing, it has {} bytes",
-                self.file.size
-            )),
+            false => broken(LmdbFault::CutOff { page, size: self.file.size }),
         }
     }
 
@@ -300,7 +334,7 @@ impl Walk<'_> {
                 _ => None,
             };
             if read.is_none() {
-                return broken(format!("page {number} of its tree is damaged"));
+                return broken(LmdbFault::Page { page: number });
             }
         }
         Ok(())
@@ -340,10 +374,9 @@ impl Walk<'_> {
                 return Ok(None);
             }
             if flags & (SUBTREE | SEVERAL) != 0 {
-                return broken(format!(
-                    "its record {:?} is a database of its own, which no such data set has",
-                    String::from_utf8_lossy(key)
-                ));
+                return broken(LmdbFault::Nested {
+                    key: String::from_utf8_lossy(key).into_owned(),
+                });
             }
             let place = match flags & BIG != 0 {
                 true => u64_at(&self.page, value).and_then(|page| {

@@ -1,8 +1,10 @@
 //! Data sets that are read by number: what samples there are, in which order, and their bytes.
+//!
+//! A format is a file here with an `open` function, which makes a [`Source`] of the options that
+//! its Python reader gives, and a row of [`FORMATS`].
 
 mod caffe;
 mod coco;
-mod fetch;
 mod files;
 mod glob;
 mod list;
@@ -10,31 +12,79 @@ mod listing;
 mod lmdb;
 mod nemo;
 mod numpy;
+mod options;
 mod order;
 mod protobuf;
 mod ranges;
 mod read;
 mod recordio;
+mod source;
 mod tar;
 mod tfrecord;
 mod webdataset;
 
+use std::sync::Arc;
+
+use crate::value::Kind as KindOfProblem;
+
 pub use caffe::{Caffe, Caffe2, Labels};
-pub use coco::Wrong;
 pub use coco::read as read_coco;
-pub use coco::{Coco, Options as CocoOptions, Outlines};
-pub use coco::{StoreError, load as load_coco, save as save_coco};
-pub use fetch::{Fetch, Source};
-pub use files::{Files, Hash};
+pub use coco::{Coco, Options as CocoOptions, Outlines, load as load_coco};
+pub use files::Files;
 pub use glob::Globs;
-pub use list::{ListError, parse_list};
-pub use listing::{list, list_with_root};
-pub use lmdb::{Lmdb, OpenError, file_of};
-pub use nemo::{BadLine, Durations, Manifest, Speech};
-pub use numpy::{Arrays, Bound, Cuts, Outside, WINDOW_ARGUMENTS, Window, Windows};
+pub use list::parse_list;
+pub use lmdb::Lmdb;
+pub use nemo::{Durations, Manifest};
+pub use numpy::{Arrays, Bound, Cuts, Outside, Window, Windows};
+pub use options::{Given, Names, Options};
 pub use order::shuffle;
 pub use ranges::Unreadable;
-pub use read::{Opened, TABLE};
+pub use read::TABLE;
 pub use recordio::RecordIo;
+pub use source::{Fetch, Open, OpenError, Output, Part, Skipped, Source};
 pub use tfrecord::{Fallback, Feature, Kind, TfRecords};
-pub use webdataset::{Component, Missing, Wanted, fingerprint, open_archives};
+pub use webdataset::{Missing, Wanted, open_archives};
+
+/// How to open the sources of each format.
+pub const FORMATS: &[(&str, Open)] = &[
+    ("caffe", caffe::open),
+    ("caffe2", caffe::open2),
+    ("coco", coco::open),
+    ("files", files::open),
+    ("nemo", nemo::open),
+    ("numpy", numpy::open),
+    ("recordio", recordio::open),
+    ("tfrecord", tfrecord::open),
+    ("webdataset", webdataset::open),
+];
+
+/// Opens a source. All options must be ones that the format has.
+pub fn open(format: &str, mut options: Options) -> Result<Arc<dyn Source>, OpenError> {
+    let found = FORMATS.iter().find(|(name, _)| *name == format);
+    let (_, open) =
+        found.ok_or_else(|| OpenError::Options(format!("there is no format {format:?}")))?;
+    let source = open(&mut options)?;
+    options.finish()?;
+    Ok(source)
+}
+
+/// The kinds of problems that readers report.
+pub const KINDS: &[&[KindOfProblem]] = &[
+    caffe::CaffeFault::KINDS,
+    coco::KINDS[0],
+    coco::KINDS[1],
+    coco::KINDS[2],
+    coco::KINDS[3],
+    list::ListFault::KINDS,
+    lmdb::LmdbFault::KINDS,
+    nemo::ManifestFault::KINDS,
+    numpy::NpyFault::KINDS,
+    numpy::WindowFault::KINDS,
+    protobuf::ProtobufFault::KINDS,
+    ranges::RecordFault::KINDS,
+    read::ReadFault::KINDS,
+    recordio::RecordIoFault::KINDS,
+    tar::TarFault::KINDS,
+    tfrecord::TfRecordFault::KINDS,
+    webdataset::ArchiveFault::KINDS,
+];

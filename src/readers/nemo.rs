@@ -2,16 +2,19 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::fetch::Source;
+use super::files::Hash;
+use super::options::Options;
+use super::ranges::{broken, read_text};
 use super::read::Opened;
+use super::source::{OpenError, Output, Part, Result, Skipped, Source, fetched, in_a_row};
 use crate::codecs::audio::{Pcm, Sound, Span, downmix};
-use crate::kernels::{Allocate, Resampler, Result};
-use crate::value::{Cause, DType, Desc, Element, Sample, collected};
+use crate::kernels::{Allocate, Resampler};
+use crate::value::{Cause, DType, Desc, Element, Problem, Sample, collected, problems};
 
 /// The utterances of manifests: one block of text and a few numbers, however many there are.
 #[derive(Default)]
@@ -21,7 +24,28 @@ pub struct Manifest {
     ends: Vec<usize>,
     spans: Vec<Seconds>,
     /// The numbers of those that stand for a manifest that can't be read, in order, and why.
-    unread: Vec<(usize, String)>,
+    unread: Vec<(usize, Problem)>,
+    /// Lines that can't be used.
+    skipped: Vec<Skipped>,
+}
+
+problems! {
+    /// What is wrong with a manifest, a line of it, or a sound.
+    pub enum ManifestFault {
+        Unreadable { problem: Problem },
+        NotObject,
+        NoKey,
+        NoValue,
+        NotText { key: &'static str },
+        NotNumber { key: &'static str },
+        Value,
+        CutOff,
+        Trailing,
+        NoFile,
+        Offset { length: f64, frames: u64, offset: f64 },
+        EndsBefore { offset: f64 },
+        Sound { problem: Problem },
+    }
 }
 
 /// Which part of a sound an utterance is, in seconds; a negative duration means all there is.
@@ -29,14 +53,6 @@ pub struct Manifest {
 struct Seconds {
     offset: f64,
     duration: f64,
-}
-
-/// A line that can't be used.
-#[derive(Debug, PartialEq)]
-pub struct BadLine {
-    pub line: usize,
-    pub text: String,
-    pub problem: &'static str,
 }
 
 /// Which utterances are taken, by their duration.
@@ -47,9 +63,9 @@ pub struct Durations {
 }
 
 impl Manifest {
-    /// Adds the utterances of a manifest. Lines that are none are left out, and returned.
-    pub fn add(&mut self, text: &[u8], durations: Durations) -> Vec<BadLine> {
-        let mut bad = Vec::new();
+    /// Adds the utterances of a manifest, the given one of several. Lines that are none are left
+    /// out.
+    pub fn add(&mut self, manifest: usize, text: &[u8], durations: Durations) {
         for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
             let line = line.trim_ascii();
             if line.is_empty() {
@@ -64,24 +80,28 @@ impl Manifest {
                 }
                 Err(problem) => {
                     let shown: String = String::from_utf8_lossy(line).chars().take(80).collect();
-                    bad.push(BadLine { line: number + 1, text: shown, problem });
+                    self.skipped.push(Skipped {
+                        file: manifest,
+                        line: number + 1,
+                        text: shown,
+                        problem: problem.into(),
+                    });
                 }
             }
         }
-        bad
     }
 
     /// Adds an utterance that can't be read, in place of those of a manifest.
-    pub fn add_unread(&mut self, manifest: Vec<u8>, reason: String) {
+    pub fn add_unread(&mut self, manifest: Vec<u8>, reason: Problem) {
         self.unread.push((self.len(), reason));
         // No line of a manifest has such an offset.
         let span = Seconds { offset: f64::NAN, duration: -1.0 };
         self.push(&Entry { file: manifest, text: Vec::new(), span });
     }
 
-    fn unread(&self, number: usize) -> Option<&str> {
+    fn unread(&self, number: usize) -> Option<&Problem> {
         let found = self.unread.binary_search_by_key(&number, |(number, _)| *number);
-        found.ok().map(|place| &*self.unread[place].1)
+        found.ok().map(|place| &self.unread[place].1)
     }
 
     fn push(&mut self, entry: &Entry) {
@@ -100,6 +120,10 @@ impl Manifest {
         self.spans.is_empty()
     }
 
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+
     fn part(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] };
         &self.texts[start..self.ends[index]]
@@ -114,10 +138,15 @@ impl Manifest {
         self.part(2 * number + 1)
     }
 
-    /// All that tells this manifest from another.
-    pub fn parts(&self) -> impl Iterator<Item = (&[u8], &[u8], [f64; 2])> {
-        let span = |span: Seconds| [span.offset, span.duration];
-        (0..self.len()).map(move |n| (self.file(n), self.text(n), span(self.spans[n])))
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = Hash(self.len() as u64);
+        for (number, span) in self.spans.iter().enumerate() {
+            hash.bytes(self.file(number));
+            hash.bytes(self.text(number));
+            hash.word(span.offset.to_bits());
+            hash.word(span.duration.to_bits());
+        }
+        hash.finish()
     }
 }
 
@@ -130,45 +159,48 @@ struct Entry {
 }
 
 impl Entry {
-    fn parse(line: &[u8]) -> std::result::Result<Entry, &'static str> {
+    fn parse(line: &[u8]) -> Result<Entry, ManifestFault> {
         let mut json = Json(line);
         let (mut file, mut text) = (None, Vec::new());
         let mut span = Seconds { offset: 0.0, duration: -1.0 };
         if !json.eat(b'{') {
-            return Err("is no JSON object");
+            return Err(ManifestFault::NotObject);
         }
         let mut more = !json.eat(b'}');
         while more {
-            let key = json.string().ok_or("has something else than a name where one must be")?;
+            let key = json.string().ok_or(ManifestFault::NoKey)?;
             if !json.eat(b':') {
-                return Err("has a name without a value");
+                return Err(ManifestFault::NoValue);
             }
             let missing = json.word(b"null");
             match &key[..] {
                 _ if missing => {}
                 b"audio_filepath" => {
-                    file = Some(json.string().ok_or("has an `audio_filepath` that is no text")?);
+                    file = Some(
+                        json.string().ok_or(ManifestFault::NotText { key: "audio_filepath" })?,
+                    );
                 }
-                b"text" => text = json.string().ok_or("has a `text` that is no text")?,
+                b"text" => text = json.string().ok_or(ManifestFault::NotText { key: "text" })?,
                 b"duration" => {
-                    span.duration = json.number().ok_or("has a `duration` that is no number")?;
+                    span.duration =
+                        json.number().ok_or(ManifestFault::NotNumber { key: "duration" })?;
                 }
                 b"offset" => {
-                    span.offset = json.number().ok_or("has an `offset` that is no number")?
+                    span.offset = json.number().ok_or(ManifestFault::NotNumber { key: "offset" })?
                 }
-                _ => json.skip().ok_or("has a damaged value")?,
+                _ => json.skip().ok_or(ManifestFault::Value)?,
             }
             more = json.eat(b',');
             if !more && !json.eat(b'}') {
-                return Err("is cut off");
+                return Err(ManifestFault::CutOff);
             }
         }
         if !json.0.trim_ascii_start().is_empty() {
-            return Err("has something after its JSON object");
+            return Err(ManifestFault::Trailing);
         }
         match file {
             Some(file) => Ok(Entry { file, text, span }),
-            None => Err("has no `audio_filepath`"),
+            None => Err(ManifestFault::NoFile),
         }
     }
 }
@@ -281,14 +313,64 @@ impl Json<'_> {
     }
 }
 
-/// The sounds of a manifest, decoded: their samples, and if wanted their rate.
+/// The utterances of a manifest: their decoded samples, and what else is wanted.
 pub struct Speech {
-    pub manifest: Arc<Manifest>,
+    pub manifest: Manifest,
     pub downmix: bool,
     pub dtype: DType,
     /// The rate to bring sounds to, and how.
     pub resample: Option<(f64, Resampler)>,
+    /// Whether to give the rates of the files.
     pub rate: bool,
+    /// What else to give.
+    pub ready: Vec<Known>,
+}
+
+/// What is known of an utterance without its file.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Known {
+    Text,
+    Number,
+}
+
+/// Opens the manifests of `files`. With `tolerant`, one that can't be read is an utterance that
+/// can't be read.
+pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
+    let files: Vec<PathBuf> = options.take("files")?;
+    let tolerant: bool = options.take("tolerant")?;
+    let durations = Durations {
+        // Unknown durations are less than any.
+        least: options.take::<Option<f64>>("min_duration")?.unwrap_or(f64::NEG_INFINITY),
+        most: options.take::<Option<f64>>("max_duration")?.unwrap_or(f64::INFINITY),
+    };
+    let mut manifest = Manifest::default();
+    for (number, file) in files.iter().enumerate() {
+        match read_text(file) {
+            Ok(text) => manifest.add(number, &text, durations),
+            Err(error) if tolerant && !error.system => {
+                let reason = ManifestFault::Unreadable { problem: error.problem }.into();
+                manifest.add_unread(file.as_os_str().as_bytes().to_vec(), reason);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let dtype: DType = options.take("dtype")?;
+    if !matches!(dtype, DType::F32 | DType::I16 | DType::I32) {
+        return Err(OpenError::Options("sounds are of float32, int16 or int32".into()));
+    }
+    let rate: Option<f64> = options.take("sample_rate")?;
+    let rate = rate.filter(|&rate| rate > 0.0 && rate.is_finite());
+    let quality = options.take("quality")?;
+    let wanted: [(Known, bool); 2] =
+        [(Known::Text, options.take("texts")?), (Known::Number, options.take("numbers")?)];
+    Ok(Arc::new(Speech {
+        manifest,
+        downmix: options.take("downmix")?,
+        dtype,
+        resample: rate.map(|rate| (rate, Resampler::new(quality))),
+        rate: options.take("rates")?,
+        ready: wanted.into_iter().filter_map(|(known, wanted)| wanted.then_some(known)).collect(),
+    }))
 }
 
 impl Source for Speech {
@@ -296,10 +378,14 @@ impl Source for Speech {
         self.manifest.len()
     }
 
-    fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
-        let refuse = |problem: String| Cause::File { problem: problem.into() };
+    fn fetch(
+        &self,
+        number: usize,
+        _: usize,
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
         if let Some(reason) = self.manifest.unread(number) {
-            return Err(refuse(reason.into()));
+            return Err(Cause::File { problem: reason.clone() });
         }
         let file = Opened::open(Path::new(OsStr::from_bytes(self.manifest.file(number))))?;
         let sound = Sound::open(Box::new(file.into_file())).map_err(of_the_file)?;
@@ -309,9 +395,7 @@ impl Source for Speech {
         let frames = sound.frames();
         if let Some(frames) = frames.filter(|&frames| span.start > frames) {
             let length = frames as f64 / f64::from(rate);
-            return Err(refuse(format!(
-                "it has {length} seconds ({frames} frames), and the `offset` is {offset} seconds"
-            )));
+            return Err(broken(ManifestFault::Offset { length, frames, offset }));
         }
         let samples = match self.dtype {
             DType::I16 => self.samples::<i16>(sound, span, allocate),
@@ -321,7 +405,7 @@ impl Source for Speech {
         // A header that tells no length is found out by the reading.
         let missed = span.start > 0 && span.frames != Some(0) && samples.desc.elements() == 0;
         if frames.is_none() && missed {
-            return Err(refuse(format!("it ends before the `offset` of {offset} seconds")));
+            return Err(broken(ManifestFault::EndsBefore { offset }));
         }
         let mut made = smallvec![samples];
         if self.rate {
@@ -332,17 +416,47 @@ impl Source for Speech {
         Ok(made)
     }
 
+    fn outputs(&self) -> Vec<Part> {
+        let samples = Output::new(self.dtype, if self.downmix { 1 } else { 2 });
+        let rate = self.rate.then(|| Output::uniform(DType::F32, 0));
+        let mut parts = fetched([samples].into_iter().chain(rate));
+        parts.extend(self.ready.iter().map(|known| match known {
+            Known::Text => Part::Ready(Output::new(DType::U8, 1)),
+            Known::Number => Part::Ready(Output::uniform(DType::I64, 1)),
+        }));
+        parts
+    }
+
+    fn ready(&self, numbers: &[usize], part: usize) -> Result<Vec<Sample>> {
+        match self.ready.get(part.wrapping_sub(1)) {
+            Some(Known::Text) => {
+                let text = |&number: &usize| self.manifest.text(number);
+                in_a_row(&numbers.iter().map(text).collect::<Vec<_>>())
+            }
+            _ => {
+                let numbers: Vec<i64> = numbers.iter().map(|&number| number as i64).collect();
+                in_a_row(&numbers.iter().map(std::slice::from_ref).collect::<Vec<_>>())
+            }
+        }
+    }
+
+    fn skipped(&self) -> &[Skipped] {
+        &self.manifest.skipped
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.manifest.fingerprint()
+    }
+
     fn name(&self, number: usize) -> Arc<str> {
         String::from_utf8_lossy(self.manifest.file(number)).into()
     }
 }
 
-/// What is wrong with a sound, said of its file.
+/// What is wrong with a sound, as a fault of its file.
 fn of_the_file(cause: Cause) -> Cause {
     match cause {
-        Cause::Undecodable { problem, .. } => {
-            Cause::File { problem: format!("it {problem}").into() }
-        }
+        Cause::Undecodable { problem, .. } => broken(ManifestFault::Sound { problem }),
         other => other,
     }
 }
@@ -395,20 +509,21 @@ mod tests {
 "#;
         let mut manifest = Manifest::default();
         let whole = Durations { least: f64::NEG_INFINITY, most: f64::INFINITY };
-        assert_eq!(manifest.add(text.as_bytes(), whole), []);
+        manifest.add(0, text.as_bytes(), whole);
+        assert_eq!(manifest.skipped, []);
         assert_eq!(
             (manifest.len(), manifest.file(0), manifest.text(0)),
             (2, &b"a.wav"[..], "hé \"x\" 😀".as_bytes())
         );
         assert_eq!((manifest.file(1), manifest.text(1)), (&b"b.wav"[..], &b"b"[..]));
         assert_eq!(manifest.spans[1], Seconds { offset: 0.2, duration: -1.0 });
-        let mut known = Manifest::default();
-        known.add(text.as_bytes(), ANY);
-        assert_eq!(known.len(), 1);
+        let mut timed = Manifest::default();
+        timed.add(0, text.as_bytes(), ANY);
+        assert_eq!(timed.len(), 1);
     }
 
     #[test]
-    fn lines_that_are_none_are_told() {
+    fn invalid_lines_are_skipped() {
         for line in [
             "foo",
             "[1]",
@@ -426,7 +541,9 @@ mod tests {
             r#"{"audio_filepath":null}"#,
             r#"{"a":,}"#,
         ] {
-            assert_eq!(Manifest::default().add(line.as_bytes(), ANY).len(), 1, "{line}");
+            let mut manifest = Manifest::default();
+            manifest.add(0, line.as_bytes(), ANY);
+            assert_eq!((manifest.skipped.len(), manifest.len()), (1, 0), "{line}");
         }
     }
 
@@ -435,6 +552,8 @@ mod tests {
         let deep =
             format!(r#"{{"a":{}{},"audio_filepath":"x"}}"#, "[".repeat(99999), "]".repeat(99999));
         let whole = Durations { least: -2.0, most: f64::INFINITY };
-        assert_eq!(Manifest::default().add(deep.as_bytes(), whole), []);
+        let mut manifest = Manifest::default();
+        manifest.add(0, deep.as_bytes(), whole);
+        assert_eq!((manifest.len(), &manifest.skipped[..]), (1, &[][..]));
     }
 }

@@ -1,17 +1,65 @@
 //! Arrays in files as NumPy writes them, whole or a part of them.
 
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use smallvec::{SmallVec, smallvec};
 
-use super::fetch::Source;
 use super::files::Files;
+use super::glob::Globs;
+use super::listing::list_with_root;
+use super::options::{Bytes, Names, Options};
+use super::ranges::{broken, read_text};
 use super::read::Opened;
+use super::source::{OpenError, Output, Part, Result, Source, fetched};
+use crate::kernels::Allocate;
 use crate::kernels::regions::{Border, Fill, Region, cut};
-use crate::kernels::{Allocate, Result};
 use crate::value::{
     Buffer, Cause, DType, Desc, Origin, Sample, Stores, Strides, contiguous_strides, extent,
+    problems,
 };
+
+problems! {
+    /// What is wrong with a file.
+    #[derive(PartialEq)]
+    pub enum NpyFault {
+        Empty,
+        Magic,
+        Version { version: u8 },
+        HeaderCutOff,
+        HeaderLength { length: usize },
+        CutOff { shape: Vec<usize>, bytes: u64, left: u64 },
+        NotText,
+        Records,
+        Entry { key: String },
+        Missing { key: &'static str },
+        Type { descr: String },
+        Dimensions { ndim: usize },
+        TooLarge { shape: Vec<usize> },
+        Unexpected { found: String, wanted: String },
+        Unterminated,
+        Different {
+            ndim: usize,
+            dtype: &'static str,
+            first: String,
+            first_ndim: usize,
+            first_dtype: &'static str,
+        },
+    }
+}
+
+problems! {
+    /// What is wrong with the part of an array that is wanted.
+    pub enum WindowFault {
+        Count { count: usize, found: usize },
+        Far { value: f64 },
+        Axis { axis: i64, ndim: usize },
+        Repeated { axis: i64 },
+        Negative { length: f64 },
+        Reversed { first: i64, last: i64 },
+        Outside { first: i64, last: i64, axis: usize, shape: Vec<usize> },
+    }
+}
 
 /// What a file says of its array.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,10 +84,6 @@ const MOST_AXES: usize = 64;
 /// What is read at first: enough for any usual header.
 const FIRST: usize = 512;
 
-fn damaged(problem: impl Into<String>) -> Cause {
-    Cause::File { problem: problem.into().into() }
-}
-
 impl Header {
     fn read(file: &Opened) -> Result<Header> {
         let mut head = vec![0; FIRST];
@@ -53,37 +97,38 @@ impl Header {
                 (12, u32::from_le_bytes([*a, *b, *c, *d]) as usize)
             }
             [b'\x93', b'N', b'U', b'M', b'P', b'Y', version, ..] if head.len() >= 12 => {
-                return Err(damaged(format!("its format has the unknown version {version}")));
+                return Err(broken(NpyFault::Version { version: *version }));
             }
-            [] => return Err(damaged("it is empty")),
-            _ if head.starts_with(MAGIC) => return Err(damaged("it ends within its header")),
-            _ => return Err(damaged("it is not in NumPy's format: its first bytes are others")),
+            [] => return Err(broken(NpyFault::Empty)),
+            _ if head.starts_with(MAGIC) => return Err(broken(NpyFault::HeaderCutOff)),
+            _ => return Err(broken(NpyFault::Magic)),
         };
         if length > LONGEST {
-            return Err(damaged(format!("its header is said to have {length} bytes")));
+            return Err(broken(NpyFault::HeaderLength { length }));
         }
         let end = start + length;
         if end > head.len() {
             head.resize(end, 0);
             if got < FIRST || file.read_up_to(got as u64, &mut head[got..])? < end - got {
-                return Err(damaged("it ends within its header"));
+                return Err(broken(NpyFault::HeaderCutOff));
             }
         }
-        let header = Header::parse(&head[start..end], end as u64).map_err(damaged)?;
+        let header = Header::parse(&head[start..end], end as u64).map_err(broken)?;
         let bytes = header.desc.bytes() as u64;
         let left = file.size.saturating_sub(header.data);
         if bytes > left {
-            return Err(damaged(format!(
-                "its array of shape {:?} takes {bytes} bytes, of which it has {left}",
-                &header.desc.shape[..]
-            )));
+            return Err(broken(NpyFault::CutOff {
+                shape: header.desc.shape.to_vec(),
+                bytes,
+                left,
+            }));
         }
         Ok(header)
     }
 
     /// Parses the dictionary that a header is, as Python writes it.
-    fn parse(text: &[u8], data: u64) -> std::result::Result<Header, String> {
-        let text = std::str::from_utf8(text).map_err(|_| "its header is no text")?;
+    fn parse(text: &[u8], data: u64) -> Result<Header, NpyFault> {
+        let text = std::str::from_utf8(text).map_err(|_| NpyFault::NotText)?;
         let mut rest = Literal(text);
         let (mut descr, mut fortran, mut shape) = (None, None, None);
         rest.take('{')?;
@@ -92,18 +137,18 @@ impl Header {
             rest.take(':')?;
             match key {
                 "descr" if rest.peek() == Some('[') => {
-                    return Err("its elements are records; arrays of numbers can be read".into());
+                    return Err(NpyFault::Records);
                 }
                 "descr" => descr = Some(rest.text()?),
                 "fortran_order" => fortran = Some(rest.truth()?),
                 "shape" => shape = Some(rest.shape()?),
-                other => return Err(format!("its header has the unknown entry {other:?}")),
+                other => return Err(NpyFault::Entry { key: other.into() }),
             }
             if !rest.accept(',') && rest.peek() != Some('}') {
-                return Err(rest.unexpected("',' or '}'"));
+                return Err(rest.unexpected(",}"));
             }
         }
-        let missing = |name: &str| format!("its header has no {name:?}");
+        let missing = |key| NpyFault::Missing { key };
         let descr = descr.ok_or_else(|| missing("descr"))?;
         let fortran = fortran.ok_or_else(|| missing("fortran_order"))?;
         let shape: SmallVec<[usize; 6]> = shape.ok_or_else(|| missing("shape"))?;
@@ -125,20 +170,17 @@ impl Header {
             "f4" => DType::F32,
             "f8" => DType::F64,
             _ => {
-                return Err(format!(
-                    "its elements are of NumPy's type {descr:?}; bool, integers and floats of up \
-                     to 64 bits can be read"
-                ));
+                return Err(NpyFault::Type { descr: descr.into() });
             }
         };
         if shape.len() > MOST_AXES {
-            return Err(format!("its array has {} dimensions", shape.len()));
+            return Err(NpyFault::Dimensions { ndim: shape.len() });
         }
         // Also where there are no elements: the other axes must be ones that memory could hold.
         let axes: SmallVec<[usize; 6]> = shape.iter().map(|&n| n.max(1)).collect();
         let bytes = extent(&axes).and_then(|n| n.checked_mul(dtype.size()));
         if bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
-            return Err(format!("its shape {:?} is more than memory can hold", &shape[..]));
+            return Err(NpyFault::TooLarge { shape: shape.to_vec() });
         }
         let big = order == '>' || (order == '=' && cfg!(target_endian = "big"));
         let swapped = dtype.size() > 1 && big != cfg!(target_endian = "big");
@@ -177,25 +219,25 @@ impl<'a> Literal<'a> {
         found
     }
 
-    fn take(&mut self, wanted: char) -> std::result::Result<(), String> {
-        if self.accept(wanted) { Ok(()) } else { Err(self.unexpected(&format!("{wanted:?}"))) }
+    fn take(&mut self, wanted: char) -> Result<(), NpyFault> {
+        if self.accept(wanted) { Ok(()) } else { Err(self.unexpected(wanted)) }
     }
 
-    fn unexpected(&mut self, wanted: &str) -> String {
+    fn unexpected(&mut self, wanted: impl Into<String>) -> NpyFault {
         let found: String = self.0.trim().chars().take(20).collect();
-        format!("its header has {found:?} where {wanted} should be")
+        NpyFault::Unexpected { found, wanted: wanted.into() }
     }
 
-    fn text(&mut self) -> std::result::Result<&'a str, String> {
+    fn text(&mut self) -> Result<&'a str, NpyFault> {
         let quote = self.peek().filter(|quote| matches!(quote, '\'' | '"'));
-        let quote = quote.ok_or_else(|| self.unexpected("a text in quotes"))?;
+        let quote = quote.ok_or_else(|| self.unexpected("text"))?;
         let inner = &self.0[1..];
-        let end = inner.find(quote).ok_or("its header has a text without an end")?;
+        let end = inner.find(quote).ok_or(NpyFault::Unterminated)?;
         self.0 = &inner[end + 1..];
         Ok(&inner[..end])
     }
 
-    fn truth(&mut self) -> std::result::Result<bool, String> {
+    fn truth(&mut self) -> Result<bool, NpyFault> {
         self.peek();
         for (word, value) in [("True", true), ("False", false)] {
             if let Some(rest) = self.0.strip_prefix(word) {
@@ -203,10 +245,10 @@ impl<'a> Literal<'a> {
                 return Ok(value);
             }
         }
-        Err(self.unexpected("True or False"))
+        Err(self.unexpected("truth"))
     }
 
-    fn shape(&mut self) -> std::result::Result<SmallVec<[usize; 6]>, String> {
+    fn shape(&mut self) -> Result<SmallVec<[usize; 6]>, NpyFault> {
         let mut shape = SmallVec::new();
         self.take('(')?;
         while !self.accept(')') {
@@ -214,12 +256,12 @@ impl<'a> Literal<'a> {
             let digits =
                 self.0.len() - self.0.trim_start_matches(|c: char| c.is_ascii_digit()).len();
             let extent = self.0[..digits].parse();
-            shape.push(extent.map_err(|_| self.unexpected("an extent of the shape"))?);
+            shape.push(extent.map_err(|_| self.unexpected("extent"))?);
             self.0 = &self.0[digits..];
             // Python 2 wrote long numbers so.
             self.accept('L');
             if !self.accept(',') && self.peek() != Some(')') {
-                return Err(self.unexpected("',' or ')'"));
+                return Err(self.unexpected(",)"));
             }
         }
         Ok(shape)
@@ -255,7 +297,7 @@ pub enum Outside {
     Trimmed,
 }
 
-/// Windows for all samples of a batch alike, or for each.
+/// One window for all samples of a batch, or one for each.
 #[derive(Clone, Debug, Default)]
 pub struct Windows {
     pub axes: SmallVec<[i64; 6]>,
@@ -271,11 +313,11 @@ impl Bound {
             [one] => *one,
             all if all.len() == count => all[index],
             all => {
-                let problem = format!("needs a value for each of {count} axes, got {}", all.len());
-                return Err(Cause::Argument { name: self.name, problem: problem.into() });
+                let problem = WindowFault::Count { count, found: all.len() }.into();
+                return Err(Cause::Argument { name: self.name, problem });
             }
         };
-        // In single precision, as the reference has it.
+        // In single precision, as in DALI.
         let part = || f64::from(value as f32 * extent as f32);
         let value = if self.relative { part() } else { value };
         // Far beyond any extent, yet safe to compute with.
@@ -283,7 +325,7 @@ impl Bound {
         if value.abs() <= FAR {
             return Ok(value);
         }
-        Err(Cause::Argument { name: self.name, problem: format!("is {value}").into() })
+        Err(Cause::Argument { name: self.name, problem: WindowFault::Far { value }.into() })
     }
 }
 
@@ -293,7 +335,8 @@ impl Windows {
     }
 
     fn axes(&self, ndim: usize) -> Result<SmallVec<[usize; 6]>> {
-        let refuse = |problem| Err(Cause::Argument { name: "roi_axes", problem });
+        let refuse =
+            |fault: WindowFault| Err(Cause::Argument { name: "roi_axes", problem: fault.into() });
         if self.axes.is_empty() {
             return Ok((0..ndim).collect());
         }
@@ -301,10 +344,10 @@ impl Windows {
         for &axis in &self.axes {
             let from_start = if axis < 0 { axis + ndim as i64 } else { axis };
             if !(0..ndim as i64).contains(&from_start) {
-                return refuse(format!("has {axis}, but the array has {ndim} dimensions").into());
+                return refuse(WindowFault::Axis { axis, ndim });
             }
             if found.contains(&(from_start as usize)) {
-                return refuse(format!("names axis {from_start} more than once").into());
+                return refuse(WindowFault::Repeated { axis: from_start });
             }
             found.push(from_start as usize);
         }
@@ -324,8 +367,8 @@ impl Windows {
                 (None, Some(shape)) => {
                     let length = place(shape)?;
                     if length < 0.0 {
-                        let problem = format!("must not be negative, got {length}");
-                        return Err(Cause::Argument { name: shape.name, problem: problem.into() });
+                        let problem = WindowFault::Negative { length }.into();
+                        return Err(Cause::Argument { name: shape.name, problem });
                     }
                     start + length
                 }
@@ -335,19 +378,16 @@ impl Windows {
             let named = [&window.end, &window.shape, &window.start].into_iter().flatten().next();
             let name = named.map_or("roi_start", |bound| bound.name);
             if last < first {
-                let problem = format!("gives a part that ends at {last}, before its start {first}");
-                return Err(Cause::Argument { name, problem: problem.into() });
+                let problem = WindowFault::Reversed { first, last }.into();
+                return Err(Cause::Argument { name, problem });
             }
             let limit = n as i64;
             let (first, last) = match self.outside {
                 Outside::Trimmed => (first.clamp(0, limit), last.clamp(0, limit)),
                 Outside::Refused if first < 0 || last > limit => {
-                    let problem = format!(
-                        "the part from {first} to {last} goes beyond axis {axis} of the shape \
-                         {:?}; `out_of_bounds_policy` says what to do then",
-                        &desc.shape[..]
-                    );
-                    return Err(Cause::Input { index: 0, problem: problem.into() });
+                    let shape = desc.shape.to_vec();
+                    let problem = WindowFault::Outside { first, last, axis, shape }.into();
+                    return Err(Cause::Input { index: 0, problem });
                 }
                 _ => (first, last),
             };
@@ -365,13 +405,13 @@ impl Windows {
 /// Arrays by number.
 pub struct Arrays {
     pub files: Files,
-    /// What files said, where that is to be remembered.
+    /// The headers that were read, if they are to be kept.
     headers: Option<Box<[OnceLock<Header>]>>,
 }
 
 impl Arrays {
-    pub fn new(files: Files, remember: bool) -> Arrays {
-        let headers = remember.then(|| (0..files.len()).map(|_| OnceLock::new()).collect());
+    pub fn new(files: Files, keep_headers: bool) -> Arrays {
+        let headers = keep_headers.then(|| (0..files.len()).map(|_| OnceLock::new()).collect());
         Arrays { files, headers }
     }
 
@@ -389,21 +429,137 @@ impl Arrays {
     }
 }
 
-/// A batch of arrays, or of parts of them.
+/// Opens the files of `files`, of the text file `list`, or of `root` and the folders in it.
+pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
+    let root: PathBuf = options.take("root")?;
+    let mut files = Files::new(root);
+    if let Some(names) = options.take::<Option<Names>>("files")? {
+        names.iter().for_each(|name| files.push(name, 0));
+    } else if let Some(list) = options.take::<Option<PathBuf>>("list")? {
+        let text = read_text(&list).map_err(|error| error.option("list"))?;
+        for line in text.split(|&byte| byte == b'\n') {
+            let name = line.strip_suffix(b"\r").unwrap_or(line);
+            if !name.trim_ascii().is_empty() {
+                files.push(name, 0);
+            }
+        }
+    } else {
+        let pattern: Bytes = options.take("pattern")?;
+        files = list_with_root(files.root(), &Globs::new(&[&pattern.0], false))?;
+    }
+    let arrays = Arc::new(Arrays::new(files, options.take("keep_headers")?));
+    Ok(Arc::new(Parts { arrays, windows: Windows::take(options)? }))
+}
+
+impl Windows {
+    /// The windows that options ask for. A bound is its argument's name, its values, and whether
+    /// they are fractions of the extent; `windows` has start, end and shape of each.
+    fn take(options: &mut Options) -> Result<Arc<Windows>, OpenError> {
+        type Given = Option<(String, Vec<f64>, bool)>;
+        let choices = [
+            ("error", Outside::Refused),
+            ("pad", Outside::Filled),
+            ("trim_to_shape", Outside::Trimmed),
+        ];
+        let outside = options.choice("out_of_bounds", &choices)?;
+        let bound = |given: Given| {
+            given.map(|(name, values, relative)| Bound {
+                name: WINDOW_ARGUMENTS.into_iter().find(|n| *n == name).unwrap_or("roi_start"),
+                values: values.into(),
+                relative,
+            })
+        };
+        let each: Vec<(Given, Given, Given)> = options.take("windows")?;
+        let each = each.into_iter().map(|(start, end, shape)| Window {
+            start: bound(start),
+            end: bound(end),
+            shape: bound(shape),
+        });
+        let each = each.collect();
+        let axes: Vec<i64> = options.take("axes")?;
+        Ok(Arc::new(Windows { axes: axes.into(), fill: options.take("fill")?, outside, each }))
+    }
+}
+
+/// Arrays, or parts of them, which the arguments of a call may choose.
+pub struct Parts {
+    arrays: Arc<Arrays>,
+    windows: Arc<Windows>,
+}
+
+impl Parts {
+    fn cuts(&self, numbers: &[usize]) -> Option<Cuts> {
+        Cuts::new(self.arrays.clone(), numbers.into(), self.windows.clone())
+    }
+}
+
+impl Source for Parts {
+    fn len(&self) -> usize {
+        self.arrays.files.len()
+    }
+
+    fn name(&self, number: usize) -> Arc<str> {
+        self.arrays.files.name(number)
+    }
+
+    fn origin(&self, number: usize, part: usize) -> Origin {
+        self.arrays.files.origin(number, part)
+    }
+
+    /// By names and their order.
+    fn fingerprint(&self) -> u64 {
+        self.arrays.files.fingerprint()
+    }
+
+    fn outputs(&self) -> Vec<Part> {
+        array_output()
+    }
+
+    fn fetch(
+        &self,
+        number: usize,
+        part: usize,
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        let cuts = self.cuts(&[number]);
+        cuts.ok_or_else(|| Cause::Internal("a window for one array".into()))?
+            .fetch(0, part, allocate)
+    }
+
+    fn with_arguments(self: Arc<Self>, mut options: Options) -> Result<Arc<dyn Source>, OpenError> {
+        let windows = Windows::take(&mut options)?;
+        options.finish()?;
+        Ok(Arc::new(Parts { arrays: self.arrays.clone(), windows }))
+    }
+
+    fn batch(self: Arc<Self>, numbers: &[usize]) -> Result<Option<Arc<dyn Source>>, OpenError> {
+        match self.cuts(numbers) {
+            Some(cuts) => Ok(Some(Arc::new(cuts))),
+            None => Err(OpenError::Options("there must be a window for each sample".into())),
+        }
+    }
+}
+
+/// The header tells what an array is.
+fn array_output() -> Vec<Part> {
+    fetched([Output { dtype: None, ndim: None, ..Output::uniform(DType::U8, 1) }])
+}
+
+/// A batch of arrays, or of parts of them, numbered by position.
 pub struct Cuts {
     arrays: Arc<Arrays>,
     numbers: Box<[usize]>,
-    windows: Windows,
-    /// What all must be alike in: element type and number of axes. That of the first sample.
-    alike: OnceLock<Option<(DType, usize)>>,
+    windows: Arc<Windows>,
+    /// Element type and number of axes of the first sample, which all must have.
+    common: OnceLock<Option<(DType, usize)>>,
 }
 
 impl Cuts {
     /// `None` when a number is not one of the arrays', or there are not as many windows.
-    pub fn new(arrays: Arc<Arrays>, numbers: Box<[usize]>, windows: Windows) -> Option<Cuts> {
+    pub fn new(arrays: Arc<Arrays>, numbers: Box<[usize]>, windows: Arc<Windows>) -> Option<Cuts> {
         let known = numbers.iter().all(|&number| number < arrays.files.len());
         let fits = windows.each.len() <= 1 || windows.each.len() == numbers.len();
-        (known && fits).then(|| Cuts { arrays, numbers, windows, alike: OnceLock::new() })
+        (known && fits).then(|| Cuts { arrays, numbers, windows, common: OnceLock::new() })
     }
 
     /// What the first sample is. `None` when it can't be read.
@@ -417,27 +573,26 @@ impl Cuts {
         }
     }
 
-    fn check_alike(&self, position: usize, desc: &Desc) -> Result<()> {
+    fn check_common(&self, position: usize, desc: &Desc) -> Result<()> {
         let own = (desc.dtype, desc.ndim());
-        let first = match self.alike.get() {
+        let first = match self.common.get() {
             Some(first) => *first,
-            None if position == 0 => *self.alike.get_or_init(|| Some(own)),
+            None if position == 0 => *self.common.get_or_init(|| Some(own)),
             None => {
                 let first = self.first()?;
-                *self.alike.get_or_init(|| first)
+                *self.common.get_or_init(|| first)
             }
         };
         match first {
             Some((dtype, ndim)) if (dtype, ndim) != own => Err(Cause::Input {
                 index: 0,
-                problem: format!(
-                    "it has {} dimensions of {}, and the first of the batch, {}, has {ndim} of {}; \
-                     all of a batch must be alike in that",
-                    own.1,
-                    own.0.name(),
-                    self.arrays.files.name(self.numbers[0]),
-                    dtype.name()
-                )
+                problem: NpyFault::Different {
+                    ndim: own.1,
+                    dtype: own.0.name(),
+                    first: self.arrays.files.name(self.numbers[0]).to_string(),
+                    first_ndim: ndim,
+                    first_dtype: dtype.name(),
+                }
                 .into(),
             }),
             _ => Ok(()),
@@ -450,13 +605,18 @@ impl Source for Cuts {
         self.numbers.len()
     }
 
-    fn read(&self, position: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
+    fn fetch(
+        &self,
+        position: usize,
+        _: usize,
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
         let number = self.numbers[position];
         let file = Opened::open(&self.arrays.files.path(number))?;
         let header = self.arrays.header(number, &file)?;
         let desc = &header.desc;
         if self.numbers.len() > 1 {
-            self.check_alike(position, desc)?;
+            self.check_common(position, desc)?;
         }
         let region = match self.windows.of(position) {
             Some(window) => self.windows.region(window, desc)?,
@@ -471,8 +631,16 @@ impl Source for Cuts {
         self.arrays.files.name(self.numbers[position])
     }
 
-    fn origin(&self, position: usize) -> Origin {
-        self.arrays.files.origin(self.numbers[position])
+    fn origin(&self, position: usize, part: usize) -> Origin {
+        self.arrays.files.origin(self.numbers[position], part)
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.arrays.files.fingerprint()
+    }
+
+    fn outputs(&self) -> Vec<Part> {
+        array_output()
     }
 }
 
@@ -588,7 +756,7 @@ fn swap(bytes: &mut [u8], size: usize) {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> std::result::Result<Header, String> {
+    fn parse(text: &str) -> Result<Header, NpyFault> {
         Header::parse(text.as_bytes(), 0)
     }
 

@@ -2,7 +2,7 @@
 
 use smallvec::{Array, SmallVec};
 
-use crate::value::{Cause, append};
+use crate::value::{Cause, Problem, append, problems};
 
 /// What a field holds. Texts, bytes, messages and packed rows are all `Bytes`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,23 +13,32 @@ pub enum Field<'a> {
     Fixed64([u8; 8]),
 }
 
+problems! {
+    /// What is wrong with a message.
+    #[derive(Copy, PartialEq)]
+    pub enum ProtobufFault {
+        FieldType,
+        FieldZero,
+        TooLong,
+        Number,
+        NotIntegers,
+        NotFloats,
+        FloatCutOff,
+    }
+}
+
 /// Why a message can't be read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unparsed {
-    /// What is wrong with it, in words that complete "the message is damaged: ...".
-    Damaged(&'static str),
-    Memory {
-        bytes: usize,
-    },
+    Damaged(ProtobufFault),
+    Memory { bytes: usize },
 }
 
 impl Unparsed {
-    /// The fault of a record, of which `what` is wrong.
-    pub fn cause(self, what: impl std::fmt::Display) -> Cause {
+    /// The fault of a record, made of what is wrong with its message.
+    pub fn cause<P: Into<Problem>>(self, of_record: impl FnOnce(Problem) -> P) -> Cause {
         match self {
-            Unparsed::Damaged(problem) => {
-                Cause::File { problem: format!("{what}: {problem}").into() }
-            }
+            Unparsed::Damaged(fault) => Cause::File { problem: of_record(fault.into()).into() },
             Unparsed::Memory { bytes } => Cause::Memory { bytes },
         }
     }
@@ -67,10 +76,10 @@ impl<'a> Fields<'a> {
             }
             5 => Field::Fixed32(self.fixed()?),
             // Groups have been deprecated since before any of these formats.
-            _ => return Err(Unparsed::Damaged("it has a field of an unknown type")),
+            _ => return Err(Unparsed::Damaged(ProtobufFault::FieldType)),
         };
         match tag >> 3 {
-            0 => Err(Unparsed::Damaged("it has a field of number 0")),
+            0 => Err(Unparsed::Damaged(ProtobufFault::FieldZero)),
             number => Ok((number, field)),
         }
     }
@@ -86,7 +95,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-const TOO_LONG: Unparsed = Unparsed::Damaged("a field is longer than what it is in");
+const TOO_LONG: Unparsed = Unparsed::Damaged(ProtobufFault::TooLong);
 
 impl<'a> Iterator for Fields<'a> {
     type Item = Result<(u64, Field<'a>), Unparsed>;
@@ -113,7 +122,7 @@ fn number(bytes: &mut &[u8]) -> Result<u64, Unparsed> {
             return Ok(value);
         }
     }
-    Err(Unparsed::Damaged("a number does not end"))
+    Err(Unparsed::Damaged(ProtobufFault::Number))
 }
 
 /// Adds the numbers of a repeated field, be they packed or one by one. Negative ones come as 64
@@ -134,7 +143,7 @@ pub fn extend_integers<T: Clone>(
                 row.push(narrow(number(&mut packed)?));
             }
         }
-        _ => return Err(Unparsed::Damaged("a list of integers holds something else")),
+        _ => return Err(Unparsed::Damaged(ProtobufFault::NotIntegers)),
     }
     Ok(())
 }
@@ -145,13 +154,13 @@ pub fn extend_floats(row: &mut Vec<f32>, field: Field<'_>) -> Result<(), Unparse
         Field::Fixed32(bytes) => extend(row, &[f32::from_le_bytes(bytes)])?,
         Field::Bytes(packed) => {
             let (values, []) = packed.as_chunks::<4>() else {
-                return Err(Unparsed::Damaged("a list of floats ends inside of a number"));
+                return Err(Unparsed::Damaged(ProtobufFault::FloatCutOff));
             };
             let bytes = size_of_val(packed);
             row.try_reserve(values.len()).map_err(|_| Unparsed::Memory { bytes })?;
             row.extend(values.iter().map(|&bytes| f32::from_le_bytes(bytes)));
         }
-        _ => return Err(Unparsed::Damaged("a list of floats holds something else")),
+        _ => return Err(Unparsed::Damaged(ProtobufFault::NotFloats)),
     }
     Ok(())
 }

@@ -10,9 +10,9 @@ use std::thread;
 
 use super::files::Hash;
 pub use super::read::Opened;
-use crate::value::{Cause, append, has_room_for_thread};
-
-pub type Result<T, E = Cause> = std::result::Result<T, E>;
+use super::read::ReadFault;
+pub use super::source::Result;
+use crate::value::{Cause, Problem, append, has_room_for_thread, problems};
 
 /// How many files are kept open: data sets may have more than a process may open.
 const OPEN_FILES: usize = 64;
@@ -23,39 +23,54 @@ const THREADS: usize = 8;
 /// What is kept of the memory that records are read to before they are taken apart.
 const SCRATCH: usize = 16 << 20;
 
+problems! {
+    /// What is wrong with a file of records, or with its index.
+    pub enum RecordFault {
+        Index { path: String, problem: Problem },
+        IndexLine { line: usize, text: String },
+        BeyondEnd { length: u64, offset: u64, size: u64 },
+        Compressed { name: &'static str },
+        CutOff { number: usize, at: u64, size: u64 },
+        InRecord { number: usize, at: u64, problem: Problem },
+        Unended,
+    }
+}
+
 /// A file that can't be used, or its index.
 #[derive(Clone, Debug)]
 pub struct Unreadable {
+    /// The option that names it.
+    pub option: &'static str,
     pub path: PathBuf,
-    pub problem: String,
+    pub problem: Problem,
     /// Whether the machine is at fault; such a file can't be counted as a bad sample.
     pub system: bool,
 }
 
 impl Unreadable {
-    pub fn new(path: &Path, problem: impl Into<String>) -> Unreadable {
-        Unreadable { path: path.to_path_buf(), problem: problem.into(), system: false }
+    pub fn new(path: &Path, problem: impl Into<Problem>) -> Unreadable {
+        let (path, problem) = (path.to_path_buf(), problem.into());
+        Unreadable { option: "files", path, problem, system: false }
     }
 
     pub fn of(path: &Path, cause: Cause) -> Unreadable {
-        match cause {
-            Cause::File { problem } => Unreadable::new(path, problem.to_string()),
-            Cause::System { problem } => {
-                Unreadable { system: true, ..Unreadable::new(path, problem.to_string()) }
-            }
-            Cause::Memory { bytes } => Unreadable {
-                system: true,
-                ..Unreadable::new(path, format!("there is no memory for {bytes} bytes"))
-            },
-            other => Unreadable::new(path, format!("{other:?}")),
-        }
+        let (problem, system) = ReadFault::of(cause);
+        Unreadable { system, ..Unreadable::new(path, problem) }
+    }
+
+    /// The same, of a file that another option names.
+    pub fn option(self, option: &'static str) -> Unreadable {
+        Unreadable { option, ..self }
     }
 
     /// Why nothing can be read of a file, whether that is its own fault or its index's.
-    pub fn reason(self, file: &Path) -> String {
+    pub fn reason(self, file: &Path) -> Problem {
         match self.path == file {
             true => self.problem,
-            false => format!("its index can't be used: {}: {}", self.path.display(), self.problem),
+            false => {
+                let path = self.path.display().to_string();
+                RecordFault::Index { path, problem: self.problem }.into()
+            }
         }
     }
 }
@@ -74,8 +89,8 @@ impl From<Unreadable> for Damage {
 }
 
 /// A fault of what a file holds.
-pub fn broken(problem: impl Into<String>) -> Cause {
-    Cause::File { problem: problem.into().into() }
+pub fn broken(problem: impl Into<Problem>) -> Cause {
+    Cause::File { problem: problem.into() }
 }
 
 /// The fault of a file that is compressed as a whole, which its first bytes tell.
@@ -87,7 +102,7 @@ pub fn compressed(head: &[u8]) -> Option<Cause> {
         (b"BZh", "bzip2"),
     ];
     let (_, name) = MAGIC.iter().find(|(magic, _)| head.starts_with(magic))?;
-    Some(broken(format!("it is compressed with {name}; decompress it first")))
+    Some(broken(RecordFault::Compressed { name }))
 }
 
 /// A piece of one of the files.
@@ -103,7 +118,7 @@ pub struct Ranges {
     files: Vec<PathBuf>,
     pieces: Vec<Piece>,
     /// The numbers of pieces that can't be read, in order, and why.
-    damaged: Vec<(usize, String)>,
+    damaged: Vec<(usize, Problem)>,
     /// Those that were used last, the latest at the end.
     opened: Mutex<VecDeque<(u32, Arc<Opened>)>>,
 }
@@ -118,7 +133,7 @@ impl Ranges {
     }
 
     /// Adds a piece that can't be read; reading it gives the reason.
-    pub fn push_damaged(&mut self, file: u32, offset: u64, reason: String) {
+    pub fn push_damaged(&mut self, file: u32, offset: u64, reason: Problem) {
         self.damaged.push((self.pieces.len(), reason));
         self.pieces.push(Piece { file, offset, length: 0 });
     }
@@ -142,9 +157,9 @@ impl Ranges {
     }
 
     /// Why a piece can't be read, if that is known.
-    pub fn damage(&self, number: usize) -> Option<&str> {
+    pub fn damage(&self, number: usize) -> Option<&Problem> {
         let found = self.damaged.binary_search_by_key(&number, |(number, _)| *number);
-        found.ok().map(|place| &*self.damaged[place].1)
+        found.ok().map(|place| &self.damaged[place].1)
     }
 
     /// Where a record is, for people.
@@ -156,16 +171,17 @@ impl Ranges {
     /// The file that a piece is in, which is long enough to have it.
     pub fn opened(&self, number: usize) -> Result<Arc<Opened>> {
         if let Some(reason) = self.damage(number) {
-            return Err(broken(reason));
+            return Err(broken(reason.clone()));
         }
         let piece = self.pieces[number];
         let found = self.open(piece.file)?;
         match piece.offset.checked_add(piece.length) {
             Some(end) if end <= found.size => Ok(found),
-            _ => Err(broken(format!(
-                "the index has {} bytes from byte {} on, but the file ends after {}",
-                piece.length, piece.offset, found.size
-            ))),
+            _ => Err(broken(RecordFault::BeyondEnd {
+                length: piece.length,
+                offset: piece.offset,
+                size: found.size,
+            })),
         }
     }
 
@@ -272,10 +288,15 @@ pub fn look_through<T: Default + Send>(
     done.into_iter().map(result).collect()
 }
 
-/// The bytes of an index.
-pub fn read_index(path: &Path) -> Result<Vec<u8>, Unreadable> {
+/// The bytes of a list or a manifest.
+pub fn read_text(path: &Path) -> Result<Vec<u8>, Unreadable> {
     let read = Opened::open(path).and_then(|opened| opened.bytes());
     read.map_err(|cause| Unreadable::of(path, cause))
+}
+
+/// The bytes of an index.
+pub fn read_index(path: &Path) -> Result<Vec<u8>, Unreadable> {
+    read_text(path).map_err(|error| error.option("index"))
 }
 
 /// Adds the lines of an index, which are two whole numbers each, up to one that is not.
@@ -293,13 +314,10 @@ pub fn parse_pairs(
         };
         let fail = || {
             let (line, text) = (line + 1, shown(text));
-            Unreadable::new(
-                path,
-                format!("line {line} should be two whole numbers, it is {text:?}"),
-            )
+            Unreadable::new(path, RecordFault::IndexLine { line, text }).option("index")
         };
         let pair = pair.ok_or_else(fail)?;
-        append(pairs, &[pair]).map_err(|cause| Unreadable::of(path, cause))?;
+        append(pairs, &[pair]).map_err(|cause| Unreadable::of(path, cause).option("index"))?;
     }
     Ok(())
 }
@@ -335,7 +353,8 @@ mod tests {
         for text in ["0", "0 1 2", "x 1", "-1 5", "0 99999999999999999999999", "0 1.5", "\u{ff}"] {
             let (before, error) = parsed(&format!("0 5\n{text}\n"));
             assert_eq!(before, [(0, 5)]);
-            assert!(error.unwrap().problem.starts_with("line 2 "), "{text}");
+            let problem = error.unwrap().problem;
+            assert!(problem.figures.contains(&("line", 2.into())), "{text}: {problem}");
         }
     }
 
@@ -347,13 +366,14 @@ mod tests {
         let mut ranges = Ranges::new(vec![path.clone()]);
         ranges.extend([at(2, 3), at(8, 3), at(u64::MAX, 2), at(10, 0)]);
         let sound = ranges.hash().finish();
-        ranges.push_damage(0, Unreadable::new(Path::new("index"), "it is odd").into());
+        ranges.push_damage(0, Unreadable::new(Path::new("index"), RecordFault::Unended).into());
         assert_ne!(sound, ranges.hash().finish());
         let read = |number| ranges.with_bytes(number, |bytes| Ok(bytes.to_vec()));
         assert_eq!(read(0).unwrap(), b"234");
         assert_eq!(read(3).unwrap(), b"");
         assert!(read(1).is_err() && read(2).is_err());
-        let reason = "its index can't be used: index: it is odd";
+        let problem = RecordFault::Unended.into();
+        let reason = RecordFault::Index { path: "index".into(), problem }.into();
         assert!(matches!(read(4), Err(Cause::File { problem }) if problem == reason));
         fs::write(&path, b"012").unwrap();
         assert!(read(0).is_err());

@@ -10,7 +10,41 @@ use std::path::Path;
 use smallvec::smallvec;
 
 use crate::kernels::{Allocate, DirectKernel, Entry, Result, Samples, Traits};
-use crate::value::{Cause, DType, Desc, Problem, Sample, io_fault, zeroed};
+use crate::value::{Cause, DType, Desc, Problem, Sample, io_fault, problems, zeroed};
+
+problems! {
+    /// Why a file can't be read.
+    pub enum ReadFault {
+        NotAName { ndim: usize, dtype: &'static str },
+        Named { path: String, problem: Problem },
+        Shrunk { size: u64, end: u64 },
+        UnknownSize { limit: usize },
+        Folder,
+        Pipe,
+        Socket,
+        Device,
+        NotRegular,
+        Memory { bytes: usize },
+        Internal { text: String },
+    }
+}
+
+impl ReadFault {
+    /// The problem of a file that is not the one at hand.
+    pub fn named(path: &Path, problem: Problem) -> Problem {
+        ReadFault::Named { path: path.display().to_string(), problem }.into()
+    }
+
+    /// What is wrong with a file that can't be opened, and whether the system is at fault.
+    pub fn of(cause: Cause) -> (Problem, bool) {
+        match cause {
+            Cause::File { problem } => (problem, false),
+            Cause::System { problem } => (problem, true),
+            Cause::Memory { bytes } => (ReadFault::Memory { bytes }.into(), true),
+            other => (ReadFault::Internal { text: format!("{other:?}") }.into(), false),
+        }
+    }
+}
 
 pub const TABLE: &[Entry] = &[Entry::direct::<ReadFile>("read_file")];
 
@@ -25,18 +59,16 @@ impl DirectKernel for ReadFile {
         let name = inputs[0].compact()?;
         if !matches!(name.desc.dtype, DType::U8 | DType::I8) || name.desc.ndim() != 1 {
             let (dtype, ndim) = (name.desc.dtype.name(), name.desc.ndim());
-            let problem = format!(
-                "a file name must be a row of bytes (uint8), got {ndim} dimensions of {dtype}"
-            );
-            return Err(Cause::Input { index: 0, problem: problem.into() });
+            let problem = ReadFault::NotAName { ndim, dtype }.into();
+            return Err(Cause::Input { index: 0, problem });
         }
         let name = name.reinterpret(DType::U8);
         let path = Path::new(OsStr::from_bytes(name.elements::<u8>()));
         let named = |cause| {
-            let name = |problem: Problem| format!("{}: {problem}", path.display());
+            let named = |problem| ReadFault::named(path, problem);
             match cause {
-                Cause::File { problem } => Cause::File { problem: name(problem).into() },
-                Cause::System { problem } => Cause::System { problem: name(problem).into() },
+                Cause::File { problem } => Cause::File { problem: named(problem) },
+                Cause::System { problem } => Cause::System { problem: named(problem) },
                 other => other,
             }
         };
@@ -59,8 +91,8 @@ pub fn read_file(path: &Path, allocate: &Allocate<'_>) -> Result<Sample> {
     space.into_sample()
 }
 
-/// What a file of the system, as in /proc, may hold: it does not tell its size, and may not end.
-const UNTOLD: usize = 16 << 20;
+/// What a file of unknown size, as in /proc, may hold: it may not end.
+const UNSIZED: usize = 16 << 20;
 
 /// A regular file, and how long it was when it was opened. Nothing else is read: a pipe keeps its
 /// reader waiting, and a device may never end.
@@ -91,11 +123,10 @@ impl Opened {
         match self.read_up_to(offset, out)? == out.len() {
             true => Ok(()),
             false => Err(Cause::File {
-                problem: format!(
-                    "it has shrunk while it was read: it had {} bytes, and ends before byte {} now",
-                    self.size,
-                    offset.saturating_add(out.len() as u64)
-                )
+                problem: ReadFault::Shrunk {
+                    size: self.size,
+                    end: offset.saturating_add(out.len() as u64),
+                }
                 .into(),
             }),
         }
@@ -132,9 +163,9 @@ impl Opened {
             if got < piece {
                 return Ok(bytes);
             }
-            if bytes.len() > UNTOLD {
-                let problem = format!("it tells no size, and has more than {UNTOLD} bytes");
-                return Err(Cause::File { problem: problem.into() });
+            if bytes.len() > UNSIZED {
+                let problem = ReadFault::UnknownSize { limit: UNSIZED }.into();
+                return Err(Cause::File { problem });
             }
         }
     }
@@ -156,13 +187,12 @@ fn unopened(path: &Path, error: &std::io::Error) -> Cause {
 }
 
 pub(super) fn not_regular(kind: FileType) -> Cause {
-    let what = match kind {
-        kind if kind.is_dir() => "a folder",
-        kind if kind.is_fifo() => "a pipe",
-        kind if kind.is_socket() => "a socket",
-        kind if kind.is_char_device() || kind.is_block_device() => "a device",
-        _ => "no regular file",
+    let fault = match kind {
+        kind if kind.is_dir() => ReadFault::Folder,
+        kind if kind.is_fifo() => ReadFault::Pipe,
+        kind if kind.is_socket() => ReadFault::Socket,
+        kind if kind.is_char_device() || kind.is_block_device() => ReadFault::Device,
+        _ => ReadFault::NotRegular,
     };
-    let more = if what == "a pipe" { "; write what comes through it to a file first" } else { "" };
-    Cause::File { problem: format!("it is {what}{more}").into() }
+    Cause::File { problem: fault.into() }
 }

@@ -9,13 +9,27 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::fetch::Source;
+use super::options::Options;
 use super::ranges::{
-    Damage, Opened, Piece, Ranges, Result, Unreadable, broken, look_through, parse_pairs,
-    read_index,
+    Damage, Opened, Piece, Ranges, RecordFault, Result, Unreadable, broken, look_through,
+    parse_pairs, read_index,
 };
+use super::source::{OpenError, Output, Part, Source, fetched};
 use crate::kernels::Allocate;
-use crate::value::{DType, Desc, Sample, append, with_room};
+use crate::value::{DType, Desc, Sample, append, problems, with_room};
+
+problems! {
+    /// What is wrong with a record.
+    pub enum RecordIoFault {
+        Magic,
+        Flags,
+        Order,
+        CutOff,
+        Short { length: usize, left: usize },
+        NoHeader { length: usize },
+        Labels { count: usize, bytes: usize },
+    }
+}
 
 const MAGIC: [u8; 4] = 0xCED7_230A_u32.to_le_bytes();
 
@@ -94,10 +108,13 @@ impl RecordIo {
         }
         Ok(RecordIo { ranges })
     }
+}
 
-    pub fn fingerprint(&self) -> u64 {
-        self.ranges.hash().finish()
-    }
+/// Opens `files`, each with an index if there is one.
+pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
+    let (files, index): (Vec<PathBuf>, Option<Vec<PathBuf>>) =
+        (options.take("files")?, options.take("index")?);
+    Ok(Arc::new(RecordIo::open(files, index.as_deref(), options.take("tolerant")?)?))
 }
 
 impl Source for RecordIo {
@@ -105,7 +122,12 @@ impl Source for RecordIo {
         self.ranges.len()
     }
 
-    fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
+    fn fetch(
+        &self,
+        number: usize,
+        _: usize,
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
         self.ranges.with_bytes(number, |record| {
             let joined;
             let data = match &parts(record)?[..] {
@@ -127,6 +149,14 @@ impl Source for RecordIo {
         })
     }
 
+    fn outputs(&self) -> Vec<Part> {
+        fetched([Output::new(DType::U8, 1), Output::uniform(DType::F32, 1)])
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.ranges.hash().finish()
+    }
+
     fn name(&self, number: usize) -> Arc<str> {
         self.ranges.name(number)
     }
@@ -146,7 +176,7 @@ fn read_starts(index: &Path) -> Result<Vec<u64>, Unreadable> {
 fn cut(file: u32, size: u64, starts: &[u64]) -> impl Iterator<Item = Piece> {
     starts.iter().enumerate().map(move |(number, &offset)| {
         let end = starts.get(number + 1).map_or(size, |&next| next.min(size));
-        // What begins after the end of the file is said to be too long when it is read.
+        // What begins after the end of the file fails when it is read.
         let length = if offset < size { end - offset } else { 1 };
         Piece { file, offset, length }
     })
@@ -174,19 +204,18 @@ fn scan(file: &Opened, end: &mut u64, starts: &mut Vec<u64>) -> Result<()> {
     let (mut at, mut inside) = (0, false);
     while at < file.size {
         let number = starts.len();
-        let cut = || {
-            let size = file.size;
-            broken(format!("record {number}, at byte {at}, is cut off: the file ends at {size}"))
-        };
+        let cut = || broken(RecordFault::CutOff { number, at, size: file.size });
         if file.size - at < 8 {
             return Err(cut());
         }
         let mut bytes = [0; 8];
         file.read(at, &mut bytes)?;
-        let named = |problem| broken(format!("record {number}, at byte {at}: {problem}"));
+        let named = |fault: RecordIoFault| {
+            broken(RecordFault::InRecord { number, at, problem: fault.into() })
+        };
         let Head { flag, length } = head(&bytes).map_err(named)?;
         if (flag >= 2) != inside {
-            return Err(named("its parts are not in order"));
+            return Err(named(RecordIoFault::Order));
         }
         inside = flag == 1 || flag == 2;
         let whole = 8 + (length as u64).next_multiple_of(4);
@@ -200,7 +229,11 @@ fn scan(file: &Opened, end: &mut u64, starts: &mut Vec<u64>) -> Result<()> {
         }
     }
     match inside {
-        true => Err(broken(format!("record {}, the last one, has no end", starts.len()))),
+        true => Err(broken(RecordFault::InRecord {
+            number: starts.len(),
+            at: *end,
+            problem: RecordFault::Unended.into(),
+        })),
         false => Ok(()),
     }
 }
@@ -211,13 +244,13 @@ struct Head {
     length: usize,
 }
 
-fn head(bytes: &[u8; 8]) -> Result<Head, &'static str> {
+fn head(bytes: &[u8; 8]) -> Result<Head, RecordIoFault> {
     let [a, b, c, d, e, f, g, h] = *bytes;
     let word = u32::from_le_bytes([e, f, g, h]);
     match ([a, b, c, d] == MAGIC, word >> 29) {
         (true, flag @ 0..=3) => Ok(Head { flag, length: (word & 0x1FFF_FFFF) as usize }),
-        (true, _) => Err("it has unknown flags"),
-        (false, _) => Err("the magic number of RecordIO is missing"),
+        (true, _) => Err(RecordIoFault::Flags),
+        (false, _) => Err(RecordIoFault::Magic),
     }
 }
 
@@ -240,17 +273,15 @@ fn parts(record: &[u8]) -> Result<SmallVec<[&[u8]; 1]>> {
     let mut rest = record;
     loop {
         let Some((first, after)) = rest.split_first_chunk() else {
-            return Err(broken("the record is cut off"));
+            return Err(broken(RecordIoFault::CutOff));
         };
         let Head { flag, length } = head(first).map_err(broken)?;
         if (flag >= 2) == parts.is_empty() {
-            return Err(broken("the parts of the record are not in order"));
+            return Err(broken(RecordIoFault::Order));
         }
         let Some(data) = after.get(..length) else {
             let left = after.len();
-            return Err(broken(format!(
-                "the record is cut off: it has {length} bytes, of which {left} are there"
-            )));
+            return Err(broken(RecordIoFault::Short { length, left }));
         };
         parts.push(data);
         if flag == 0 || flag == 3 {
@@ -264,7 +295,7 @@ fn parts(record: &[u8]) -> Result<SmallVec<[&[u8]; 1]>> {
 fn labels(data: &[u8]) -> Result<(&[[u8; 4]], &[u8])> {
     let Some((header, rest)) = data.split_first_chunk::<24>() else {
         let length = data.len();
-        return Err(broken(format!("the record has {length} bytes, too few for its header")));
+        return Err(broken(RecordIoFault::NoHeader { length }));
     };
     let (words, _) = header.as_chunks::<4>();
     let count = u32::from_le_bytes(words[0]) as usize;
@@ -273,10 +304,7 @@ fn labels(data: &[u8]) -> Result<(&[[u8; 4]], &[u8])> {
     }
     match count.checked_mul(4).and_then(|bytes| rest.split_at_checked(bytes)) {
         Some((labels, image)) => Ok((labels.as_chunks().0, image)),
-        None => Err(broken(format!(
-            "the record claims {count} labels, more than its {} bytes hold",
-            rest.len()
-        ))),
+        None => Err(broken(RecordIoFault::Labels { count, bytes: rest.len() })),
     }
 }
 

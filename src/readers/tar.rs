@@ -1,13 +1,29 @@
 //! Tar archives: which files are in there, and where.
 
 use super::ranges::{Opened, Result, broken, compressed, shown, whole};
+use crate::value::problems;
+
+problems! {
+    /// What is wrong with an archive.
+    pub enum TarFault {
+        TooShort { bytes: u64 },
+        Checksum { at: u64 },
+        Size { at: u64 },
+        LargeHeader { at: u64 },
+        Extended { at: u64 },
+        Header { at: u64 },
+        CutOff { name: String, size: u64, start: u64, end: u64 },
+        PartOfFile { name: String },
+        Sparse { name: String },
+    }
+}
 
 pub const BLOCK: u64 = 512;
 
 /// Headers that only say more about the next member are kept in memory, up to this size.
 const LARGEST_NOTE: u64 = 1 << 20;
 
-/// What earlier headers said of the member that is next.
+/// What earlier headers add to the next member.
 #[derive(Default)]
 struct Notes {
     name: Option<Vec<u8>>,
@@ -28,16 +44,15 @@ pub fn for_each_file(
         if header.iter().all(|&byte| byte == 0) {
             return Ok(());
         }
-        let named = |problem: &str| broken(format!("the header at byte {at} {problem}"));
+
         if !is_sound(&header) {
             if let Some(cause) = compressed(&header).filter(|_| at == 0) {
                 return Err(cause);
             }
-            let hint = if at == 0 { "; it may be no tar archive" } else { "" };
-            return Err(named(&format!("has a wrong checksum{hint}")));
+            return Err(broken(TarFault::Checksum { at }));
         }
         let kind = header[156];
-        let size = number(&header[124..136]).ok_or_else(|| named("has no valid size"))?;
+        let size = number(&header[124..136]).ok_or_else(|| broken(TarFault::Size { at }))?;
         let size = match kind {
             b'x' | b'g' | b'L' | b'K' => size,
             // Links, devices and folders have no data, whatever their size says.
@@ -47,14 +62,11 @@ pub fn for_each_file(
         let start = at + BLOCK;
         if size > file.size - start {
             let (name, end) = (shown(&name(&header, notes.name.take())), file.size);
-            return Err(broken(format!(
-                "{name:?} is cut off: it has {size} bytes from byte {start} on, and the file ends \
-                 at {end}"
-            )));
+            return Err(broken(TarFault::CutOff { name, size, start, end }));
         }
         let note = || {
             if size > LARGEST_NOTE {
-                return Err(named("is too large"));
+                return Err(broken(TarFault::LargeHeader { at }));
             }
             let mut bytes = vec![0; size as usize];
             file.read(start, &mut bytes)?;
@@ -66,16 +78,19 @@ pub fn for_each_file(
                 let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
                 notes.name = Some(text[..end].to_vec());
             }
-            b'x' => take_notes(&note()?, &mut notes)
-                .ok_or_else(|| named("holds no list of keys and values"))?,
+            b'x' => {
+                take_notes(&note()?, &mut notes).ok_or_else(|| broken(TarFault::Extended { at }))?
+            }
             b'g' | b'K' => {}
             _ => {
-                let told = std::mem::take(&mut notes);
-                let name = name(&header, told.name);
-                if told.sparse || kind == b'S' || kind == b'M' {
-                    let what = if kind == b'M' { "a part of a file" } else { "a sparse file" };
+                let added = std::mem::take(&mut notes);
+                let name = name(&header, added.name);
+                if added.sparse || kind == b'S' || kind == b'M' {
                     let name = shown(&name);
-                    return Err(broken(format!("{name:?} is {what}, which is not supported")));
+                    return Err(broken(match kind {
+                        b'M' => TarFault::PartOfFile { name },
+                        _ => TarFault::Sparse { name },
+                    }));
                 }
                 if matches!(kind, b'0' | 0 | b'7') && !name.ends_with(b"/") {
                     visit(&name, start, size)?;
@@ -89,10 +104,10 @@ pub fn for_each_file(
         0 => {
             let mut head = vec![0; file.size as usize];
             file.read(0, &mut head)?;
-            let other = || broken(format!("it is no tar archive: it has {} bytes", file.size));
+            let other = || broken(TarFault::TooShort { bytes: file.size });
             Err(compressed(&head).unwrap_or_else(other))
         }
-        _ if at < file.size => Err(broken(format!("the header at byte {at} is cut off"))),
+        _ if at < file.size => Err(broken(TarFault::Header { at })),
         _ => Ok(()),
     }
 }
@@ -123,12 +138,12 @@ fn number(field: &[u8]) -> Option<u64> {
     })
 }
 
-fn name(header: &[u8; BLOCK as usize], told: Option<Vec<u8>>) -> Vec<u8> {
+fn name(header: &[u8; BLOCK as usize], long: Option<Vec<u8>>) -> Vec<u8> {
     let text = |field: &'_ [u8]| {
         let end = field.iter().position(|&byte| byte == 0).unwrap_or(field.len());
         field[..end].to_vec()
     };
-    told.unwrap_or_else(|| {
+    long.unwrap_or_else(|| {
         let name = text(&header[..100]);
         let prefix = if &header[257..263] == b"ustar\0" { text(&header[345..500]) } else { vec![] };
         if prefix.is_empty() { name } else { [prefix, name].join(&b'/') }

@@ -8,14 +8,33 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::fetch::Source;
+use super::options::{Bytes, FromGiven, Given, Options};
 use super::protobuf::{Field, Fields, Unparsed, add, extend_floats, extend_integers};
 use super::ranges::{
-    Damage, Opened, Piece, Ranges, Result, Unreadable, broken, compressed, look_through,
-    parse_pairs, read_index,
+    Damage, Opened, Piece, Ranges, RecordFault, Result, Unreadable, broken, compressed,
+    look_through, parse_pairs, read_index,
 };
+use super::source::{OpenError, Output, Part, Source, fetched};
 use crate::kernels::Allocate;
-use crate::value::{DType, Desc, Element, Sample, Shape, append, extent};
+use crate::value::{DType, Desc, Element, Problem, Sample, Shape, append, extent, problems};
+
+problems! {
+    /// What is wrong with a record, or a feature of it.
+    pub enum TfRecordFault {
+        FirstChecksum,
+        LengthChecksum,
+        DataChecksum,
+        TooShort { bytes: usize },
+        Length { length: u64, room: usize },
+        NotExample { problem: Problem },
+        Missing { key: String },
+        Empty { key: String },
+        Kind { key: String, wanted: &'static str, found: Option<&'static str> },
+        TooLarge { key: String, shape: Vec<usize> },
+        Rows { key: String, count: usize, shape: Vec<usize> },
+        Count { key: String, count: usize, shape: Vec<usize>, wanted: usize },
+    }
+}
 
 /// Bytes before the data of a record, and after it.
 const HEAD: u64 = 12;
@@ -108,14 +127,33 @@ impl TfRecords {
         }
         Ok(TfRecords { ranges, features })
     }
+}
 
-    pub fn features(&self) -> &[Feature] {
-        &self.features
-    }
-
-    pub fn fingerprint(&self) -> u64 {
-        self.ranges.hash().finish()
-    }
+/// Opens `files`, each with an index if there is one. Each of `features` has its key, "bytes",
+/// "float" or "int", its shape, whether the first extent varies (and is left out), and a default.
+pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
+    let (files, index): (Vec<PathBuf>, Option<Vec<PathBuf>>) =
+        (options.take("files")?, options.take("index")?);
+    let features: Vec<(String, String, Vec<usize>, bool, Given)> = options.take("features")?;
+    let features = features.into_iter().map(|(key, kind, shape, variable, fallback)| {
+        let kind = match &*kind {
+            "bytes" => Kind::Bytes,
+            "float" => Kind::Float,
+            "int" => Kind::Int,
+            _ => return None,
+        };
+        let fallback = match (fallback, kind) {
+            (Given::None, _) => Fallback::None,
+            (given, Kind::Bytes) => Fallback::Bytes(Bytes::from_given(given)?.0),
+            (given, Kind::Float) => Fallback::Float(Vec::from_given(given)?),
+            (given, Kind::Int) => Fallback::Int(Vec::from_given(given)?),
+        };
+        Some(Feature { key, kind, shape: shape.into(), variable, fallback })
+    });
+    let features = features.collect::<Option<Vec<_>>>();
+    let features = features.ok_or_else(|| OpenError::Options("a feature is wrong".into()))?;
+    let tolerant = options.take("tolerant")?;
+    Ok(Arc::new(TfRecords::open(files, index.as_deref(), tolerant, features)?))
 }
 
 impl Source for TfRecords {
@@ -123,16 +161,33 @@ impl Source for TfRecords {
         self.ranges.len()
     }
 
-    fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
+    fn fetch(
+        &self,
+        number: usize,
+        _: usize,
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
         self.ranges.with_bytes(number, |record| {
-            let lists = find(payload(record)?, &self.features)
-                .map_err(|problem| problem.cause("the record is no Example"))?;
+            let lists = find(payload(record)?, &self.features).map_err(|problem| {
+                problem.cause(|problem| TfRecordFault::NotExample { problem })
+            })?;
             let mut samples = SmallVec::with_capacity(lists.len());
             for (output, (feature, values)) in self.features.iter().zip(lists).enumerate() {
                 samples.push(give(output, feature, values, allocate)?);
             }
             Ok(samples)
         })
+    }
+
+    fn outputs(&self) -> Vec<Part> {
+        fetched(self.features.iter().map(|feature| Output {
+            uniform: !feature.variable && feature.kind != Kind::Bytes,
+            ..Output::new(feature.kind.dtype(), feature.ndim())
+        }))
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.ranges.hash().finish()
     }
 
     fn name(&self, number: usize) -> Arc<str> {
@@ -145,10 +200,7 @@ fn scan(file: &Opened, found: &mut Vec<(u64, u64)>) -> Result<()> {
     let mut at = 0;
     while at < file.size {
         let number = found.len();
-        let cut = || {
-            let size = file.size;
-            broken(format!("record {number}, at byte {at}, is cut off: the file ends at {size}"))
-        };
+        let cut = || broken(RecordFault::CutOff { number, at, size: file.size });
         if file.size - at < HEAD + TAIL {
             return Err(cut());
         }
@@ -159,10 +211,11 @@ fn scan(file: &Opened, found: &mut Vec<(u64, u64)>) -> Result<()> {
             if let Some(cause) = compressed(&head).filter(|_| at == 0) {
                 return Err(cause);
             }
-            let hint = if at == 0 { "; it may be no TFRecord file" } else { "" };
-            return Err(broken(format!(
-                "record {number}, at byte {at}: the checksum of its length is wrong{hint}"
-            )));
+            let fault = match at {
+                0 => TfRecordFault::FirstChecksum,
+                _ => TfRecordFault::LengthChecksum,
+            };
+            return Err(broken(RecordFault::InRecord { number, at, problem: fault.into() }));
         }
         let whole = length.checked_add(HEAD + TAIL).filter(|&whole| whole <= file.size - at);
         let whole = whole.ok_or_else(cut)?;
@@ -185,21 +238,21 @@ fn masked(bytes: &[u8]) -> u32 {
 /// The data of a record.
 fn payload(record: &[u8]) -> Result<&[u8]> {
     let Some((head, rest)) = record.split_first_chunk() else {
-        return Err(broken(format!("the record has {} bytes, too few to be one", record.len())));
+        return Err(broken(TfRecordFault::TooShort { bytes: record.len() }));
     };
     let (length, sum) = split_head(head);
     if masked(&head[..8]) != sum {
-        return Err(broken("the checksum of the record's length is wrong"));
+        return Err(broken(TfRecordFault::LengthChecksum));
     }
     let data = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length));
     let Some((data, [a, b, c, d, ..])) = data else {
-        return Err(broken(format!(
-            "the record has {length} bytes of data, of which the index allows {}",
-            rest.len().saturating_sub(TAIL as usize)
-        )));
+        return Err(broken(TfRecordFault::Length {
+            length,
+            room: rest.len().saturating_sub(TAIL as usize),
+        }));
     };
     if masked(data) != u32::from_le_bytes([*a, *b, *c, *d]) {
-        return Err(broken("the checksum of the record's data is wrong"));
+        return Err(broken(TfRecordFault::DataChecksum));
     }
     Ok(data)
 }
@@ -211,7 +264,7 @@ fn give(
     values: Values<'_>,
     allocate: &Allocate<'_>,
 ) -> Result<Sample> {
-    let refuse = |problem: String| broken(format!("feature {:?} {problem}", feature.key));
+    let key = || feature.key.clone();
     match (feature.kind, values, &feature.fallback) {
         (Kind::Bytes, Values::Bytes(Some(bytes)), _) => {
             put(output, &[bytes.len()], bytes, allocate)
@@ -240,11 +293,11 @@ fn give(
             numbers::<i64>(output, feature, &[], &[], allocate)
         }
         (_, Values::None | Values::Bytes(None), _) => {
-            Err(refuse("is not in the record, and has no default".into()))
+            Err(broken(TfRecordFault::Missing { key: key() }))
         }
         (kind, values, _) => {
-            let found = values.kind().map_or("nothing", Kind::name);
-            Err(refuse(format!("should hold {}, and holds {found}", kind.name())))
+            let found = values.kind().map(Kind::name);
+            Err(broken(TfRecordFault::Kind { key: key(), wanted: kind.name(), found }))
         }
     }
 }
@@ -256,21 +309,18 @@ fn numbers<T: Element>(
     fallback: &[T],
     allocate: &Allocate<'_>,
 ) -> Result<Sample> {
-    let refuse = |problem: String| broken(format!("feature {:?} {problem}", feature.key));
-    let large = || refuse("has a shape that is too large".into());
+    let (key, shape) = (|| feature.key.clone(), || feature.shape.to_vec());
+    let large = || broken(TfRecordFault::TooLarge { key: key(), shape: shape() });
     let count = extent(&feature.shape).ok_or_else(large)?;
     if feature.variable {
         let rows = values.len().checked_div(count).unwrap_or(0);
         if rows * count != values.len() {
-            return Err(refuse(format!(
-                "has {} values, which are no rows of shape {:?}",
-                values.len(),
-                &feature.shape[..]
-            )));
+            let count = values.len();
+            return Err(broken(TfRecordFault::Rows { key: key(), count, shape: shape() }));
         }
-        let mut shape: Shape = smallvec![rows];
-        shape.extend_from_slice(&feature.shape);
-        return put(output, &shape, values, allocate);
+        let mut rows: Shape = smallvec![rows];
+        rows.extend_from_slice(&feature.shape);
+        return put(output, &rows, values, allocate);
     }
     if values.is_empty() && count > 0 {
         return match fallback {
@@ -280,15 +330,16 @@ fn numbers<T: Element>(
                 space.into_sample()
             }
             all if all.len() == count => put(output, &feature.shape, all, allocate),
-            _ => Err(refuse("has no values, and no default".into())),
+            _ => Err(broken(TfRecordFault::Empty { key: key() })),
         };
     }
     if values.len() != count {
-        return Err(refuse(format!(
-            "has {} values, and its shape {:?} asks for {count}",
-            values.len(),
-            &feature.shape[..]
-        )));
+        return Err(broken(TfRecordFault::Count {
+            key: key(),
+            count: values.len(),
+            shape: shape(),
+            wanted: count,
+        }));
     }
     put(output, &feature.shape, values, allocate)
 }

@@ -6,15 +6,35 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::fetch::Source;
 use super::files::Hash;
+use super::options::{Bytes, Options};
 use super::ranges::{
     Damage, Opened, Piece, Ranges, Result, Unreadable, broken, look_through, read_index, shown,
     whole,
 };
+use super::source::{OpenError, Output, Part, Source, fetched};
 use super::tar;
 use crate::kernels::Allocate;
-use crate::value::{Cause, DType, Desc, Sample};
+use crate::value::{Cause, DType, Desc, Origin, Problem, Sample, problems};
+
+problems! {
+    /// What is wrong with an archive's samples, or with its index.
+    pub enum ArchiveFault {
+        TooMany,
+        Elements { length: usize, dtype: &'static str, itemsize: usize },
+        Component { sample: String, missing: String },
+        Line { line: usize, problem: Problem },
+        Version,
+        NoSamples,
+        Ends { count: u64, found: u64 },
+        Words,
+        NamedWords,
+        Digits,
+        Offset { offset: u64 },
+        BeyondEnd { size: u64, offset: u64, archive: u64 },
+        Missing { missing: String },
+    }
+}
 
 /// What becomes of samples without one of the wanted components.
 #[derive(Clone, Copy, PartialEq)]
@@ -72,7 +92,7 @@ pub fn open_archives(
     tolerant: bool,
     wanted: &Wanted,
     dtypes: &[DType],
-) -> Result<Vec<Component>, Unreadable> {
+) -> Result<Archives, Unreadable> {
     let found = look_through(&files, tolerant, |number, path, all: &mut (Vec<_>, Vec<_>)| {
         let mut found = Found::new(path, tolerant, wanted);
         let looked = found.look(index.and_then(|index| index.get(number)));
@@ -89,7 +109,7 @@ pub fn open_archives(
     let mut ranges = Ranges::new(files);
     let (mut names, mut ends) = (Vec::new(), Vec::new());
     for (file, ((members, rows), _)) in (0..).zip(found) {
-        let too_many = || Unreadable::new(Path::new(""), "there are more than 2^32 components");
+        let too_many = || Unreadable::new(Path::new(""), ArchiveFault::TooMany);
         let before = u32::try_from(ranges.len()).map_err(|_| too_many())?;
         let total = ranges.len() + members.len();
         u32::try_from(total).ok().filter(|&total| total < NONE).ok_or_else(too_many)?;
@@ -109,36 +129,77 @@ pub fn open_archives(
     let members = Arc::new(Members { ranges, names, ends });
     let components = columns.into_iter().zip(dtypes);
     let component = |(picks, &dtype)| Component { members: members.clone(), picks, dtype };
-    Ok(components.map(component).collect())
+    Ok(Archives(components.map(component).collect()))
 }
 
-/// Tells data sets apart: by the components and their names.
-pub fn fingerprint(components: &[Component]) -> u64 {
-    let mut hash = match components.first() {
-        Some(first) => {
-            let mut hash = first.members.ranges.hash();
-            hash.bytes(&first.members.names);
-            hash
-        }
-        None => Hash(0),
-    };
-    for component in components {
-        component.picks.iter().for_each(|&pick| hash.word(u64::from(pick)));
+/// Opens `files`, each with an index if there is one. For each output, `extensions` has those that
+/// it may have, and `dtypes` its element type.
+pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
+    let (files, index): (Vec<PathBuf>, Option<Vec<PathBuf>>) =
+        (options.take("files")?, options.take("index")?);
+    let extensions: Vec<Vec<Bytes>> = options.take("extensions")?;
+    let plain = |any: Vec<Bytes>| any.into_iter().map(|Bytes(extension)| extension).collect();
+    let extensions: Vec<Vec<Vec<u8>>> = extensions.into_iter().map(plain).collect();
+    let dtypes: Vec<DType> = options.take("dtypes")?;
+    if dtypes.len() != extensions.len() || dtypes.is_empty() {
+        return Err(OpenError::Options("there must be a dtype for each output".into()));
     }
-    hash.finish()
+    let choices = [("empty", Missing::Empty), ("skip", Missing::Skip), ("error", Missing::Refuse)];
+    let missing = options.choice("missing", &choices)?;
+    let wanted = Wanted { extensions, ignore_case: options.take("ignore_case")?, missing };
+    let tolerant = options.take("tolerant")?;
+    Ok(Arc::new(open_archives(files, index.as_deref(), tolerant, &wanted, &dtypes)?))
+}
+
+/// The samples of archives. Each component is a part of its own: one that is damaged leaves the
+/// others as they are.
+pub struct Archives(Vec<Component>);
+
+impl Source for Archives {
+    fn len(&self) -> usize {
+        self.0.first().map_or(0, |component| component.picks.len())
+    }
+
+    fn name(&self, number: usize) -> Arc<str> {
+        let mut names = self.0.iter().map(|component| component.name(number));
+        names.find(|name| !name.is_empty()).unwrap_or_default()
+    }
+
+    fn origin(&self, number: usize, part: usize) -> Origin {
+        self.0[part].name(number).into()
+    }
+
+    /// By the components and their names.
+    fn fingerprint(&self) -> u64 {
+        let mut hash = match self.0.first() {
+            Some(first) => {
+                let mut hash = first.members.ranges.hash();
+                hash.bytes(&first.members.names);
+                hash
+            }
+            None => Hash(0),
+        };
+        for component in &self.0 {
+            component.picks.iter().for_each(|&pick| hash.word(u64::from(pick)));
+        }
+        hash.finish()
+    }
+
+    fn outputs(&self) -> Vec<Part> {
+        self.0.iter().flat_map(|component| fetched([Output::new(component.dtype, 1)])).collect()
+    }
+
+    fn fetch(
+        &self,
+        number: usize,
+        part: usize,
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        self.0[part].read(number, allocate)
+    }
 }
 
 impl Component {
-    pub fn dtype(&self) -> DType {
-        self.dtype
-    }
-}
-
-impl Source for Component {
-    fn len(&self) -> usize {
-        self.picks.len()
-    }
-
     fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
         let pick = self.picks[number];
         if pick == NONE {
@@ -150,11 +211,8 @@ impl Source for Component {
         let itemsize = self.dtype.size();
         let length = length as usize;
         if !length.is_multiple_of(itemsize) {
-            let name = self.dtype.name();
-            return Err(broken(format!(
-                "the component has {length} bytes, which is no whole number of {name} with \
-                 {itemsize} bytes each"
-            )));
+            let dtype = self.dtype.name();
+            return Err(broken(ArchiveFault::Elements { length, dtype, itemsize }));
         }
         let mut space = allocate(0, Desc::new(self.dtype, &[length / itemsize]))?;
         opened.read(offset, space.bytes())?;
@@ -183,7 +241,7 @@ struct Member {
     size: u64,
     name: Vec<u8>,
     /// Why it can't be read.
-    damage: Option<String>,
+    damage: Option<Problem>,
 }
 
 /// What is found in one archive.
@@ -238,7 +296,7 @@ impl<'a> Found<'a> {
     }
 
     /// Adds a sample that can't be read.
-    fn add_damaged(&mut self, offset: u64, reason: String) {
+    fn add_damaged(&mut self, offset: u64, reason: Problem) {
         let number = self.members.len() as u32;
         self.members.push(Member { offset, size: 0, name: vec![], damage: Some(reason) });
         self.rows.extend(self.row.iter().map(|_| number));
@@ -248,14 +306,14 @@ impl<'a> Found<'a> {
     fn finish(
         &mut self,
         offset: u64,
-        underfull: impl FnOnce(&str) -> Unreadable,
+        underfull: impl FnOnce(String) -> Unreadable,
     ) -> Result<(), Unreadable> {
         let missing = self.row.iter().position(|&pick| pick == NONE);
         match (self.wanted.missing, missing) {
             (Missing::Refuse, Some(output)) => {
                 let wanted = self.wanted.extensions[output].iter();
                 let wanted: Vec<_> = wanted.map(|wanted| shown(wanted)).collect();
-                let error = underfull(&wanted.join(";"));
+                let error = underfull(wanted.join(";"));
                 if !self.tolerant {
                     return Err(error);
                 }
@@ -270,9 +328,8 @@ impl<'a> Found<'a> {
 
     fn add_archive(&mut self, file: &Opened) -> Result<(), Damage> {
         let archive = self.archive;
-        let underfull = |base: &[u8], missing: &str| {
-            let problem = format!("sample {:?} has no component {missing:?}", shown(base));
-            Unreadable::new(archive, problem)
+        let underfull = |base: &[u8], missing| {
+            Unreadable::new(archive, ArchiveFault::Component { sample: shown(base), missing })
         };
         /// A sample that may have more components.
         struct Begun {
@@ -322,50 +379,51 @@ impl<'a> Found<'a> {
             words.filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
         };
         let first = lines.next().map(|(_, line)| words(line)).unwrap_or_default();
-        let wrong = |line: usize, problem: &str| {
-            Unreadable::new(index, format!("line {} {problem}", line + 1))
+        let wrong = |line: usize, fault: ArchiveFault| {
+            let (line, problem) = (line + 1, fault.into());
+            Unreadable::new(index, ArchiveFault::Line { line, problem }).option("index")
         };
         let (named, count) = match &first[..] {
             [version, count] if version == b"v1.2" => (true, whole(count)),
             [version, count] if version == b"v1.1" => (false, whole(count)),
-            _ => return Err(wrong(0, "should be v1.1 or v1.2, and the number of samples")),
+            _ => return Err(wrong(0, ArchiveFault::Version)),
         };
         let count = count.filter(|&count| count > 0);
-        let count = count.ok_or_else(|| wrong(0, "should have a positive number of samples"))?;
+        let count = count.ok_or_else(|| wrong(0, ArchiveFault::NoSamples))?;
         for number in 0..count {
             let Some((line, text)) = lines.next() else {
-                let problem = format!("should have {count} samples, but it ends after {number}");
-                return Err(Unreadable::new(index, problem));
+                let fault = ArchiveFault::Ends { count, found: number };
+                return Err(Unreadable::new(index, fault).option("index"));
             };
             let words = words(text);
             let each = if named { 4 } else { 3 };
             if words.is_empty() || !words.len().is_multiple_of(each) {
-                let form =
-                    if named { "extension, place, size, name" } else { "extension, place, size" };
-                return Err(wrong(line, &format!("should have for each component: {form}")));
+                return Err(wrong(
+                    line,
+                    match named {
+                        true => ArchiveFault::NamedWords,
+                        false => ArchiveFault::Words,
+                    },
+                ));
             }
             let mut start = None;
             for component in words.chunks_exact(each) {
                 let (Some(offset), Some(size)) = (whole(&component[1]), whole(&component[2]))
                 else {
-                    return Err(wrong(line, "should have the place and the size in digits"));
+                    return Err(wrong(line, ArchiveFault::Digits));
                 };
                 if !offset.is_multiple_of(tar::BLOCK) {
-                    let problem = format!("has the place {offset}, which is no multiple of 512");
-                    return Err(wrong(line, &problem));
+                    return Err(wrong(line, ArchiveFault::Offset { offset }));
                 }
                 if offset.checked_add(size).is_none_or(|end| end > archive) {
-                    let problem = format!(
-                        "has {size} bytes from byte {offset} on, but the archive has {archive} only"
-                    );
-                    return Err(wrong(line, &problem));
+                    return Err(wrong(line, ArchiveFault::BeyondEnd { size, offset, archive }));
                 }
                 start.get_or_insert(offset);
                 let name = component.get(3).map_or(&b""[..], |name| name);
                 self.add(&component[0], name, offset, size);
             }
             self.finish(start.unwrap_or(0), |missing| {
-                wrong(line, &format!("has no component {missing:?}"))
+                wrong(line, ArchiveFault::Missing { missing })
             })?;
         }
         Ok(())

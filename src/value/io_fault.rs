@@ -3,6 +3,19 @@
 use std::io::{Error, ErrorKind};
 
 use super::fault::Cause;
+use super::problem::{Problem, problems};
+
+problems! {
+    /// Why the system can't open or read a file.
+    pub enum SystemFault {
+        NotFound,
+        Permission,
+        TooManyFiles,
+        TooManyFilesOfAll,
+        NulInName,
+        Other { code: Option<i32>, text: String },
+    }
+}
 
 /// What the system says of the file itself: it is missing, or it is something else. Everything
 /// that is not listed (no descriptors left, a server that is away, a disk that fails) may be over
@@ -23,21 +36,25 @@ const OF_THE_FILE: &[i32] = &[
 
 /// The cause that an error of the system is.
 pub fn io_fault(error: &Error) -> Cause {
-    let problem = match (error.raw_os_error(), error.kind()) {
-        (_, ErrorKind::NotFound) => "there is no such file".into(),
-        (_, ErrorKind::PermissionDenied) => "the permission to read it is missing".into(),
-        (Some(libc::EMFILE), _) => {
-            "the process has too many files open; `ulimit -n` raises the limit".into()
-        }
-        (Some(libc::ENFILE), _) => "the system has too many files open".into(),
-        // Only Rust itself refuses a name, and only for this.
-        (None, ErrorKind::InvalidInput) => "its name has a NUL character".into(),
-        _ => error.to_string(),
-    };
+    let problem = io_problem(error);
     match error.raw_os_error() {
-        Some(code) if !OF_THE_FILE.contains(&code) => Cause::System { problem: problem.into() },
-        _ => Cause::File { problem: problem.into() },
+        Some(code) if !OF_THE_FILE.contains(&code) => Cause::System { problem },
+        _ => Cause::File { problem },
     }
+}
+
+/// What an error of the system says.
+pub fn io_problem(error: &Error) -> Problem {
+    let fault = match (error.raw_os_error(), error.kind()) {
+        (_, ErrorKind::NotFound) => SystemFault::NotFound,
+        (_, ErrorKind::PermissionDenied) => SystemFault::Permission,
+        (Some(libc::EMFILE), _) => SystemFault::TooManyFiles,
+        (Some(libc::ENFILE), _) => SystemFault::TooManyFilesOfAll,
+        // Only Rust itself refuses a name, and only for this.
+        (None, ErrorKind::InvalidInput) => SystemFault::NulInName,
+        (code, _) => SystemFault::Other { code, text: error.to_string() },
+    };
+    fault.into()
 }
 
 #[cfg(test)]
@@ -67,6 +84,8 @@ mod tests {
     #[test]
     fn a_name_with_a_nul_is_told() {
         let error = std::fs::File::open("a\0b").unwrap_err();
-        assert!(matches!(io_fault(&error), Cause::File { problem } if problem.contains("NUL")));
+        assert!(
+            matches!(io_fault(&error), Cause::File { problem } if problem == SystemFault::NulInName.into())
+        );
     }
 }

@@ -18,7 +18,7 @@ pub use device::{Accelerator, Device};
 pub(crate) use dtype::with_element;
 pub use dtype::{Bool, DType, Element};
 pub use fault::{Cause, Damage, Fault};
-pub use io_fault::io_fault;
+pub use io_fault::{SystemFault, io_fault, io_problem};
 pub use layout::Layout;
 pub use memory::{CacheLocks, lock_cache};
 pub(crate) use problem::problems;

@@ -101,7 +101,7 @@ def test_large_ids_are_fine_until_they_are_asked_for(make):
     reader = make(change)
     assert len(list(reader.next_epoch())) == 7
     last = list(make(change, image_ids=True).next_epoch())[-1]
-    with pytest.raises(RuntimeError, match="1099511627776 is too large"):
+    with pytest.raises(RuntimeError, match="1099511627776 does not fit"):
         given(last)
 
 
@@ -126,16 +126,16 @@ def missing(key, where="annotations"):
         (wrong("bbox", [1, 2, 3, "4"]), "a number should be here"),
         (wrong("image_id", 1.5), "a whole number should be here, not 1.5"),
         (wrong("image_id", "1"), "a number should be here"),
-        (wrong("category_id", 2**40), "too large for 32 bits"),
+        (wrong("category_id", 2**40), "does not fit into 32 bits"),
         (missing("image_id"), "has no `image_id`"),
         (missing("category_id"), "has no `category_id`"),
         (missing("file_name", "images"), "image 3 has no `file_name`"),
         (missing("id", "images"), "the image has no `id`"),
-        (wrong("width", -3, "images"), "`width` -3 is no size"),
+        (wrong("width", -3, "images"), "`width` -3 can't be the size"),
         (wrong("segmentation", [[1, 2, 3]]), "an x without a y"),
         (wrong("segmentation", {"counts": [1]}), "no `size`"),
         (wrong("segmentation", {"size": [4, 12]}), "no `counts`"),
-        (wrong("segmentation", {"size": [4, 12], "counts": "\x7f"}), "a character"),
+        (wrong("segmentation", {"size": [4, 12], "counts": "\x7f"}), "the character"),
         (wrong("segmentation", {"size": [4, 12], "counts": [-1]}), "a count of -1"),
     ],
 )
@@ -147,10 +147,10 @@ def test_what_is_wrong_is_named_with_its_place(make, change, problem):
 def test_a_text_cut_anywhere_is_an_error(make):
     text = json.dumps(annotations(3))
     for end in range(0, len(text) - 1, 7):
-        with pytest.raises(ValueError, match=r"a\.json, line 1, byte \d+"):
+        with pytest.raises(ValueError, match=r"a\.json: line 1, byte \d+"):
             make(text=text[:end], polygon_masks=True)
     for odd in (text + "x", text[:-1] + ",}", "[]", "", "null"):
-        with pytest.raises(ValueError, match=r"a\.json, line 1, byte \d+"):
+        with pytest.raises(ValueError, match=r"a\.json: line 1, byte \d+"):
             make(text=odd)
 
 

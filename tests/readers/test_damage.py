@@ -349,8 +349,8 @@ def test_a_sample_without_a_component_that_must_be_there_is_one_bad_sample(tmp_p
     given, errors = read(path, ext="jpg", missing_component_behavior="error")
     assert given == [[b"1"], [b"4"]]
     assert [(error.sample, error.reason) for error in errors] == [
-        (1, 'sample "b" has no component "jpg"'),
-        (2, 'sample "c" has no component "jpg"'),
+        (1, "sample 'b' has no component 'jpg'"),
+        (2, "sample 'c' has no component 'jpg'"),
     ]
 
 
@@ -378,7 +378,7 @@ def test_sparse_files_end_what_can_be_read(tmp_path):
     )
     given, [error] = read(path, ext="jpg")
     assert given == [[b"1"]]
-    assert error.reason == '"b.jpg" is a sparse file, which is not supported'
+    assert error.reason == "'b.jpg' is a sparse file, which is not supported"
 
 
 # Databases
@@ -404,9 +404,9 @@ def test_what_is_missing_of_a_database_is_one_bad_sample(tmp_path):
     page = next(page for page, holds in held.items() if holds)
     content[page + 10] = 0
     file.write_bytes(content)
-    with pytest.raises(ValueError, match="can't be read"):
+    with pytest.raises(ValueError, match="can't be used"):
         Caffe(path=paths)
-    with pytest.raises(ValueError, match=r"can't be read: .*db1: page \d+ of its tree is damaged"):
+    with pytest.raises(ValueError, match=r"can't be used: .*db1: page \d+ of its tree is damaged"):
         Caffe(path=paths[1:])
 
     def make():
@@ -448,7 +448,7 @@ def test_a_tree_with_a_loop_gives_no_record_twice(tmp_path):
     assert given == [*range(len(given))]
     assert len(given) < 8
     [error] = reader.errors
-    assert "is in there twice" in error.reason
+    assert "is in its tree twice" in error.reason
 
 
 def test_caffe2_does_so_too(tmp_path):
@@ -502,7 +502,7 @@ def test_a_manifest_that_is_missing_is_one_bad_sample(tmp_path):
     good = tmp_path / "good.json"
     good.write_text(json.dumps({"audio_filepath": str(tmp_path / "a.wav"), "text": "a"}) + "\n")
     paths = [tmp_path / "nope.json", good]
-    with pytest.raises(ValueError, match=r"can't be read: .*nope\.json"):
+    with pytest.raises(ValueError, match=r"can't be used: .*nope\.json"):
         NemoAsr(manifest_filepaths=paths)
     reader = NemoAsr(manifest_filepaths=paths, on_error="skip", read_idxs=True)
     [(_, _, text, index)] = reader.next_epoch()

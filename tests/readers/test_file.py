@@ -306,7 +306,7 @@ def test_lazy_readers_open_at_the_first_use(tmp_path):
     (tmp_path / "later/a").mkdir(parents=True)
     (tmp_path / "later/a/x.jpg").write_bytes(b"x")
     assert epoch(reader, 1) == [[0]]
-    with pytest.raises(ValueError, match=r"`file_root` can't be listed: No such file.*: .*nope"):
+    with pytest.raises(ValueError, match=r"`file_root` can't be used: .*nope: No such file"):
         File(file_root=tmp_path / "nope")
 
 

@@ -48,7 +48,7 @@ def test_a_database_may_be_named_by_its_file(path):
 def test_a_broken_record_is_named_and_can_be_left_out(tmp_path):
     records = [datum(b"a", 1), b"\xff\xff\xff", datum(b"b", 2)]
     path = database(tmp_path / "db", records)
-    with pytest.raises(RuntimeError, match=r"no Datum of Caffe(.|\n)*db at key 00000001"):
+    with pytest.raises(RuntimeError, match=r"not a Datum of Caffe(.|\n)*db at key 00000001"):
         [[np.asarray(value) for value in out] for out in Caffe(path=path).next_epoch()]
     reader = Caffe(path=path, on_error="skip")
     assert [labels(out) for out in reader.next_epoch(batch_size=3)] == [[1, 2]]
@@ -87,7 +87,7 @@ def test_files_damaged_anywhere_are_errors_never_worse(tmp_path):
         given = [np.asarray(outputs[0]) for outputs in reader.next_epoch()]
         assert len(given) + len(reader.errors) == reader.epoch_size <= 41
     assert told
-    assert all("holds no records" in text for text in nothing)
+    assert all("names no samples" in text for text in nothing)
     assert all("readers.Caffe" in text and "bug in penstock" not in text for text in told)
 
 

@@ -188,7 +188,7 @@ def test_annotations_are_not_written_to_a_pipe(tmp_path):
 
 def test_files_of_the_system_are_read_up_to_a_limit():
     assert bytes(np.asarray(ndd.io.file.read("/proc/version")))[:5] == b"Linux"
-    with pytest.raises(OSError, match="tells no size"):
+    with pytest.raises(OSError, match="its size is unknown"):
         ndd.io.file.read("/proc/self/pagemap").evaluate()
 
 

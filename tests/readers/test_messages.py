@@ -113,7 +113,7 @@ AT_CONSTRUCTION = {
     "a folder without a database": (
         lambda: Caffe(path="nothing"),
         ValueError,
-        r"`path` can't be read: nothing/data\.mdb: there is no such file",
+        r"`path` can't be used: nothing/data\.mdb: there is no such file",
     ),
     "a folder without a database of Caffe2": (
         lambda: Caffe2(path="nothing"),

@@ -71,7 +71,9 @@ def test_a_restored_reader_goes_on_at_every_step(sounds, arguments):
 def test_lines_that_cannot_be_used_are_told(tmp_path, sounds):
     good = sounds.read_text().splitlines()[0]
     path = manifest(tmp_path, [good, "", "foo", '{"text": "x"}'], "other.json")
-    with pytest.warns(UserWarning, match=r"2 lines .*other\.json, line 3 is no JSON object: 'foo'"):
+    with pytest.warns(
+        UserWarning, match=r"2 lines .*other\.json, line 3 is not a JSON object: 'foo'"
+    ):
         reader = NemoAsr(manifest_filepaths=path)
     assert len(list(reader.next_epoch())) == 1
 

@@ -175,7 +175,7 @@ def test_files_that_shrink_while_they_are_read_are_errors(folder, kind):
     iterator = iter(epochs(reader, None))
     next(iterator)
     os.truncate(folder / name, 40)
-    with pytest.raises(OSError, match="shrunk"):
+    with pytest.raises(OSError, match="shrank"):
         list(iterator)
 
 

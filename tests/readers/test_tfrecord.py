@@ -36,11 +36,15 @@ def test_defaults_stand_in_where_there_is_no_value(path):
 @pytest.mark.parametrize(
     ("feature", "key", "says"),
     [
-        (FixedLenFeature([2], int64), "i", '"i" has no values, and no default'),
-        (FixedLenFeature([3], int64, 0), "i", r"has 2 values, and its shape \[3\] asks for 3"),
-        (VarLenFeature([0], int64, 0), "i", r"2 values, which are no rows of shape \[0\]"),
-        (FixedLenFeature((), string), "x", '"x" is not in the record, and has no default'),
-        (FixedLenFeature([2], float32, 0.0), "i", "should hold float32, and holds int64"),
+        (FixedLenFeature([2], int64), "i", "'i' has no values, and no default"),
+        (FixedLenFeature([3], int64, 0), "i", r"has 2 values, but its shape \[3\] needs 3"),
+        (
+            VarLenFeature([0], int64, 0),
+            "i",
+            r"2 values, which can.t be split into rows of shape \[0\]",
+        ),
+        (FixedLenFeature((), string), "x", "'x' is not in the record, and has no default"),
+        (FixedLenFeature([2], float32, 0.0), "i", "should hold float32, but holds int64"),
         (FixedLenFeature([2**40, 2**40], int64, 0), "i", "too large"),
     ],
 )
@@ -91,7 +95,7 @@ def test_a_feature_shows_how_it_was_made():
     ("content", "says"),
     [
         (b"\x1f\x8b" + b"\0" * 30, "compressed with gzip; decompress it first"),
-        (b"something else entirely", "may be no TFRecord file"),
+        (b"something else entirely", "may not be a TFRecord file"),
         (framed(b"")[:-1], "record 0, at byte 0, is cut off"),
         (framed(b"") + b"x", "record 1, at byte 16, is cut off"),
         (b"", "names no samples"),

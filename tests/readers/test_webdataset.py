@@ -30,7 +30,7 @@ def test_names_may_be_divided(tmp_path):
 
 def test_sparse_files_are_refused(tmp_path):
     write_tar(tmp_path / "a.tar", [("a.jpg", b"data"), ("b.jpg", (tarfile.GNUTYPE_SPARSE, ""))])
-    with pytest.raises(ValueError, match=r'"b.jpg" is a sparse file'):
+    with pytest.raises(ValueError, match=r"'b.jpg' is a sparse file"):
         read(tmp_path / "a.tar")
 
 
@@ -43,9 +43,9 @@ def test_an_archive_may_end_without_empty_blocks(tmp_path):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "no tar archive: it has 0 bytes"),
+        (b"", "not a tar archive: it has 0 bytes"),
         (b"\x1f\x8b" + b"\0" * 600, "compressed with gzip; decompress it first"),
-        (b"x" * 600, "wrong checksum; it may be no tar archive"),
+        (b"x" * 600, "wrong checksum; it may not be a tar archive"),
         (b"\0" * 1024, "names no samples"),
     ],
 )
@@ -57,12 +57,12 @@ def test_what_is_no_archive_of_samples_is_said(tmp_path, content, says):
 
 def test_bytes_that_are_no_whole_numbers_are_bad_samples(tmp_path):
     write_tar(tmp_path / "a.tar", [("a.jpg", b"four"), ("b.jpg", b"fives")])
-    with pytest.raises(OSError, match="5 bytes, which is no whole number of i32"):
+    with pytest.raises(OSError, match="5 bytes, which is not a whole number of i32"):
         read(tmp_path / "a.tar", dtypes="int32")
     assert read(tmp_path / "a.tar", dtypes="int32", on_error="skip") == [b"four"]
 
 
 def test_missing_components_are_named(tmp_path):
     write_tar(tmp_path / "a.tar", [("a.jpg", b"1"), ("b.png", b"2")])
-    with pytest.raises(ValueError, match='sample "b" has no component "jpg;jpeg"'):
+    with pytest.raises(ValueError, match="sample 'b' has no component 'jpg;jpeg'"):
         read(tmp_path / "a.tar", "jpg;jpeg", missing_component_behavior="error")

@@ -76,7 +76,8 @@ def _encoded(names: Any) -> Array:
 
 
 def _read(names: Sequence[Any], *, batch: bool) -> Array:
-    files = _core.Files.named("", [os.fsdecode(name) for name in names])
+    files = [os.fsdecode(name) for name in names]
+    source = _core.open_source("imread", "files", {"files": files, "root": ""})
     numbers = np.arange(len(names), dtype=np.int64)
-    made: Array = wrap(files.read("imread", numbers, batch, here(), io_pool()))
+    made: Array = wrap(source.fetch(numbers, batch, here(), io_pool())[0])
     return made

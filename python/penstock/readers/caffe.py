@@ -5,38 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, SupportsIndex
 
-from penstock import _core
 from penstock._errors import messages
-from penstock._operators.call_sites import here
 from penstock._runtime.device import DeviceLike
-from penstock.readers._base.io_pool import io_pool
 from penstock.readers._base.options import Common
-from penstock.readers._base.order import Numbers
 from penstock.readers._base.paths import Name, paths
 from penstock.readers._base.reader import Reader
-from penstock.readers._base.source import IndexedSource, Source
+from penstock.readers._base.records import open_records
+from penstock.readers._base.source import Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from penstock._core import Value
-
-
-class CaffeSource(IndexedSource[_core.Lmdb]):
-    """Records of Caffe."""
-
-    def __init__(self, what: str, records: _core.Lmdb, image: bool, label: bool) -> None:
-        super().__init__(what, records)
-        self._image = image
-        self._label = label
-
-    def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
-        """Images and labels, when they have been read."""
-        return tuple(
-            self._index.caffe(
-                self._what, numbers, batch, self._image, self._label, here(), io_pool()
-            )
-        )
 
 
 class Caffe(Reader):
@@ -77,24 +55,12 @@ class Caffe(Reader):
                 "image_available",
                 "and `label_available` are both False, so that there is nothing to read",
             )
-        records = open_databases(self._what, self._path, self._options.on_error)
-        return CaffeSource(self._what, records, self._image, self._label)
-
-
-def open_databases(what: str, path: Name | Sequence[Name], on_error: str) -> _core.Lmdb:
-    """The records of databases, or an error that names the one that can't be read.
-
-    Where bad samples are to be left out, what can't be read of a database is one of them.
-    """
-    files = paths(what, "path", path)
-    try:
-        records = _core.Lmdb.opened(files, on_error != "raise")
-    except ValueError as error:
-        file, problem, system = error.args
-        raise messages.cant_read(
-            what, "path", f"can't be read: {file}: {problem}", system=system
-        ) from None
-    if not len(records):
-        found = f"holds no records: {', '.join(files)}" if files else "is empty"
-        raise messages.bad_argument(what, "path", found)
-    return records
+        return open_records(
+            self._what,
+            "caffe",
+            {"files": "path"},
+            paths(self._what, "path", self._path),
+            self._options.on_error,
+            image=self._image,
+            label=self._label,
+        )

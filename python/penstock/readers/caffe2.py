@@ -4,50 +4,20 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
-from penstock import _core
 from penstock._errors import messages
-from penstock._operators.call_sites import here
 from penstock._runtime.device import DeviceLike
-from penstock.readers._base.io_pool import io_pool
 from penstock.readers._base.options import Common
-from penstock.readers._base.order import Numbers
-from penstock.readers._base.paths import Name
+from penstock.readers._base.paths import Name, paths
 from penstock.readers._base.reader import Reader
-from penstock.readers._base.source import IndexedSource, Source
-from penstock.readers.caffe import open_databases
+from penstock.readers._base.records import open_records
+from penstock.readers._base.source import Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from penstock._core import Value
-
 NO_LABEL = 4
-
-
-class Wanted(NamedTuple):
-    """What the records hold."""
-
-    image: bool
-    label_type: int
-    classes: int
-    additional: int
-    bbox: bool
-
-
-class Caffe2Source(IndexedSource[_core.Lmdb]):
-    """Records of Caffe2."""
-
-    def __init__(self, what: str, records: _core.Lmdb, wanted: Wanted) -> None:
-        super().__init__(what, records)
-        self._wanted = wanted
-
-    def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
-        """What the records hold, when they have been read."""
-        return tuple(
-            self._index.caffe2(self._what, numbers, batch, *self._wanted, here(), io_pool())
-        )
 
 
 class Caffe2(Reader):
@@ -94,21 +64,27 @@ class Caffe2(Reader):
         super().__init__(max_batch_size, name, device, num_inputs, **common)
 
     def _open(self) -> Source:
-        wanted = Wanted(
-            self._image,
-            self._number("label_type", self._label_type, 0, range(NO_LABEL + 1)),
-            self._number("num_labels", self._num_labels, 1, range(1 << 31)),
-            self._number("additional_inputs", self._additional, 0, range(1000)),
-            self._bbox,
-        )
-        if wanted == (False, NO_LABEL, wanted.classes, 0, False):
+        label_type = self._number("label_type", self._label_type, 0, range(NO_LABEL + 1))
+        classes = self._number("num_labels", self._num_labels, 1, range(1 << 31))
+        additional = self._number("additional_inputs", self._additional, 0, range(1000))
+        if not (self._image or label_type != NO_LABEL or additional or self._bbox):
             raise messages.bad_argument(
                 self._what,
                 "image_available",
                 "is False, and there are neither labels nor anything else to read",
             )
-        records = open_databases(self._what, self._path, self._options.on_error)
-        return Caffe2Source(self._what, records, wanted)
+        return open_records(
+            self._what,
+            "caffe2",
+            {"files": "path"},
+            paths(self._what, "path", self._path),
+            self._options.on_error,
+            image=self._image,
+            label_type=label_type,
+            classes=classes,
+            additional=additional,
+            bbox=self._bbox,
+        )
 
     def _number(self, key: str, given: int | None, default: int, allowed: range) -> int:
         if given is None:

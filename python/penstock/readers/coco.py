@@ -5,33 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from penstock import _core
 from penstock._errors import messages
 from penstock._operators import call_sites
-from penstock._operators.call_sites import here
 from penstock._runtime.device import DeviceLike
 from penstock.errors import ArgumentError
-from penstock.readers._base.io_pool import io_pool
 from penstock.readers._base.options import Common
-from penstock.readers._base.order import Numbers
 from penstock.readers._base.paths import Name, path, texts
 from penstock.readers._base.reader import Reader
-from penstock.readers._base.source import IndexedSource, Source
+from penstock.readers._base.source import Source, open_source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from penstock._core import Value
-
 SIZE_THRESHOLD = 0.1
-
-
-class CocoSource(IndexedSource[_core.Coco]):
-    """Images, and what is on them."""
-
-    def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
-        """The bytes of images, when they have been read, and what is on them."""
-        return tuple(self._index.read(self._what, numbers, batch, here(), io_pool()))
 
 
 class COCO(Reader):
@@ -169,7 +155,23 @@ class COCO(Reader):
             raise messages.wrong_argument(
                 self._what, "size_threshold", self._threshold, "a number"
             ) from None
-        options = _core.CocoOptions(
+        which = {"stored": self._stored} if self._stored else {"annotations": self._file}
+        if self._stored:
+            self._check_stored()
+        elif self._file is None:
+            raise self._wrong(
+                "annotations_file", "is needed, unless there is `preprocessed_annotations`"
+            )
+        images = open_source(
+            self._what,
+            "coco",
+            {
+                "annotations": "annotations_file",
+                "stored": "preprocessed_annotations",
+                "save_to": "save_preprocessed_annotations_dir",
+            },
+            root=self._root,
+            save_to=self._save_to,
             corners=self._ltrb,
             ratio=self._ratio,
             outlines=self._outlines,
@@ -179,12 +181,7 @@ class COCO(Reader):
             threshold=threshold,
             renumber=self._remap,
             images=self._images,
-        )
-        root = self._root
-        images = (
-            self._loaded(self._stored, root, options)
-            if self._stored
-            else self._parsed(root, options)
+            **which,
         )
         if not len(images):
             raise self._wrong(
@@ -192,26 +189,9 @@ class COCO(Reader):
                 "leaves no image to read"
                 + (": none of these names is in the annotations" if self._images else ""),
             )
-        if self._save_to is not None and not self._stored:
-            self._saved(images, self._save_to)
-        return CocoSource(self._what, images)
+        return images
 
-    def _parsed(self, root: str, options: _core.CocoOptions) -> _core.Coco:
-        if self._file is None:
-            raise self._wrong(
-                "annotations_file", "is needed, unless there is `preprocessed_annotations`"
-            )
-        file = self._file
-        try:
-            return _core.Coco.parsed(file, root, options)
-        except ValueError as error:
-            line, byte, problem, system = error.args
-            where = f", line {line}, byte {byte}" if line else ""
-            raise self._unread(
-                "annotations_file", f"can't be used: {file}{where}: {problem}", system
-            ) from None
-
-    def _loaded(self, stored: str, root: str, options: _core.CocoOptions) -> _core.Coco:
+    def _check_stored(self) -> None:
         given: dict[str, Any] = {
             "annotations_file": self._file,
             "images": self._images,
@@ -227,25 +207,6 @@ class COCO(Reader):
                     "can't be given together with `preprocessed_annotations`: those are stored as "
                     "they were asked for then",
                 )
-        try:
-            return _core.Coco.loaded(stored, root, options)
-        except ValueError as error:
-            file, problem, system = error.args
-            raise self._unread(
-                "preprocessed_annotations",
-                f"can't be used: {file}: {problem}. (Masks and ids are there only if they were "
-                "asked for when it was stored)",
-                system,
-            ) from None
-
-    def _saved(self, images: _core.Coco, folder: str) -> None:
-        try:
-            images.save(folder)
-        except ValueError as error:
-            file, problem, _ = error.args
-            raise self._wrong(
-                "save_preprocessed_annotations_dir", f"can't be written to: {file}: {problem}"
-            ) from None
 
     def _renamed(self, old: str, old_value: Any, new: str, new_value: Any) -> Any:
         """The value of an argument that has two names."""
@@ -261,9 +222,6 @@ class COCO(Reader):
 
     def _path(self, key: str, given: Name | None) -> str | None:
         return None if given is None else path(self._what, key, given)
-
-    def _unread(self, key: str, problem: str, system: bool) -> Exception:
-        return messages.cant_read(self._what, key, problem, system=system)
 
     def _wrong(self, key: str, problem: str) -> ArgumentError:
         return messages.bad_argument(self._what, key, problem)

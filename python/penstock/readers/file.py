@@ -9,24 +9,18 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
-from penstock import _core
 from penstock._errors import messages
-from penstock._operators.call_sites import here
 from penstock._runtime.device import DeviceLike
 from penstock._values.array import wrap
 from penstock._values.tensor import as_tensor
 from penstock.errors import ArgumentError
-from penstock.readers._base.io_pool import io_pool
 from penstock.readers._base.options import Common
-from penstock.readers._base.order import Numbers
-from penstock.readers._base.paths import Name, contents, path, paths, texts
+from penstock.readers._base.paths import Name, path, paths, texts
 from penstock.readers._base.reader import Reader
-from penstock.readers._base.source import IndexedSource, Source
+from penstock.readers._base.source import Source, open_source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from penstock._core import Value
 
 FILTERS = (
     *("*.jpg", "*.jpeg", "*.png", "*.bmp", "*.tif", "*.tiff", "*.pnm", "*.ppm", "*.pgm", "*.pbm"),
@@ -34,18 +28,11 @@ FILTERS = (
 )
 
 
-class FileSource(IndexedSource[_core.Files]):
-    """Whole files, and their labels."""
+LABELS = 1
+"""The output that has the labels."""
 
-    def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
-        """The bytes of files, when they have been read, and their labels."""
-        data = self._index.read(self._what, numbers, batch, here(), io_pool())
-        return data, self._index.labels(numbers, batch)
-
-    def labels(self) -> list[int]:
-        """The labels of all files."""
-        every = wrap(self._index.labels(np.arange(len(self), dtype=np.int64), True))
-        return [int(label) for label in np.asarray(as_tensor(every)).ravel()]
+# Errors name the argument that a file was given by.
+ARGUMENTS = {"list": "file_list", "root": "file_root"}
 
 
 class File(Reader):
@@ -130,12 +117,12 @@ class File(Reader):
         positional, given = self._arguments
         rest = {key: given[key] for key in given if key not in ("files", "labels")}
         self._arguments = positional, rest
-        return FileSource(self._what, files)
+        return files
 
     def _renewed(self) -> dict[str, Any]:
         renewed = super()._renewed()
         source = self._source
-        if not isinstance(source, FileSource) or not self._has_names:
+        if source is None or not self._has_names:
             return renewed
         names = [source.name(number) for number in range(len(source))]
         if any("\ufffd" in name for name in names):
@@ -145,10 +132,11 @@ class File(Reader):
             )
         renewed["files"] = names
         if self._has_labels:
-            renewed["labels"] = source.labels()
+            every = wrap(source.output(LABELS, np.arange(len(source), dtype=np.int64)))
+            renewed["labels"] = [int(label) for label in np.asarray(as_tensor(every)).ravel()]
         return renewed
 
-    def _named(self, names: Iterable[Any]) -> _core.Files:
+    def _named(self, names: Iterable[Any]) -> Source:
         if not isinstance(names, list | tuple):
             names = paths(self._what, "files", names)
         labels = None if self._labels is None else self._numbers(self._labels)
@@ -156,14 +144,14 @@ class File(Reader):
             raise self._wrong("files", "is empty")
         if labels is not None and len(labels) != len(names):
             raise self._wrong("labels", f"has {len(labels)} labels for {len(names)} files")
+        if labels is not None and not all(-(1 << 31) <= label < 1 << 31 for label in labels):
+            raise self._wrong("labels", "must be numbers of 32 bits")
+        given = {"root": self._root or "", "labels": labels}
         try:
-            try:
-                return _core.Files.named(self._root or "", names, labels)
-            except TypeError:  # bytes among them, or what is no name
-                listed = paths(self._what, "files", names)
-                return _core.Files.named(self._root or "", listed, labels)
-        except OverflowError:
-            raise self._wrong("labels", "must be numbers of 32 bits") from None
+            return open_source(self._what, "files", ARGUMENTS, files=names, **given)
+        except TypeError:  # something among them is no name
+            listed = paths(self._what, "files", names)
+            return open_source(self._what, "files", ARGUMENTS, files=listed, **given)
 
     def _numbers(self, labels: Any) -> list[int]:
         try:
@@ -186,32 +174,26 @@ class File(Reader):
             raise self._wrong("labels", f"must be whole numbers, got {label}")
         return number
 
-    def _listed(self, path: str) -> _core.Files:
+    def _listed(self, path: str) -> Source:
         root = os.path.dirname(path) if self._root is None else self._root
-        text = contents(self._what, "file_list", path)
-        try:
-            files = _core.Files.parsed(root, text)
-        except ValueError as error:
-            line, shown, problem = error.args
-            raise self._wrong(
-                "file_list",
-                f"{path}, line {line} {problem}; a line is a file name, a space and a label, got "
-                f"{shown!r}",
-            ) from None
+        files = open_source(self._what, "files", ARGUMENTS, root=root, list=path)
         if not len(files):
             raise self._wrong("file_list", f"names no files: {path} is empty")
         return files
 
-    def _found(self, root: str) -> _core.Files:
+    def _found(self, root: str) -> Source:
         if not root:
             raise self._wrong("file_root", "is empty; it must name a folder")
         patterns = list(FILTERS) if self._file_filters is None else self._file_filters
-        try:
-            files = _core.Files.listed(root, patterns, self._dir_filters, self._ignore_case)
-        except OSError as error:
-            raise self._wrong(
-                "file_root", f"can't be listed: {os.strerror(error.errno or 0)}: {error.filename}"
-            ) from None
+        files = open_source(
+            self._what,
+            "files",
+            ARGUMENTS,
+            root=root,
+            patterns=patterns,
+            folders=self._dir_filters,
+            ignore_case=self._ignore_case,
+        )
         if not len(files):
             dirs = "" if self._dir_filters is None else f" that match {self._dir_filters}"
             raise self._wrong(

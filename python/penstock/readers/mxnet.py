@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, SupportsIndex
 
-from penstock import _core
 from penstock._runtime.device import DeviceLike
 from penstock.readers._base.options import Common
 from penstock.readers._base.paths import Name
 from penstock.readers._base.reader import Reader
-from penstock.readers._base.records import index_names, names, opened
+from penstock.readers._base.records import index_names, names, open_records
 from penstock.readers._base.source import Source
 
 if TYPE_CHECKING:
@@ -50,12 +49,11 @@ class MXNet(Reader):
         super().__init__(max_batch_size, name, device, num_inputs, **common)
 
     def _open(self) -> Source:
-        return opened(
+        return open_records(
             self._what,
-            "path",
-            "index_path",
-            _core.Records.recordio,
+            "recordio",
+            {"files": "path", "index": "index_path"},
             self._paths,
-            self._index,
             self._options.on_error,
+            index=self._index,
         )

@@ -7,53 +7,21 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from penstock import _core
 from penstock._errors import messages
+from penstock._errors.sentences import sentence
 from penstock._operators import call_sites
-from penstock._operators.call_sites import here
 from penstock._runtime.device import DeviceLike
 from penstock._values.dtype import dtype as to_dtype
 from penstock.errors import ArgumentError
-from penstock.readers._base.io_pool import io_pool
 from penstock.readers._base.options import Common
-from penstock.readers._base.order import Numbers
 from penstock.readers._base.paths import Name, paths
 from penstock.readers._base.reader import Reader
-from penstock.readers._base.source import IndexedSource, Source
+from penstock.readers._base.source import Source, open_source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from penstock._core import Value
-
 DTYPES = {"f32": "float32", "i16": "int16", "i32": "int32"}
-
-
-class SpeechSource(IndexedSource[_core.Manifest]):
-    """Utterances: their sound and their text."""
-
-    def __init__(
-        self,
-        what: str,
-        manifest: _core.Manifest,
-        speech: _core.Speech,
-        *,
-        texts: bool,
-        indices: bool,
-    ) -> None:
-        super().__init__(what, manifest)
-        self._speech = speech
-        self._texts = texts
-        self._indices = indices
-
-    def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
-        """The sounds, when they have been decoded, and what the manifest says of them."""
-        values = self._speech.read(self._what, numbers, batch, here(), io_pool())
-        if self._texts:
-            values.append(self._index.texts(numbers, batch))
-        if self._indices:
-            values.append(self._index.indices(numbers, batch))
-        return tuple(values)
 
 
 class NemoAsr(Reader):
@@ -129,61 +97,45 @@ class NemoAsr(Reader):
         if not 0 <= quality <= 100:
             raise self._wrong("quality", f"must be from 0 to 100, got {quality:g}")
         rate = self._number("sample_rate", self._sample_rate, -1.0)
-        manifest = self._parsed()
-        speech = _core.Speech(
-            manifest,
-            dtype._code,
-            self._downmix,
-            rate if rate > 0 else None,
-            quality,
-            self._rates,
-        )
-        return SpeechSource(self._what, manifest, speech, texts=self._texts, indices=self._indices)
-
-    def _parsed(self) -> _core.Manifest:
+        most = self._number("max_duration", self._most, 0.0)
+        least = self._number("min_duration", self._least, 0.0)
         names = paths(self._what, "manifest_filepaths", self._manifests)
         if not names:
             raise self._wrong("manifest_filepaths", "is empty")
-        contents: list[bytes | tuple[str, str]] = []
-        for name in names:
-            try:
-                contents.append(_core.contents(name))
-            except ValueError as error:
-                problem, system = error.args
-                if self._options.on_error != "raise" and not system:
-                    contents.append((name, f"the manifest can't be read: {problem}"))
-                    continue
-                raise messages.cant_read(
-                    self._what,
-                    "manifest_filepaths",
-                    f"can't be read: {problem}: {name}",
-                    system=system,
-                ) from None
-        most = self._number("max_duration", self._most, 0.0)
-        least = self._number("min_duration", self._least, 0.0)
-        manifest, bad = _core.Manifest.parsed(
-            contents,
-            # Durations that are not known are less than any.
-            least if least > 0 else -math.inf,
-            most if most > 0 else math.inf,
+        source = open_source(
+            self._what,
+            "nemo",
+            {"files": "manifest_filepaths"},
+            files=names,
+            tolerant=self._options.on_error != "raise",
+            min_duration=least if least > 0 else None,
+            max_duration=most if most > 0 else None,
+            dtype=dtype._code,
+            downmix=self._downmix,
+            sample_rate=rate if rate > 0 else None,
+            quality=quality,
+            rates=self._rates,
+            texts=self._texts,
+            numbers=self._indices,
         )
-        if bad:
-            index, line, text, problem = bad[0]
+        skipped = source.skipped()
+        if skipped:
+            file, line, text, problem = skipped[0]
             call_sites.warn(
-                f"{self._what}: {len(bad)} lines of the manifests can't be used and are left out; "
-                f"the first one: {names[index]}, line {line} {problem}: {text!r}"
+                f"{self._what}: {len(skipped)} lines of the manifests can't be used and are left "
+                f"out; the first one: {names[file]}, line {line} {sentence(problem)}: {text!r}"
             )
-        if not len(manifest):
+        if not len(source):
             limits = [
                 f"`{key}`"
                 for key, limit in (("min_duration", least), ("max_duration", most))
                 if limit > 0
             ]
-            found = "has no line that can be used" if bad else "names no sounds"
+            found = "has no line that can be used" if skipped else "names no sounds"
             if limits:
                 found = f"names no sounds of the length that is asked for by {' and '.join(limits)}"
             raise self._wrong("manifest_filepaths", f"{found}: {', '.join(names)}")
-        return manifest
+        return source
 
     def _number(self, key: str, given: float | None, default: float) -> float:
         if given is None:
@@ -194,7 +146,7 @@ class NemoAsr(Reader):
             raise messages.wrong_argument(self._what, key, given, "a number") from None
         if not math.isfinite(number):
             raise self._wrong(key, f"must be a finite number, got {number}")
-        # As the original has them, which matters where an utterance is just as long.
+        # In single precision, as in DALI: it matters for an utterance that is just as long.
         return _single(number)
 
     def _wrong(self, key: str, problem: str) -> ArgumentError:

@@ -8,22 +8,17 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
-from penstock import _core
 from penstock._errors import bad_samples, messages
-from penstock._operators.call_sites import here
 from penstock._runtime.device import DeviceLike
 from penstock.errors import ArgumentError
-from penstock.readers._base.io_pool import io_pool
 from penstock.readers._base.options import Common
-from penstock.readers._base.order import Numbers, Place
-from penstock.readers._base.paths import Name, contents, path, paths
+from penstock.readers._base.order import Place
+from penstock.readers._base.paths import Name, path, paths
 from penstock.readers._base.reader import Reader
-from penstock.readers._base.source import IndexedSource, Source
+from penstock.readers._base.source import Source, open_source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from penstock._core import Value
 
 POLICIES = ("error", "pad", "trim_to_shape")
 
@@ -32,18 +27,6 @@ ENDS = ("roi_end", "rel_roi_end", "roi_shape", "rel_roi_shape")
 
 _Bound = tuple[str, list[float], bool]
 _Window = tuple[_Bound | None, _Bound | None, _Bound | None]
-
-
-class NumpySource(IndexedSource[_core.Arrays]):
-    """Arrays, and which part of them is wanted now."""
-
-    def __init__(self, what: str, arrays: _core.Arrays, windows: _core.Windows) -> None:
-        super().__init__(what, arrays)
-        self.windows = windows
-
-    def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
-        """Arrays, when they have been read."""
-        return (self._index.read(self._what, numbers, batch, self.windows, here(), io_pool()),)
 
 
 class Numpy(Reader):
@@ -146,7 +129,7 @@ class Numpy(Reader):
                     f"{self._what}: `{key}` can't be a batch for all that the reader reads; give "
                     "it to a call of the reader."
                 )
-        self._windows = self._made_windows(self._bounds, None)
+        self._windows = self._window_options(self._bounds, None)
         super().__init__(max_batch_size, name, device, num_inputs, **common)
 
     def __call__(
@@ -191,16 +174,16 @@ class Numpy(Reader):
             )
         with self._guard():
             source = self._opened()
-            assert isinstance(source, NumpySource)
             count = None if batch_size is None else self._check_batch_size(batch_size)
-            source.windows = self._made_windows({**self._bounds, **bounds}, count)
+            windows = self._window_options({**self._bounds, **bounds}, count)
+            self._source = source.with_arguments(windows)
             # What was read ahead is not this part, and what comes next may be another.
             self._reads_ahead = False
             self._ahead.clear()
             try:
                 return super().__call__(batch_size=batch_size)[0]
             finally:
-                source.windows, self._reads_ahead = self._windows, True
+                self._source, self._reads_ahead = source, True
 
     def _yields(self, outputs: tuple[Any, ...]) -> Any:
         if self._device is None or self._device._code < 0:
@@ -214,48 +197,43 @@ class Numpy(Reader):
     def _open(self) -> Source:
         if self._files is not None and self._file_list is not None:
             raise self._wrong("files", "and `file_list` both name the files; give one of them")
+        root = self._root
+        which: dict[str, Any] = {"pattern": self._filter}
         if self._files is not None:
-            names = paths(self._what, "files", self._files)
-            if not names:
+            which = {"files": paths(self._what, "files", self._files)}
+            if not which["files"]:
                 raise self._wrong("files", "is empty")
-            arrays = _core.Arrays.named(self._root or "", names, self._remember)
         elif self._file_list is not None:
-            arrays = self._listed(self._file_list)
-        elif self._root is not None:
-            arrays = self._found(self._root)
-        else:
+            root = os.path.dirname(self._file_list) if root is None else root
+            which = {"list": self._file_list}
+        elif root is None:
             raise self._wrong("file_root", "is needed, unless there is `files` or `file_list`")
-        self._files = None
-        return NumpySource(self._what, arrays, self._windows)
-
-    def _listed(self, path: str) -> _core.Arrays:
-        root = os.path.dirname(path) if self._root is None else self._root
-        lines = contents(self._what, "file_list", path).split(b"\n")
-        names = [os.fsdecode(line.rstrip(b"\r")) for line in lines]
-        names = [name for name in names if name.strip()]
-        if not names:
-            raise self._wrong("file_list", f"names no files: {path} is empty")
-        return _core.Arrays.named(root, names, self._remember)
-
-    def _found(self, root: str) -> _core.Arrays:
-        if not root:
+        elif not root:
             raise self._wrong("file_root", "is empty; it must name a folder")
-        try:
-            arrays = _core.Arrays.listed(root, self._filter, self._remember)
-        except OSError as error:
-            raise self._wrong(
-                "file_root", f"can't be listed: {os.strerror(error.errno or 0)}: {error.filename}"
-            ) from None
-        if not len(arrays):
-            raise self._wrong(
-                "file_root",
-                f"has no files: {root} and the folders in there hold none that match "
-                f"{self._filter!r}",
+        source = open_source(
+            self._what,
+            "numpy",
+            {"list": "file_list", "root": "file_root"},
+            root=root or "",
+            keep_headers=self._remember,
+            **which,
+            **self._windows,
+        )
+        if not len(source):
+            raise (
+                self._wrong("file_list", f"names no files: {self._file_list} is empty")
+                if self._file_list is not None
+                else self._wrong(
+                    "file_root",
+                    f"has no files: {root} and the folders in there hold none that match "
+                    f"{self._filter!r}",
+                )
             )
-        return arrays
+        self._files = None
+        return source
 
-    def _made_windows(self, bounds: dict[str, Any], count: int | None) -> _core.Windows:
-        """What the arguments say, for all samples alike or, given batches, for each of `count`."""
+    def _window_options(self, bounds: dict[str, Any], count: int | None) -> dict[str, Any]:
+        """The options for the parts of arrays: for all samples, or one for each of `count`."""
         starts = [key for key in STARTS if key in bounds]
         ends = [key for key in ENDS if key in bounds]
         for keys in (starts, ends):
@@ -274,7 +252,12 @@ class Numpy(Reader):
                     for key, row in rows.items()
                 }
                 each.append((found.get("roi_start"), found.get("roi_end"), found.get("roi_shape")))
-        return _core.Windows(self._axes, self._fill_value, self._policy, each)
+        return {
+            "axes": self._axes,
+            "fill": self._fill_value,
+            "out_of_bounds": self._policy,
+            "windows": each,
+        }
 
     def _rows(self, key: str, value: Any, count: int | None) -> list[list[float]]:
         if not _is_batch(value):
@@ -293,7 +276,7 @@ class Numpy(Reader):
             raise messages.wrong_argument(
                 self._what, key, value, "a number, or a list of them"
             ) from None
-        # Places are whole numbers; fractions are cut off, as everywhere.
+        # Places are whole numbers; fractions are cut off.
         row = row if key.startswith("rel_") else np.trunc(row)
         return [float(number) for number in row.ravel()]
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from penstock import _core
 from penstock._errors import messages
 from penstock._runtime.device import DeviceLike
 from penstock.readers._base.options import Common
 from penstock.readers._base.paths import Name
 from penstock.readers._base.reader import Reader
-from penstock.readers._base.records import index_names, names, opened
+from penstock.readers._base.records import index_names, names, open_records
 from penstock.readers._base.source import Source
 from penstock.tfrecord import Feature, FeatureType
 
@@ -77,18 +76,17 @@ class TFRecord(Reader):
 
     def _open(self) -> Source:
         features = [
-            (key, _KINDS[feature.dtype], feature.shape, feature.varies, feature._fallback())
+            (key, _KINDS[feature.dtype], feature.shape, feature.varies, _default(feature))
             for key, feature in self._features.items()
         ]
-        return opened(
+        return open_records(
             self._what,
-            "path",
-            "index_path",
-            _core.Records.tfrecord,
+            "tfrecord",
+            {"files": "path", "index": "index_path"},
             self._paths,
-            self._index,
             self._options.on_error,
-            features,
+            index=self._index,
+            features=features,
         )
 
     if TYPE_CHECKING:
@@ -125,3 +123,13 @@ class TFRecord(Reader):
 
     def _yields(self, outputs: tuple[Any, ...]) -> dict[str, Any]:
         return dict(zip(self._features, outputs, strict=True))
+
+
+def _default(feature: Feature) -> bytes | list[int] | list[float] | None:
+    """The default, with numbers of exactly the kind that the feature has."""
+    default = feature._fallback()
+    if default is None or isinstance(default, bytes):
+        return default
+    if feature.dtype == FeatureType.float32:
+        return [float(number) for number in default]
+    return [int(number) for number in default]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from penstock import _core
 from penstock._errors import messages
 from penstock._runtime.device import DeviceLike
 from penstock._values.dtype import dtype as to_dtype
 from penstock.readers._base.options import Common
 from penstock.readers._base.paths import Name, texts
 from penstock.readers._base.reader import Reader
-from penstock.readers._base.records import index_names, names, opened
+from penstock.readers._base.records import index_names, names, open_records
 from penstock.readers._base.source import Source
 
 if TYPE_CHECKING:
@@ -102,16 +101,15 @@ class Webdataset(Reader):
         return [dtype._code for dtype in found]
 
     def _open(self) -> Source:
-        return opened(
+        return open_records(
             self._what,
-            "paths",
-            "index_paths",
-            _core.Records.webdataset,
+            "webdataset",
+            {"files": "paths", "index": "index_paths"},
             self._paths,
-            self._index,
             self._options.on_error,
-            self._extensions,
-            self._dtypes,
-            self._ignore_case,
-            self._missing,
+            index=self._index,
+            extensions=self._extensions,
+            dtypes=self._dtypes,
+            ignore_case=self._ignore_case,
+            missing=self._missing,
         )

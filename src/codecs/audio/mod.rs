@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use self::packets::Packets;
 use self::wav::Wav;
-use crate::value::{Cause, Damage, collected, io_fault};
+use crate::value::{Cause, Damage, collected, io_fault, problems};
 
 pub type Result<T> = std::result::Result<T, Cause>;
 
@@ -45,22 +45,42 @@ impl Limit {
         if samples <= self.0 {
             return Ok(());
         }
-        let problem = format!(
-            "would have {samples} samples or more, and the limit is {}; if it is really so long, set \
-             the environment variable PENSTOCK_MAX_AUDIO_SAMPLES to a higher limit",
-            self.0
-        );
-        Err(Cause::Undecodable { kind: Damage::Large, problem: problem.into() })
+        let problem = AudioFault::TooLong { samples, limit: self.0 }.into();
+        Err(Cause::Undecodable { kind: Damage::Large, problem })
     }
 }
 
-/// What is wrong with a sound, in words that complete "this file ...".
-pub fn broken(problem: impl Into<String>) -> Cause {
-    Cause::Undecodable { kind: Damage::Broken, problem: problem.into().into() }
+problems! {
+    /// What is wrong with a sound; the sentence completes "this file ...".
+    pub enum AudioFault {
+        TooLong { samples: usize, limit: usize },
+        TooShort,
+        UnknownFormat,
+        EndsEarly,
+        Read { text: String },
+        NotWave,
+        NoFormatChunk,
+        NoDataChunk,
+        Coding { bits: u16, tag: u16 },
+        Frames { channels: usize, rate: u32, block: usize },
+        NoSound,
+        UnknownCoding,
+        Claims { channels: usize, rate: u32 },
+        Changes,
+        FramesMissing { frames: u64, found: u64 },
+        Index,
+        Damaged { text: String },
+        Undecodable { text: String },
+        Unexpected,
+    }
+}
+
+pub fn broken(fault: AudioFault) -> Cause {
+    Cause::Undecodable { kind: Damage::Broken, problem: fault.into() }
 }
 
 pub fn truncated() -> Cause {
-    Cause::Undecodable { kind: Damage::Truncated, problem: "ends too early".into() }
+    Cause::Undecodable { kind: Damage::Truncated, problem: AudioFault::EndsEarly.into() }
 }
 
 /// What an error of the stream means.
@@ -68,7 +88,7 @@ pub fn unread(error: &Error) -> Cause {
     match error.kind() {
         ErrorKind::UnexpectedEof => truncated(),
         _ if error.raw_os_error().is_some() => io_fault(error),
-        _ => broken(format!("could not be read: {error}")),
+        _ => broken(AudioFault::Read { text: error.to_string() }),
     }
 }
 
@@ -147,14 +167,14 @@ impl<'a> Sound<'a> {
         match begins {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                return Err(broken("is too short to be a sound"));
+                return Err(broken(AudioFault::TooShort));
             }
             Err(error) => return Err(unread(&error)),
         }
         match &magic {
             b"RIFF" | b"RF64" => Ok(Sound::Wav(Wav::open(stream)?)),
             b"fLaC" | b"OggS" => Ok(Sound::Packets(Packets::open(stream)?)),
-            _ => Err(broken("is in no known format: it is neither WAV nor FLAC nor Ogg")),
+            _ => Err(broken(AudioFault::UnknownFormat)),
         }
     }
 

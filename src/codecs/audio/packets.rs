@@ -12,7 +12,7 @@ use symphonia::core::io::{MediaSource, MediaSourceStream};
 use symphonia::core::meta::MetadataOptions;
 use symphonia::core::units::Timestamp;
 
-use crate::codecs::audio::{Limit, Pcm, Result, Span, Stream, broken, unread};
+use crate::codecs::audio::{AudioFault, Limit, Pcm, Result, Span, Stream, broken, unread};
 use crate::value::Cause;
 
 pub struct Packets<'a> {
@@ -74,11 +74,11 @@ impl<'a> Packets<'a> {
             .probe(&Hint::new(), media, FormatOptions::default(), MetadataOptions::default())
             .map_err(undecoded)?;
         let Some(track) = reader.default_track(TrackType::Audio) else {
-            return Err(broken("holds no sound that can be decoded"));
+            return Err(broken(AudioFault::NoSound));
         };
         let known = track.codec_params.as_ref().and_then(|params| params.audio());
         let Some(params) = known else {
-            return Err(broken("holds a sound of unknown coding"));
+            return Err(broken(AudioFault::UnknownCoding));
         };
         let decoder = symphonia::default::get_codecs()
             .make_audio_decoder(params, &AudioDecoderOptions::default())
@@ -86,7 +86,7 @@ impl<'a> Packets<'a> {
         let rate = params.sample_rate.unwrap_or(0);
         let channels = params.channels.as_ref().map_or(0, |channels| channels.count());
         if rate == 0 || channels == 0 {
-            return Err(broken(format!("claims {channels} channels and {rate} Hz")));
+            return Err(broken(AudioFault::Claims { channels, rate }));
         }
         let (track, frames) = (track.id, track.num_frames);
         let alone = &magic == b"fLaC";
@@ -123,7 +123,7 @@ impl<'a> Packets<'a> {
             }
             let found = (decoded.spec().rate(), decoded.spec().channels().count());
             if found != (self.rate, self.channels) {
-                return Err(broken("changes its rate or its channels midway"));
+                return Err(broken(AudioFault::Changes));
             }
             let within = |at: u64| at.saturating_sub(position).min(frames as u64) as usize;
             let (first, last) = (within(span.start), within(span.end()));
@@ -137,9 +137,9 @@ impl<'a> Packets<'a> {
             position += frames as u64;
         }
         match self.frames {
-            Some(frames) if position < frames.min(span.end()) => Err(broken(format!(
-                "ends too early: it claims {frames} frames, but has {position}"
-            ))),
+            Some(frames) if position < frames.min(span.end()) => {
+                Err(broken(AudioFault::FramesMissing { frames, found: position }))
+            }
             _ => Ok(samples),
         }
     }
@@ -150,7 +150,7 @@ impl<'a> Packets<'a> {
         let to = SeekTo::Timestamp { ts, track_id: self.track };
         let found = self.reader.seek(SeekMode::Accurate, to).map_err(undecoded)?;
         self.decoder.reset();
-        u64::try_from(found.actual_ts.get()).map_err(|_| broken("has a damaged index"))
+        u64::try_from(found.actual_ts.get()).map_err(|_| broken(AudioFault::Index))
     }
 }
 
@@ -211,13 +211,12 @@ fn add<T: Pcm, S: symphonia::core::audio::sample::Sample>(
 fn undecoded(error: Error) -> Cause {
     match error {
         Error::IoError(error) => unread(&error),
-        Error::DecodeError(what) => broken(format!("is damaged: {what}")),
-        other => broken(format!("can't be decoded: {other}")),
+        Error::DecodeError(what) => broken(AudioFault::Damaged { text: what.to_string() }),
+        other => broken(AudioFault::Undecodable { text: other.to_string() }),
     }
 }
 
 /// What the decoder does. It panics on some damaged files, which are no more than that.
 fn caught<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
-    catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|_| Err(broken("is damaged: it makes no sense to the decoder")))
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(broken(AudioFault::Unexpected)))
 }

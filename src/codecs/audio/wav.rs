@@ -2,7 +2,7 @@
 
 use std::io::{Read, SeekFrom};
 
-use crate::codecs::audio::{Limit, Pcm, Result, Span, Stream, broken, unread};
+use crate::codecs::audio::{AudioFault, Limit, Pcm, Result, Span, Stream, broken, unread};
 use crate::value::with_room;
 
 pub struct Wav<'a> {
@@ -70,7 +70,7 @@ impl<'a> Wav<'a> {
         let mut head = [0; 12];
         read_at(&mut stream, 0, &mut head)?;
         if &head[8..] != b"WAVE" {
-            return Err(broken("is a RIFF file, but no sound"));
+            return Err(broken(AudioFault::NotWave));
         }
         let mut at = 12;
         let mut large = None;
@@ -94,7 +94,7 @@ impl<'a> Wav<'a> {
                 b"fmt " => format = Some(Format::read(&mut stream, at, size)?),
                 b"data" => {
                     let Some(Format { rate, channels, coding }) = format else {
-                        return Err(broken("has no `fmt ` chunk before its samples"));
+                        return Err(broken(AudioFault::NoFormatChunk));
                     };
                     let claimed = match size {
                         u32::MAX => large.unwrap_or(u64::MAX),
@@ -110,7 +110,7 @@ impl<'a> Wav<'a> {
             // Chunks begin at even places.
             at += u64::from(size) + u64::from(size % 2);
         }
-        Err(broken("has no `data` chunk"))
+        Err(broken(AudioFault::NoDataChunk))
     }
 
     pub fn read<T: Pcm>(mut self, span: Span) -> Result<Vec<T>> {
@@ -152,14 +152,11 @@ impl Format {
             tag = short(24);
         }
         let Some(coding) = Coding::new(tag, bits) else {
-            let problem = format!("has samples of {bits} bits in format {tag}, which is not known");
-            return Err(broken(problem));
+            return Err(broken(AudioFault::Coding { bits, tag }));
         };
         let block = usize::from(short(12));
         if channels == 0 || rate == 0 || block != channels * coding.bytes() {
-            return Err(broken(format!(
-                "claims {channels} channels, {rate} Hz and {block} bytes for each frame"
-            )));
+            return Err(broken(AudioFault::Frames { channels, rate, block }));
         }
         Ok(Format { rate, channels, coding })
     }
@@ -214,7 +211,7 @@ fn from_mu_law(byte: u8) -> i16 {
 mod tests {
     use std::io::Cursor;
 
-    use super::super::audio::Sound;
+    use super::super::Sound;
     use super::*;
 
     fn wav(tag: u16, channels: u16, bits: u16, claimed: u32, data: &[u8]) -> Vec<u8> {

@@ -9,8 +9,8 @@ use std::ptr::NonNull;
 use turbojpeg_sys as tj;
 
 use super::image::{Window, max_pixels};
-use super::{Format, bounds, exif};
-use crate::value::{Cause, Damage, zeroed};
+use super::{Format, ImageFault, bounds, exif};
+use crate::value::{Cause, Damage, problems, zeroed};
 
 /// Scans that a progressive image may have; usual ones have about ten. Each may touch the whole
 /// image, so a file of a few kilobytes could take minutes.
@@ -97,12 +97,33 @@ impl Target {
     }
 }
 
-fn damaged(problem: String) -> Cause {
-    Cause::Undecodable { kind: Damage::Broken, problem: format!("this JPEG {problem}").into() }
+problems! {
+    /// What is wrong with a JPEG.
+    pub enum JpegFault {
+        EndsInHeader { bytes: usize },
+        EndsInData { bytes: usize },
+        EndsAtRow { bytes: usize, row: usize, height: usize },
+        TooShort { bytes: usize, height: usize, width: usize },
+        NoData,
+        NoImage,
+        Segment { length: usize },
+        Precision { bits: i32 },
+        Header { text: String },
+        Data { text: String },
+    }
 }
 
-fn truncated(problem: String) -> Cause {
-    Cause::Undecodable { kind: Damage::Truncated, problem: format!("this JPEG {problem}").into() }
+fn undecodable(kind: Damage, fault: JpegFault) -> Cause {
+    let problem = ImageFault::This { format: "JPEG", problem: fault.into() }.into();
+    Cause::Undecodable { kind, problem }
+}
+
+fn damaged(fault: JpegFault) -> Cause {
+    undecodable(Damage::Broken, fault)
+}
+
+fn truncated(fault: JpegFault) -> Cause {
+    undecodable(Damage::Truncated, fault)
 }
 
 /// What is in front of the image data, as far as libjpeg does not tell.
@@ -120,7 +141,7 @@ struct Markers {
 fn markers(bytes: &[u8]) -> Result<Markers, Cause> {
     let mut found =
         Markers { orientation: 1, adobe: false, arithmetic: false, components: [0; 2], data: 0 };
-    let ends = || truncated(format!("ends after {} bytes, inside of its header", bytes.len()));
+    let ends = || truncated(JpegFault::EndsInHeader { bytes: bytes.len() });
     let mut at = 2;
     loop {
         // Anything may be between segments; libjpeg warns and goes on, too.
@@ -136,12 +157,12 @@ fn markers(bytes: &[u8]) -> Result<Markers, Cause> {
             continue;
         }
         if marker == 0xd9 {
-            return Err(damaged("has no image data".into()));
+            return Err(damaged(JpegFault::NoData));
         }
         let length = bytes.get(at..at + 2).ok_or_else(ends)?;
         let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
         if length < 2 {
-            return Err(damaged(format!("has a segment of {length} bytes in its header")));
+            return Err(damaged(JpegFault::Segment { length }));
         }
         let segment = bytes.get(at + 2..at + length).ok_or_else(ends)?;
         at += length;
@@ -277,7 +298,7 @@ impl Decompressor {
         };
         match self.check(code) {
             Ok(()) | Err(Complaint::Warning(_)) => Ok(()),
-            Err(Complaint::Fatal(text)) => Err(damaged(format!("has a bad header: {text}"))),
+            Err(Complaint::Fatal(text)) => Err(damaged(JpegFault::Header { text })),
             Err(Complaint::Memory | Complaint::Limit) => Err(Cause::Memory { bytes: bytes.len() }),
         }
     }
@@ -293,12 +314,11 @@ impl<'a> Jpeg<'a> {
         let height = decompressor.get(tj::TJPARAM_TJPARAM_JPEGHEIGHT);
         let (Ok(width @ 1..), Ok(height @ 1..)) = (usize::try_from(width), usize::try_from(height))
         else {
-            return Err(damaged("has no image".into()));
+            return Err(damaged(JpegFault::NoImage));
         };
         let precision = decompressor.get(tj::TJPARAM_TJPARAM_PRECISION);
         if precision != 8 {
-            let problem = format!("has {precision} bits per channel; only those of 8 are decoded");
-            return Err(damaged(problem));
+            return Err(damaged(JpegFault::Precision { bits: precision }));
         }
         let stored = match decompressor.get(tj::TJPARAM_TJPARAM_COLORSPACE) as u32 {
             tj::TJCS_TJCS_GRAY => Stored::Gray,
@@ -322,11 +342,7 @@ impl<'a> Jpeg<'a> {
             false => pixels / MOST_PIXELS_PER_BYTE,
         };
         if least > bytes.len() {
-            let problem = format!(
-                "ends after {} bytes, far too few for the {height} x {width} pixels of its header",
-                bytes.len()
-            );
-            return Err(truncated(problem));
+            return Err(truncated(JpegFault::TooShort { bytes: bytes.len(), height, width }));
         }
         let progressive = decompressor.get(tj::TJPARAM_TJPARAM_PROGRESSIVE) == 1;
         let [components, scanned] = found.components;
@@ -366,7 +382,7 @@ impl<'a> Jpeg<'a> {
             // Bytes too many between markers, and data that is not as it was written: there are
             // pixels all the same, the same as with other programs.
             Err(Complaint::Warning(_)) => Ok(()),
-            Err(Complaint::Fatal(text)) => Err(damaged(format!("has bad data: {text}"))),
+            Err(Complaint::Fatal(text)) => Err(damaged(JpegFault::Data { text })),
             Err(Complaint::Memory) => Err(Cause::Memory { bytes: self.header.coefficients() }),
             Err(Complaint::Limit) => Err(bounds::large(
                 Format::Jpeg,
@@ -491,10 +507,10 @@ impl<'a> Jpeg<'a> {
             Some(there)
         };
         let rows = if searched { find() } else { None };
-        let length = self.bytes.len();
+        let bytes = self.bytes.len();
         truncated(match rows {
-            Some(row) => format!("ends after {length} bytes, at row {row} of {height}"),
-            None => format!("ends after {length} bytes, inside of its image data"),
+            Some(row) => JpegFault::EndsAtRow { bytes, row, height },
+            None => JpegFault::EndsInData { bytes },
         })
     }
 }
@@ -520,6 +536,7 @@ pub fn cmyk_to_rgb(pixels: &mut [u8], inverted: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Figure;
 
     /// A smooth image with some noise, `height` by `width` by 3.
     fn photograph(height: usize, width: usize) -> Vec<u8> {
@@ -686,11 +703,9 @@ mod tests {
         let mut jpeg = Jpeg::open(&bytes[..middle]).unwrap();
         let outcome = jpeg.decode(window, Target::Rgb, false, &mut dst);
         let Err(Cause::Undecodable { problem, .. }) = outcome else { panic!("{outcome:?}") };
-        let row: usize = problem
-            .split("at row ")
-            .nth(1)
-            .and_then(|rest| rest.split(' ').next()?.parse().ok())
-            .unwrap_or_else(|| panic!("{problem}"));
-        assert!((24..=48).contains(&row), "{problem}");
+        let [_, (_, Figure::Problem(inner))] = &problem.figures[..] else { panic!("{problem}") };
+        let row = inner.figures.iter().find(|(name, _)| *name == "row");
+        let Some((_, Figure::Int(row))) = row else { panic!("{problem}") };
+        assert!((24..=48).contains(row), "{problem}");
     }
 }

@@ -6,10 +6,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hayro_jpeg2000::{ColorSpace, DecodeError, DecodeSettings, DecoderContext, Image};
 
-use super::Problem::{self, Broken};
-use super::bounds;
-use super::{Color, Data, Format, Header, Pixels};
-use crate::value::{DType, zeroed};
+use super::{Color, Data, Format, Header, ImageFault, Pixels, Problem, bounds, broken};
+use crate::value::{DType, problems, zeroed};
+
+problems! {
+    pub enum Jpeg2000Fault {
+        Unexpected,
+        Channels,
+    }
+}
 
 pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
     guarded(|| read_header(bytes))
@@ -21,7 +26,7 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
 
 /// Runs the crate, which panics on some damaged files.
 fn guarded<R>(read: impl FnOnce() -> Result<R, Problem>) -> Result<R, Problem> {
-    let damaged = |_| Err(Broken("is damaged in a way that its decoder does not expect".into()));
+    let damaged = |_| Err(broken(Jpeg2000Fault::Unexpected));
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(damaged)
 }
 
@@ -50,10 +55,10 @@ fn read_pixels(bytes: &[u8]) -> Result<Pixels, Problem> {
     let wide = image.original_bit_depth() > 8;
     let samples = area * color.channels();
     let mut context = DecoderContext::default();
-    let decoded = image.decode(&mut context).map_err(broken)?;
+    let decoded = image.decode(&mut context).map_err(undecoded)?;
     let planes = decoded.components();
     if planes.len() != color.channels() || planes.iter().any(|p| p.samples().len() != area) {
-        return Err(Broken("has channels of different sizes, which is not supported".into()));
+        return Err(broken(Jpeg2000Fault::Channels));
     }
     let depth = |plane: usize| planes[plane].bit_depth();
     let mut data = match wide {
@@ -99,7 +104,7 @@ fn full_scale(bits: u8, most: f32) -> f32 {
 
 fn open(bytes: &[u8]) -> Result<Image<'_>, Problem> {
     let settings = DecodeSettings { strict: true, ..DecodeSettings::default() };
-    Image::new(bytes, &settings).map_err(broken)
+    Image::new(bytes, &settings).map_err(undecoded)
 }
 
 fn color(image: &Image<'_>) -> Color {
@@ -117,6 +122,6 @@ fn color(image: &Image<'_>) -> Color {
     }
 }
 
-fn broken(error: DecodeError) -> Problem {
-    Broken(format!("is damaged: {error}"))
+fn undecoded(error: DecodeError) -> Problem {
+    broken(ImageFault::Damaged { text: error.to_string() })
 }

@@ -1,5 +1,6 @@
 //! What the bytes of a strip or tile stand for.
 
+use super::TiffFault;
 use crate::codecs::bounds;
 use fax::decoder::{DecodeStatus, Group3Decoder, Group4Decoder, pels};
 
@@ -15,7 +16,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    pub fn new(tag: usize, fax_options: usize) -> Result<Self, String> {
+    pub fn new(tag: usize, fax_options: usize) -> Result<Self, TiffFault> {
         let name = match tag {
             1 => return Ok(Self::None),
             3 if fax_options & 3 == 0 => return Ok(Self::Group3),
@@ -24,16 +25,16 @@ impl Compression {
             7 => return Ok(Self::Jpeg),
             8 | 32946 => return Ok(Self::Deflate),
             32773 => return Ok(Self::PackBits),
-            2 => "Huffman codes (CCITT RLE)",
-            3 => "two-dimensional or uncompressed fax codes",
-            6 => "old-style JPEG",
+            2 => "ccitt_rle",
+            3 => "fax_2d",
+            6 => "old_jpeg",
             34712 => "JPEG 2000",
             34925 => "LZMA",
             50000 => "Zstandard",
             50001 => "WebP",
-            _ => return Err(format!("is compressed with method {tag}, which is not known")),
+            _ => return Err(TiffFault::Method { method: tag }),
         };
-        Err(format!("is compressed with {name}, which is not supported"))
+        Err(TiffFault::Compression { name })
     }
 
     /// Bytes of samples that one byte can stand for, generously.

@@ -1,6 +1,7 @@
 //! The tags of a file's first image.
 
-use crate::codecs::Problem::{self, Broken};
+use super::TiffFault;
+use crate::codecs::{Problem, broken};
 use crate::value::{Cause, with_room};
 
 pub const WIDTH: u16 = 256;
@@ -47,10 +48,10 @@ impl<'a> Directory<'a> {
             Some(b"MM\0*") => (true, false),
             Some(b"II+\0") => (false, true),
             Some(b"MM\0+") => (true, true),
-            _ => return Err(Broken("doesn't begin like a TIFF".into())),
+            _ => return Err(broken(TiffFault::Magic)),
         };
         let mut directory = Directory { bytes, big_endian, entries: Vec::new() };
-        let cut = || Broken("ends before its list of tags does".into());
+        let cut = || broken(TiffFault::Tags);
         let (start, count, offset) = directory.list(wide).ok_or_else(cut)?;
         directory.entries = with_room(count)?;
         for n in 0..count {

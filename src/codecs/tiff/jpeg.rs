@@ -1,5 +1,6 @@
 //! Strips and tiles that are JPEGs, with tables that they share.
 
+use super::TiffFault;
 use crate::codecs::image::Window;
 use crate::codecs::jpeg::{Jpeg, Stored, Target};
 use crate::value::{Cause, Damage, append, with_room};
@@ -18,7 +19,7 @@ pub fn expand(
     out: &mut [u8],
 ) -> Result<(), Cause> {
     let unfit = || {
-        let problem = "has a JPEG that is something else than its tags say".into();
+        let problem = TiffFault::Jpeg.into();
         Cause::Undecodable { kind: Damage::Broken, problem }
     };
     let whole = join(tables, bytes, mixed)?;

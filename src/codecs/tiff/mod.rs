@@ -10,10 +10,31 @@ mod jpeg;
 use half::f16;
 
 use self::compression::Compression;
-use super::Problem::{self, Broken};
-use super::bounds;
-use super::{Color, Data, Format, Header, Pixels};
-use crate::value::{Cause, DType, Element, append, collected, with_room, zeroed};
+use super::{Color, Data, Format, Header, ImageFault, Pixels, Problem, bounds, broken};
+use crate::value::{Cause, DType, Element, append, collected, problems, with_room, zeroed};
+
+problems! {
+    pub enum TiffFault {
+        Magic,
+        Tags,
+        NoTag { name: &'static str },
+        NoList { name: &'static str },
+        Samples { samples: usize },
+        DifferentBits { bits: Vec<usize> },
+        SampleFormat { format: usize, bits: usize },
+        Method { method: usize },
+        Compression { name: &'static str },
+        Colors { code: usize, samples: usize, bits: usize },
+        Palette { numbers: usize },
+        SharedParts { read: usize, length: usize },
+        Parts { found: usize, count: usize },
+        Tiles { width: usize, height: usize },
+        Fax,
+        Jpeg,
+        Row { row: usize, height: usize },
+        Predictor { predictor: usize, bits: usize },
+    }
+}
 
 const MAX_SAMPLES: usize = 64;
 
@@ -110,18 +131,18 @@ impl<'a> Image<'a> {
     fn open(bytes: &'a [u8]) -> Result<Self, Problem> {
         use directory::*;
         let tags = Directory::read(bytes)?;
-        let need = |tag: u16, name: &str| {
-            tags.one(tag).ok_or_else(|| Broken(format!("has no {name} among its tags")))
+        let need = |tag: u16, name: &'static str| {
+            tags.one(tag).ok_or_else(|| broken(TiffFault::NoTag { name }))
         };
         let (height, width) = (need(HEIGHT, "height")?, need(WIDTH, "width")?);
         let samples = tags.one(SAMPLES).unwrap_or(1);
         if !(1..=MAX_SAMPLES).contains(&samples) {
-            return Err(Broken(format!("has {samples} samples in a pixel")));
+            return Err(broken(TiffFault::Samples { samples }));
         }
         let bits = tags.numbers(BITS)?.unwrap_or_else(|| vec![1]);
         if bits.iter().any(|&other| other != bits[0]) {
             let first = &bits[..bits.len().min(MAX_SAMPLES)];
-            return Err(Broken(format!("has samples of different sizes: {first:?} bits")));
+            return Err(broken(TiffFault::DifferentBits { bits: first.to_vec() }));
         }
         let bits = bits.first().copied().unwrap_or(1);
         let kind = match (tags.one(SAMPLE_FORMAT).unwrap_or(1), bits) {
@@ -129,15 +150,13 @@ impl<'a> Image<'a> {
             (2, 16) => Kind::Signed,
             (3, 16 | 32 | 64) => Kind::Float,
             (format, bits) => {
-                let kind = ["unsigned", "signed", "float"].get(format.wrapping_sub(1));
-                let kind = kind.unwrap_or(&"unknown");
-                return Err(Broken(format!("has {kind} samples of {bits} bits: not supported")));
+                return Err(broken(TiffFault::SampleFormat { format, bits }));
             }
         };
         let default = if samples < 3 { 1 } else { 2 };
         let fax_options = tags.one(FAX_OPTIONS).unwrap_or(0);
         let compression = Compression::new(tags.one(COMPRESSION).unwrap_or(1), fax_options);
-        let compression = compression.map_err(Broken)?;
+        let compression = compression.map_err(broken)?;
         let jpeg = compression == Compression::Jpeg && bits == 8 && matches!(samples, 1 | 3);
         let meaning = match (tags.one(PHOTOMETRIC).unwrap_or(default), samples) {
             (0, 1) => Meaning::WhiteIsZero,
@@ -147,37 +166,35 @@ impl<'a> Image<'a> {
             (3, 1) if kind == Kind::Unsigned => Meaning::Palette,
             (5, 4) if bits == 8 => Meaning::Cmyk,
             (code, samples) => {
-                return Err(Broken(format!(
-                    "has colors of a kind that is not supported: photometric interpretation \
-                     {code}, {samples} samples of {bits} bits"
-                )));
+                return Err(broken(TiffFault::Colors { code, samples, bits }));
             }
         };
         let tiled = tags.one(TILE_WIDTH).is_some();
         let (part_height, part_width, offsets, sizes) = if tiled {
-            let (height, width) = (need(TILE_HEIGHT, "tile height")?, need(TILE_WIDTH, "")?);
+            let (height, width) =
+                (need(TILE_HEIGHT, "tile height")?, need(TILE_WIDTH, "tile width")?);
             (height, width, TILE_OFFSETS, TILE_SIZES)
         } else {
             let rows = tags.one(ROWS_PER_STRIP).unwrap_or(height).min(height);
             (rows, width, STRIP_OFFSETS, STRIP_SIZES)
         };
-        let list = |tag: u16, name: &str| {
-            let missing = || Broken(format!("doesn't say {name} its pixels are"));
+        let list = |tag: u16, name: &'static str| {
+            let missing = || broken(TiffFault::NoList { name });
             tags.numbers(tag)?.ok_or_else(missing)
         };
-        let offsets = list(offsets, "where")?;
-        let sizes = match list(sizes, "how long") {
-            Err(Broken(_)) if offsets.len() == 1 => vec![bytes.len()],
+        let offsets = list(offsets, "offsets")?;
+        let sizes = match list(sizes, "sizes") {
+            Err(Problem::Broken(_)) if offsets.len() == 1 => vec![bytes.len()],
             sizes => sizes?,
         };
         let colors: Vec<u16> = match meaning {
             Meaning::Palette => {
-                collected(list(COLORS, "which colors")?.iter().map(|&color| color as u16))?
+                collected(list(COLORS, "colors")?.iter().map(|&color| color as u16))?
             }
             _ => Vec::new(),
         };
         if meaning == Meaning::Palette && colors.len() < 3 << bits {
-            return Err(Broken(format!("has a palette of {} numbers only", colors.len())));
+            return Err(broken(TiffFault::Palette { numbers: colors.len() }));
         }
         let orientation = tags.one(ORIENTATION).unwrap_or(1);
         Ok(Image {
@@ -237,9 +254,7 @@ impl<'a> Image<'a> {
             .fold(0, usize::saturating_add);
         let most = self.packed(self.height, self.width).saturating_mul(2);
         if read > length.saturating_mul(16).saturating_add(most) {
-            return Err(Broken(format!(
-                "has strips or tiles of {read} bytes in all, in a file of {length} bytes"
-            )));
+            return Err(broken(TiffFault::SharedParts { read, length }));
         }
         Ok(())
     }
@@ -255,15 +270,15 @@ impl<'a> Image<'a> {
         let count = parts * planes;
         if self.offsets.len() < count || self.sizes.len() < count {
             let found = self.offsets.len().min(self.sizes.len());
-            return Err(Broken(format!("has {found} strips or tiles, {count} are needed")));
+            return Err(broken(TiffFault::Parts { found, count }));
         }
         // Tiles may be larger than the image, but not so that decoding takes forever.
         if parts.saturating_mul(part_height * part_width) > area.saturating_mul(4).max(1 << 24) {
-            return Err(Broken(format!("has absurd tiles of {part_width}x{part_height}")));
+            return Err(broken(TiffFault::Tiles { width: part_width, height: part_height }));
         }
         let fax = matches!(self.compression, Compression::Group3 | Compression::Group4);
         if fax && (self.bits != 1 || samples != 1) {
-            return Err(Broken("has fax codes for more than black and white".into()));
+            return Err(broken(TiffFault::Fax));
         }
 
         self.bounded(count)?;
@@ -279,7 +294,7 @@ impl<'a> Image<'a> {
             let (top, left) = (part / across * part_height, part % across * part_width);
             let rows = part_height.min(height - top);
             let columns = part_width.min(width - left);
-            let cut = |row: usize| Broken(format!("ends at row {} of {height}", top + row));
+            let cut = |row: usize| broken(ImageFault::EndsAtRow { row: top + row, height });
 
             let start = self.offsets[index];
             let end = start.saturating_add(self.sizes[index]).min(self.bytes.len());
@@ -292,7 +307,7 @@ impl<'a> Image<'a> {
             }
             let part_rows = if self.tiled { part_height } else { rows };
             let wanted = &mut expanded[..row * part_rows];
-            let damaged = || Broken(format!("is damaged at row {top} of {height}"));
+            let damaged = || broken(TiffFault::Row { row: top, height });
             let filled = if self.compression == Compression::Jpeg {
                 let size = [part_rows, part_width, part_samples];
                 jpeg::expand(self.tables, bytes, size, part_height, self.mixed, wanted).map_err(
@@ -354,10 +369,7 @@ impl<'a> Image<'a> {
                 T::unpack(joined, self.bits, true, line);
             }
             predictor => {
-                return Err(Broken(format!(
-                    "has predictor {predictor} for samples of {} bits: not supported",
-                    self.bits
-                )));
+                return Err(broken(TiffFault::Predictor { predictor, bits: self.bits }));
             }
         }
         Ok(())
@@ -367,7 +379,7 @@ impl<'a> Image<'a> {
         let most = ((1u16 << self.bits) - 1) as u8;
         match self.meaning {
             Meaning::Palette => return self.look_up(data.into_iter().map(usize::from)),
-            // As the reference: red, green, blue and an alpha that hides nothing.
+            // As in DALI: red, green, blue and an alpha that hides nothing.
             Meaning::Cmyk => {
                 for pixel in data.as_chunks_mut::<4>().0 {
                     let light = 255 - u16::from(pixel[3]);

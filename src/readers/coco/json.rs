@@ -2,14 +2,32 @@
 //! than a piece. What nobody asks for is passed over.
 
 use std::io::{ErrorKind, Read};
+use std::path::Path;
 
-use crate::value::{Cause, append, io_fault};
+use crate::readers::ranges::Unreadable;
+use crate::readers::read::ReadFault;
+use crate::value::{Cause, Problem, append, io_fault, problems};
 
 /// Bytes that are read at once; they stay in the processor's cache while they are looked at.
 const PIECE: usize = 256 << 10;
 
 /// No number is longer. (One with more digits than that is nobody's measurement.)
 const LONGEST_NUMBER: usize = 400;
+
+problems! {
+    /// What is wrong with a text.
+    pub enum JsonFault {
+        At { line: u64, byte: u64, problem: Problem },
+        Ends,
+        Unexpected { wanted: &'static str, found: u8 },
+        Unterminated,
+        HalfCharacter { half: u32 },
+        Escape,
+        LongNumber,
+        NotANumber,
+        NotWhole { value: f64 },
+    }
+}
 
 /// What is wrong with a text, and where.
 #[derive(Debug, PartialEq)]
@@ -18,20 +36,27 @@ pub struct Wrong {
     pub line: u64,
     /// Counted from 0.
     pub byte: u64,
-    pub problem: String,
+    pub problem: Problem,
     /// Whether the machine is at fault.
     pub system: bool,
 }
 
 impl From<Cause> for Wrong {
     fn from(cause: Cause) -> Wrong {
-        let system = !matches!(cause, Cause::File { .. });
-        let problem = match cause {
-            Cause::File { problem } | Cause::System { problem } => problem,
-            Cause::Memory { bytes } => format!("there is no memory for {bytes} bytes").into(),
-            other => format!("{other:?}").into(),
+        let (problem, system) = ReadFault::of(cause);
+        Wrong { line: 0, byte: 0, problem, system }
+    }
+}
+
+impl Wrong {
+    /// As what is wrong with a file.
+    pub fn of_file(self, file: &Path) -> Unreadable {
+        let Wrong { line, byte, problem, system } = self;
+        let problem = match line {
+            0 => problem,
+            _ => JsonFault::At { line, byte, problem }.into(),
         };
-        Wrong { line: 0, byte: 0, problem: problem.to_string(), system }
+        Unreadable { system, ..Unreadable::new(file, problem).option("annotations") }
     }
 }
 
@@ -61,7 +86,7 @@ impl<R: Read> Scanner<R> {
     }
 
     /// The error that something is wrong here.
-    pub fn wrong(&self, problem: impl Into<String>) -> Wrong {
+    pub fn wrong(&self, problem: impl Into<Problem>) -> Wrong {
         let lines = self.buffer[..self.at].iter().filter(|&&byte| byte == b'\n').count() as u64;
         let (line, byte) = (self.lines + lines + 1, self.bytes + self.at as u64);
         Wrong { line, byte, problem: problem.into(), system: false }
@@ -112,25 +137,18 @@ impl<R: Read> Scanner<R> {
 
     /// The byte that the next value begins with.
     pub fn look(&mut self) -> Result<u8> {
-        self.peek()?.ok_or_else(|| self.wrong("the text ends in the middle"))
+        self.peek()?.ok_or_else(|| self.wrong(JsonFault::Ends))
     }
 
-    fn expected(&mut self, what: &str) -> Wrong {
+    fn expected(&mut self, wanted: &'static str) -> Wrong {
         match self.peek() {
-            Ok(Some(byte)) => {
-                let found = if byte.is_ascii_graphic() {
-                    format!("'{}'", byte as char)
-                } else {
-                    format!("byte 0x{byte:02x}")
-                };
-                self.wrong(format!("{what} should be here, not {found}"))
-            }
-            Ok(None) => self.wrong("the text ends in the middle"),
+            Ok(Some(found)) => self.wrong(JsonFault::Unexpected { wanted, found }),
+            Ok(None) => self.wrong(JsonFault::Ends),
             Err(wrong) => wrong,
         }
     }
 
-    fn take(&mut self, byte: u8, what: &str) -> Result<()> {
+    fn take(&mut self, byte: u8, what: &'static str) -> Result<()> {
         if self.peek()? != Some(byte) {
             return Err(self.expected(what));
         }
@@ -142,13 +160,13 @@ impl<R: Read> Scanner<R> {
     pub fn finish(&mut self) -> Result<()> {
         match self.peek()? {
             None => Ok(()),
-            Some(_) => Err(self.expected("the end of the text")),
+            Some(_) => Err(self.expected("end")),
         }
     }
 
     /// Calls `each` for every item of a list, which it must read or skip.
     pub fn list(&mut self, mut each: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
-        self.take(b'[', "a list")?;
+        self.take(b'[', "list")?;
         if self.look()? == b']' {
             self.at += 1;
             return Ok(());
@@ -161,7 +179,7 @@ impl<R: Read> Scanner<R> {
                     self.at += 1;
                     return Ok(());
                 }
-                _ => return Err(self.expected("',' or the end of the list")),
+                _ => return Err(self.expected(",]")),
             }
         }
     }
@@ -173,21 +191,21 @@ impl<R: Read> Scanner<R> {
         known: impl Fn(&[u8]) -> K,
         mut each: impl FnMut(&mut Self, K) -> Result<()>,
     ) -> Result<()> {
-        self.take(b'{', "an object")?;
+        self.take(b'{', "object")?;
         if self.look()? == b'}' {
             self.at += 1;
             return Ok(());
         }
         loop {
             if self.look()? != b'"' {
-                return Err(self.expected("a name in quotes"));
+                return Err(self.expected("name"));
             }
             let mut key = std::mem::take(&mut self.key);
             key.clear();
             self.text(&mut key)?;
             let name = known(&key);
             self.key = key;
-            self.take(b':', "':'")?;
+            self.take(b':', ":")?;
             each(self, name)?;
             match self.look()? {
                 b',' => self.at += 1,
@@ -195,14 +213,14 @@ impl<R: Read> Scanner<R> {
                     self.at += 1;
                     return Ok(());
                 }
-                _ => return Err(self.expected("',' or the end of the object")),
+                _ => return Err(self.expected(",}")),
             }
         }
     }
 
     /// Appends a text in quotes, as UTF-8.
     pub fn text(&mut self, out: &mut Vec<u8>) -> Result<()> {
-        self.take(b'"', "a text in quotes")?;
+        self.take(b'"', "text")?;
         loop {
             let rest = self.rest();
             let plain = rest.iter().position(|&byte| matches!(byte, b'"' | b'\\' | 0..0x20));
@@ -216,9 +234,9 @@ impl<R: Read> Scanner<R> {
                     return Ok(());
                 }
                 Some(b'\\') => self.escape(out)?,
-                Some(0..0x20) => return Err(self.wrong("the text in quotes has no end")),
+                Some(0..0x20) => return Err(self.wrong(JsonFault::Unterminated)),
                 Some(_) => {}
-                None => return Err(self.wrong("the text ends in the middle")),
+                None => return Err(self.wrong(JsonFault::Ends)),
             }
         }
     }
@@ -243,14 +261,13 @@ impl<R: Read> Scanner<R> {
                     (char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)), 12)
                 }
                 (Some(half @ 0xD800..0xE000), ..) => {
-                    let problem = format!("\\u{half:04x} is half of a character");
-                    return Err(self.wrong(problem));
+                    return Err(self.wrong(JsonFault::HalfCharacter { half }));
                 }
                 (code, ..) => (code.and_then(char::from_u32), 6),
             },
             _ => (None, 0),
         };
-        let character = character.ok_or_else(|| self.wrong("this is no escape sequence"))?;
+        let character = character.ok_or_else(|| self.wrong(JsonFault::Escape))?;
         self.at += length;
         out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
         Ok(())
@@ -290,13 +307,13 @@ impl<R: Read> Scanner<R> {
             end += 1 + signed + exponent;
         }
         if !complete {
-            return Err(self.expected("a number"));
+            return Err(self.expected("number"));
         }
         if end > LONGEST_NUMBER {
-            return Err(self.wrong("this number is too long"));
+            return Err(self.wrong(JsonFault::LongNumber));
         }
         let value = std::str::from_utf8(&text[..end]).ok().and_then(|text| text.parse().ok());
-        let value = value.ok_or_else(|| self.wrong("this is no number"))?;
+        let value = value.ok_or_else(|| self.wrong(JsonFault::NotANumber))?;
         self.at += end;
         Ok(value)
     }
@@ -307,7 +324,7 @@ impl<R: Read> Scanner<R> {
         const LARGEST: f64 = (1_u64 << 53) as f64;
         let value = self.number()?;
         if value.fract() != 0.0 || value.abs() > LARGEST {
-            return Err(self.wrong(format!("a whole number should be here, not {value}")));
+            return Err(self.wrong(JsonFault::NotWhole { value }));
         }
         Ok(value as i64)
     }
@@ -320,7 +337,7 @@ impl<R: Read> Scanner<R> {
             b'[' | b'{' => {}
             b'-' | b'0'..=b'9' => return self.number().map(drop),
             b't' | b'f' | b'n' => return self.word().map(drop),
-            _ => return Err(self.expected("a value")),
+            _ => return Err(self.expected("value")),
         }
         loop {
             let mut at = self.at;
@@ -351,7 +368,7 @@ impl<R: Read> Scanner<R> {
             }
             self.want(1)?;
             if self.at == self.end {
-                return Err(self.wrong("the text ends in the middle"));
+                return Err(self.wrong(JsonFault::Ends));
             }
         }
     }
@@ -369,7 +386,7 @@ impl<R: Read> Scanner<R> {
                     return Ok(());
                 }
                 [b'\\', _, ..] => self.at += 2,
-                [] | [b'\\'] => return Err(self.wrong("the text ends in the middle")),
+                [] | [b'\\'] => return Err(self.wrong(JsonFault::Ends)),
                 _ => {}
             }
         }
@@ -388,7 +405,7 @@ impl<R: Read> Scanner<R> {
                 return Ok(value);
             }
         }
-        Err(self.expected("a value"))
+        Err(self.expected("value"))
     }
 }
 

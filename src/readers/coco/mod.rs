@@ -5,22 +5,49 @@ mod parse;
 mod rle;
 mod store;
 
-pub use json::Wrong;
 pub use parse::read;
-pub use store::{StoreError, load, save};
+pub use store::{load, save};
+
+pub const KINDS: [&[crate::value::Kind]; 4] =
+    [CocoFault::KINDS, json::JsonFault::KINDS, MaskFault::KINDS, store::StoreFault::KINDS];
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use self::rle::{Canvas, Problem};
-use super::fetch::Source;
+use self::rle::{Canvas, MaskFault, Problem};
 use super::files::{Files, Hash};
+use super::options::{Bytes, Options as Given};
 use super::read::read_file;
+use super::source::{OpenError, Output, Part, Result, Source, fetched};
 use crate::codecs::image::max_pixels;
-use crate::kernels::{Allocate, Result};
-use crate::value::{Cause, DType, Damage, Desc, Origin, Sample};
+use crate::kernels::Allocate;
+use crate::value::{Cause, DType, Damage, Desc, Layout, Origin, Sample, problems};
+
+problems! {
+    /// What is wrong with annotations.
+    pub enum CocoFault {
+        NoId { what: &'static str },
+        ImageMember { id: i64, name: &'static str },
+        AnnotationMember { name: &'static str },
+        LargeCategory { id: i64 },
+        TooManyAnnotations,
+        TooManyVertices,
+        OddPolygon,
+        Extent { name: &'static str, extent: i64 },
+        Box { found: usize },
+        Mask { problem: crate::value::Problem },
+        MaskExtent { extent: i64 },
+        MaskSize,
+        MaskCounts,
+        ImageSize { height: i32, width: i32 },
+        LargeImage { height: i32, width: i32, limit: usize },
+        Object { problem: crate::value::Problem },
+        LargeId { id: i64 },
+    }
+}
 
 /// What a sample is made of, and which samples there are.
 #[derive(Clone, Debug, Default)]
@@ -195,24 +222,6 @@ impl Coco {
         coco
     }
 
-    pub fn options(&self) -> &Options {
-        &self.options
-    }
-
-    /// A number that changes with the images, their names and what is on them.
-    pub fn fingerprint(&self) -> u64 {
-        let mut hash = Hash::new(self.files.fingerprint());
-        self.ids.iter().for_each(|&id| hash.word(id as u64));
-        for &object in &self.members {
-            let object = object as usize;
-            hash.word(self.objects.labels[object] as u64);
-            for side in self.objects.boxes[object] {
-                hash.word(u64::from(side.to_bits()));
-            }
-        }
-        hash.finish()
-    }
-
     pub(super) fn members(&self, sample: usize) -> &[u32] {
         let (start, end) = self.bounds[sample];
         &self.members[start as usize..end as usize]
@@ -264,14 +273,14 @@ impl Coco {
     /// An image of labels: where masks overlap, the larger label is on top.
     fn pixels(&self, sample: usize, allocate: &Allocate<'_>) -> Result<Sample> {
         let (height, width) = (self.heights[sample], self.widths[sample]);
-        let problem = format!("its size is said to be {height} x {width}");
         if height < 0 || width < 0 {
-            return Err(Cause::Input { index: 0, problem: problem.into() });
+            let problem = CocoFault::ImageSize { height, width }.into();
+            return Err(Cause::Input { index: 0, problem });
         }
         let (extent, limit) = (height as usize * width as usize, max_pixels());
         if extent > limit {
-            let problem = format!("{problem}, which is more than the limit of {limit} pixels");
-            return Err(Cause::Undecodable { kind: Damage::Large, problem: problem.into() });
+            let problem = CocoFault::LargeImage { height, width, limit }.into();
+            return Err(Cause::Undecodable { kind: Damage::Large, problem });
         }
         let shape = [height as usize, width as usize, 1];
         let mut space = allocate(3, Desc::new(DType::I32, &shape))?;
@@ -284,8 +293,10 @@ impl Coco {
             return space.into_sample();
         }
         let mut canvas = Canvas::new(shape[0], shape[1])?;
-        let refuse =
-            |problem| Cause::Input { index: 0, problem: format!("an object {problem}").into() };
+        let refuse = |fault: MaskFault| Cause::Input {
+            index: 0,
+            problem: CocoFault::Object { problem: fault.into() }.into(),
+        };
         let unpainted = |problem| match problem {
             Problem::Object(problem) => refuse(problem),
             Problem::Memory(cause) => cause,
@@ -294,10 +305,12 @@ impl Coco {
             let label = objects.labels[object];
             if let Some((runs, counts)) = objects.runs(object) {
                 if runs.height as usize != shape[0] {
-                    return Err(refuse(format!(
-                        "has a mask of {} x {} pixels, and the image {height} x {width}",
-                        runs.height, runs.width
-                    )));
+                    return Err(refuse(MaskFault::Size {
+                        height: runs.height,
+                        width: runs.width,
+                        image_height: height,
+                        image_width: width,
+                    }));
                 }
                 canvas.runs(counts, label).map_err(refuse)?;
             }
@@ -310,12 +323,52 @@ impl Coco {
     }
 }
 
+/// Opens the images of the file `annotations`, or those that were `stored` in a folder before.
+/// `save_to` is a folder to store them in.
+pub fn open(given: &mut Given) -> Result<Arc<dyn Source>, OpenError> {
+    let choices = [
+        ("none", Outlines::None),
+        ("polygons", Outlines::Polygons),
+        ("coordinates", Outlines::Coordinates),
+        ("pixels", Outlines::Pixels),
+    ];
+    let images: Vec<Bytes> = given.take("images")?;
+    let options = Options {
+        corners: given.take("corners")?,
+        ratio: given.take("ratio")?,
+        outlines: given.choice("outlines", &choices)?,
+        image_ids: given.take("image_ids")?,
+        skip_empty: given.take("skip_empty")?,
+        skip_crowds: given.take("skip_crowds")?,
+        threshold: given.take("threshold")?,
+        renumber: given.take("renumber")?,
+        images: images.into_iter().map(|Bytes(name)| name).collect(),
+    };
+    let root: PathBuf = given.take("root")?;
+    let save_to: Option<PathBuf> = given.take("save_to")?;
+    if let Some(folder) = given.take::<Option<PathBuf>>("stored")? {
+        let loaded = load(&folder, &root, options);
+        return Ok(Arc::new(loaded.map_err(|error| error.option("stored"))?));
+    }
+    let file: PathBuf = given.take("annotations")?;
+    let coco = read(&file, &root, options).map_err(|wrong| wrong.of_file(&file))?;
+    if let Some(folder) = save_to.filter(|_| !coco.is_empty()) {
+        save(&coco, &folder).map_err(|error| error.option("save_to"))?;
+    }
+    Ok(Arc::new(coco))
+}
+
 impl Source for Coco {
     fn len(&self) -> usize {
         self.files.len()
     }
 
-    fn read(&self, number: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
+    fn fetch(
+        &self,
+        number: usize,
+        _: usize,
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
         let mut made = SmallVec::new();
         made.push(read_file(&self.files.path(number), allocate)?);
         let members = self.members(number);
@@ -342,19 +395,51 @@ impl Source for Coco {
             let given = self.ids[number];
             id.elements::<i32>()[0] = i32::try_from(given).map_err(|_| Cause::Input {
                 index: 0,
-                problem: format!("its id {given} is too large for the 32 bits of `image_ids`")
-                    .into(),
+                problem: CocoFault::LargeId { id: given }.into(),
             })?;
             made.push(id.into_sample()?);
         }
         Ok(made)
     }
 
+    fn outputs(&self) -> Vec<Part> {
+        let mut outputs =
+            vec![Output::new(DType::U8, 1), Output::new(DType::F32, 2), Output::new(DType::I32, 1)];
+        match self.options.outlines {
+            Outlines::None => {}
+            Outlines::Pixels => outputs.push(Output {
+                layout: Layout::new("HWC").unwrap_or_default(),
+                ..Output::new(DType::I32, 3)
+            }),
+            Outlines::Polygons | Outlines::Coordinates => {
+                outputs.extend([Output::new(DType::I32, 2), Output::new(DType::F32, 2)]);
+            }
+        }
+        if self.options.image_ids {
+            outputs.push(Output::uniform(DType::I32, 1));
+        }
+        fetched(outputs)
+    }
+
+    /// By the images, their names and the objects on them.
+    fn fingerprint(&self) -> u64 {
+        let mut hash = Hash::new(self.files.fingerprint());
+        self.ids.iter().for_each(|&id| hash.word(id as u64));
+        for &object in &self.members {
+            let object = object as usize;
+            hash.word(self.objects.labels[object] as u64);
+            for side in self.objects.boxes[object] {
+                hash.word(u64::from(side.to_bits()));
+            }
+        }
+        hash.finish()
+    }
+
     fn name(&self, number: usize) -> Arc<str> {
         self.files.name(number)
     }
 
-    fn origin(&self, number: usize) -> Origin {
-        self.files.origin(number)
+    fn origin(&self, number: usize, part: usize) -> Origin {
+        self.files.origin(number, part)
     }
 }

@@ -5,8 +5,8 @@ use std::io::Read;
 use std::path::Path;
 
 use super::json::{Result, Scanner, Wrong};
-use super::rle::decompress;
-use super::{Coco, Image, Objects, Options, Outlines, Runs};
+use super::rle::{MaskFault, decompress};
+use super::{Coco, CocoFault, Image, Objects, Options, Outlines, Runs};
 use crate::readers::read::Opened;
 use crate::value::append;
 
@@ -101,14 +101,14 @@ impl Found {
             }
             Ok(())
         })?;
-        let id = id.ok_or_else(|| scanner.wrong("the image has no `id`"))?;
+        let id = id.ok_or_else(|| scanner.wrong(CocoFault::NoId { what: "image" }))?;
         if self.names.len() == start {
-            return Err(scanner.wrong(format!("image {id} has no `file_name`")));
+            return Err(scanner.wrong(CocoFault::ImageMember { id, name: "file_name" }));
         }
         if self.options.ratio || self.options.outlines == Outlines::Pixels {
             for (given, name) in [(width, "width"), (height, "height")] {
                 if given.is_none() {
-                    return Err(scanner.wrong(format!("image {id} has no `{name}`")));
+                    return Err(scanner.wrong(CocoFault::ImageMember { id, name }));
                 }
             }
         }
@@ -126,7 +126,7 @@ impl Found {
                 false => scanner.skip(),
             },
         )?;
-        let id = id.ok_or_else(|| scanner.wrong("the category has no `id`"))?;
+        let id = id.ok_or_else(|| scanner.wrong(CocoFault::NoId { what: "category" }))?;
         self.categories.push(id);
         Ok(())
     }
@@ -150,7 +150,7 @@ impl Found {
             _ => Member::Other,
         };
         let (mut image, mut category, mut crowd) = (None, None, false);
-        // As in the reference, an object without a box has one without a size.
+        // As in DALI, an object without a box has one without a size.
         let mut sides = [0.0; 4];
         let marks = self.marks();
         let outlines = self.options.outlines;
@@ -160,9 +160,9 @@ impl Found {
                 Member::Category => {
                     let given = scanner.integer()?;
                     let fits = i32::try_from(given);
-                    category = Some(fits.map_err(|_| {
-                        scanner.wrong(format!("`category_id` {given} is too large for 32 bits"))
-                    })?);
+                    category = Some(
+                        fits.map_err(|_| scanner.wrong(CocoFault::LargeCategory { id: given }))?,
+                    );
                 }
                 Member::Box => sides = four(scanner)?,
                 Member::Crowd => {
@@ -179,9 +179,10 @@ impl Found {
             }
             Ok(())
         })?;
-        let image = image.ok_or_else(|| scanner.wrong("the annotation has no `image_id`"))?;
-        let category =
-            category.ok_or_else(|| scanner.wrong("the annotation has no `category_id`"))?;
+        let image =
+            image.ok_or_else(|| scanner.wrong(CocoFault::AnnotationMember { name: "image_id" }))?;
+        let category = category
+            .ok_or_else(|| scanner.wrong(CocoFault::AnnotationMember { name: "category_id" }))?;
         let [_, _, width, height] = sides;
         let small = width < self.options.threshold || height < self.options.threshold;
         if small || (crowd && self.options.skip_crowds) {
@@ -189,7 +190,7 @@ impl Found {
             return Ok(());
         }
         if self.owners.len() >= u32::MAX as usize {
-            return Err(scanner.wrong("there are too many annotations"));
+            return Err(scanner.wrong(CocoFault::TooManyAnnotations));
         }
         append(&mut self.owners, &[image])?;
         append(&mut self.objects.boxes, &[sides])?;
@@ -239,7 +240,7 @@ impl Found {
             Ok(())
         })?;
         if half.is_some() {
-            return Err(scanner.wrong("the polygon has an x without a y"));
+            return Err(scanner.wrong(CocoFault::OddPolygon));
         }
         let end = small_number(scanner, vertices.len())?;
         append(&mut self.objects.vertex_ends, &[end])?;
@@ -271,25 +272,27 @@ impl Found {
                         text.clear();
                         scanner.text(text)?;
                         let taken = decompress(text, counts);
-                        return taken.map_err(|why| scanner.wrong(format!("the mask {why}")));
+                        return taken
+                            .map_err(|why| scanner.wrong(CocoFault::Mask { problem: why.into() }));
                     }
                     scanner.list(|scanner| {
                         let count = scanner.integer()?;
                         let count = u32::try_from(count).map_err(|_| {
-                            scanner.wrong(format!("the mask has a count of {count} pixels"))
+                            scanner.wrong(CocoFault::Mask {
+                                problem: MaskFault::Count { count }.into(),
+                            })
                         })?;
                         Ok(append(counts, &[count])?)
                     })?;
                 }
-                Member::Size if painted => {
-                    scanner.list(|scanner| {
-                        let extent = scanner.integer()?;
-                        size.push(u32::try_from(extent).map_err(|_| {
-                            scanner.wrong(format!("the mask has a size of {extent}"))
-                        })?);
-                        Ok(())
-                    })?
-                }
+                Member::Size if painted => scanner.list(|scanner| {
+                    let extent = scanner.integer()?;
+                    size.push(
+                        u32::try_from(extent)
+                            .map_err(|_| scanner.wrong(CocoFault::MaskExtent { extent }))?,
+                    );
+                    Ok(())
+                })?,
                 _ => scanner.skip()?,
             }
             Ok(())
@@ -298,10 +301,10 @@ impl Found {
             return Ok(());
         }
         let &[height, width] = &size[..] else {
-            return Err(scanner.wrong("the mask has no `size` of two numbers, height and width"));
+            return Err(scanner.wrong(CocoFault::MaskSize));
         };
         if !given {
-            return Err(scanner.wrong("the mask has no `counts`"));
+            return Err(scanner.wrong(CocoFault::MaskCounts));
         }
         let object = self.objects.boxes.len() as u32;
         self.objects.runs.push(Runs { object, height, width, end: self.objects.counts.len() });
@@ -327,21 +330,20 @@ impl Found {
 }
 
 fn small_number<R: Read>(scanner: &Scanner<R>, number: usize) -> Result<u32> {
-    u32::try_from(number).map_err(|_| scanner.wrong("there are too many vertices"))
+    u32::try_from(number).map_err(|_| scanner.wrong(CocoFault::TooManyVertices))
 }
 
-fn extent<R: Read>(scanner: &mut Scanner<R>, name: &str) -> Result<i32> {
+fn extent<R: Read>(scanner: &mut Scanner<R>, name: &'static str) -> Result<i32> {
     let given = scanner.integer()?;
     let fits = i32::try_from(given).ok().filter(|&extent| extent >= 0);
-    fits.ok_or_else(|| scanner.wrong(format!("`{name}` {given} is no size of an image")))
+    fits.ok_or_else(|| scanner.wrong(CocoFault::Extent { name, extent: given }))
 }
 
 fn four<R: Read>(scanner: &mut Scanner<R>) -> Result<[f32; 4]> {
     let mut found = 0;
     let mut sides = [0.0; 4];
-    let wrong = |scanner: &Scanner<R>, found: usize| -> Wrong {
-        scanner.wrong(format!("`bbox` must have 4 numbers, not {found}"))
-    };
+    let wrong =
+        |scanner: &Scanner<R>, found: usize| -> Wrong { scanner.wrong(CocoFault::Box { found }) };
     scanner.list(|scanner| {
         let value = scanner.number()? as f32;
         let place = sides.get_mut(found).ok_or_else(|| wrong(scanner, found + 1))?;

@@ -1,35 +1,51 @@
 //! Masks as runs of pixels, column by column, and polygons that are painted the same way.
 
-use crate::value::{Cause, zeroed};
+use crate::value::{Cause, problems, zeroed};
 
 /// Why a mask can't be painted: what is wrong with its object, or with the machine.
 #[derive(Debug)]
 pub enum Problem {
-    Object(String),
+    Object(MaskFault),
     Memory(Cause),
 }
 
-impl From<String> for Problem {
-    fn from(problem: String) -> Problem {
-        Problem::Object(problem)
+impl From<MaskFault> for Problem {
+    fn from(fault: MaskFault) -> Problem {
+        Problem::Object(fault)
+    }
+}
+
+problems! {
+    /// What is wrong with the mask of an object.
+    pub enum MaskFault {
+        Character { byte: u8 },
+        LargeCount,
+        CutOff,
+        Memory,
+        Count { count: i64 },
+        Size { height: u32, width: u32, image_height: i32, image_width: i32 },
+        Layers,
+        Runs { height: usize, width: usize },
+        Far { x: f32, y: f32 },
+        Crossings,
     }
 }
 
 /// Counts of pixels that are outside and inside in turns, outside first, from the text that they
 /// were squeezed into: five bits a character, lowest first, and from the third on as differences
 /// to the last but one.
-pub fn decompress(text: &[u8], counts: &mut Vec<u32>) -> Result<(), String> {
+pub fn decompress(text: &[u8], counts: &mut Vec<u32>) -> Result<(), MaskFault> {
     let first = counts.len();
     let mut rest = text.iter();
     while let Some(mut byte) = rest.next() {
         let (mut value, mut shift) = (0_i64, 0);
         loop {
             if !(48..112).contains(byte) {
-                return Err(format!("has a character {:?} in `counts`", *byte as char));
+                return Err(MaskFault::Character { byte: *byte });
             }
             let bits = i64::from(byte - 48);
             if shift > 35 {
-                return Err("has `counts` that 32 bits can't hold".into());
+                return Err(MaskFault::LargeCount);
             }
             value |= (bits & 0x1f) << shift;
             shift += 5;
@@ -39,14 +55,14 @@ pub fn decompress(text: &[u8], counts: &mut Vec<u32>) -> Result<(), String> {
                 }
                 break;
             }
-            byte = rest.next().ok_or("has `counts` that end in the middle of a number")?;
+            byte = rest.next().ok_or(MaskFault::CutOff)?;
         }
         if counts.len() - first > 2 {
             value += i64::from(counts[counts.len() - 2]);
         }
-        counts.try_reserve(1).map_err(|_| "has more `counts` than there is memory for")?;
+        counts.try_reserve(1).map_err(|_| MaskFault::Memory)?;
         let count = u32::try_from(value);
-        counts.push(count.map_err(|_| format!("has a count of {value} pixels"))?);
+        counts.push(count.map_err(|_| MaskFault::Count { count: value })?);
     }
     Ok(())
 }
@@ -151,21 +167,19 @@ impl Canvas {
         Ok(Canvas { pixels, height, width, crossings: Vec::new(), paint })
     }
 
-    fn fill(&mut self, part: std::ops::Range<usize>, label: i32) -> Result<(), String> {
+    fn fill(&mut self, part: std::ops::Range<usize>, label: i32) -> Result<(), MaskFault> {
         let (height, width) = (self.height, self.width);
         let left = self.paint.checked_sub(part.len());
-        self.paint = left.ok_or("is one of so many that they cover the image too often")?;
+        self.paint = left.ok_or(MaskFault::Layers)?;
         let Some(part) = self.pixels.get_mut(part) else {
-            return Err(format!(
-                "has runs of more pixels than the {height} x {width} of the image"
-            ));
+            return Err(MaskFault::Runs { height, width });
         };
         part.fill(label);
         Ok(())
     }
 
     /// Paints runs. `Err` when they go beyond the image.
-    pub fn runs(&mut self, counts: &[u32], label: i32) -> Result<(), String> {
+    pub fn runs(&mut self, counts: &[u32], label: i32) -> Result<(), MaskFault> {
         let mut at = 0;
         for (index, &count) in counts.iter().enumerate() {
             let end = at + count as usize;
@@ -182,9 +196,7 @@ impl Canvas {
     pub fn polygon(&mut self, vertices: &[[f32; 2]], label: i32) -> Result<(), Problem> {
         let far = |v: &&[f32; 2]| !(v[0].abs() <= FARTHEST && v[1].abs() <= FARTHEST);
         if let Some([x, y]) = vertices.iter().find(far) {
-            let problem =
-                format!("has a polygon with a corner far outside of the image, ({x}, {y})");
-            return Err(problem.into());
+            return Err(MaskFault::Far { x: *x, y: *y }.into());
         }
         self.cross(vertices)?;
         let all = self.pixels.len();
@@ -211,9 +223,7 @@ impl Canvas {
             if columns.is_empty() {
                 continue;
             }
-            left = left
-                .checked_sub(columns.len())
-                .ok_or_else(|| "has a polygon that crosses the image too often".to_string())?;
+            left = left.checked_sub(columns.len()).ok_or(MaskFault::Crossings)?;
             let bytes = size_of::<usize>() * columns.len();
             let room = self.crossings.try_reserve(columns.len());
             room.map_err(|_| Problem::Memory(Cause::Memory { bytes }))?;

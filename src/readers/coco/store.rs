@@ -1,58 +1,46 @@
 //! Annotations as arrays in files of their own, which are read much faster than the text. The
-//! names and the contents are those of the reference: each file is a count and so many records.
+//! names and the contents are those of DALI: each file is a count and so many records.
 
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{Coco, Objects, Options, Outlines, Runs};
-use crate::readers::fetch::Source;
 use crate::readers::files::Files;
+use crate::readers::ranges::Unreadable;
 use crate::readers::read::{Opened, not_regular};
-use crate::value::Cause;
+use crate::readers::source::Source;
+use crate::value::{Cause, Problem, io_problem, problems};
 
-/// What could not be read or written, or is not what it should be.
-#[derive(Debug)]
-pub struct StoreError {
-    pub path: PathBuf,
-    pub problem: String,
-    /// Whether the machine is at fault.
-    pub system: bool,
-}
+type Result<T> = std::result::Result<T, Unreadable>;
 
-impl StoreError {
-    fn new(path: PathBuf, problem: impl Into<String>) -> StoreError {
-        StoreError { path, problem: problem.into(), system: false }
-    }
-
-    fn of(path: PathBuf, cause: Cause) -> StoreError {
-        match cause {
-            Cause::File { problem } => StoreError::new(path, problem.to_string()),
-            Cause::System { problem } => {
-                StoreError { path, problem: problem.to_string(), system: true }
-            }
-            Cause::Memory { bytes } => {
-                let problem = format!("there is no memory for {bytes} bytes");
-                StoreError { path, problem: problem.to_string(), system: true }
-            }
-            other => StoreError::new(path, format!("{other:?}")),
-        }
+problems! {
+    /// What is wrong with stored annotations.
+    pub enum StoreFault {
+        LineBreak,
+        LargeId { id: i64 },
+        Beyond { what: &'static str },
+        Twice { what: &'static str },
+        NoObject { what: &'static str },
+        CutOff,
+        Masks { count: usize },
+        Claimed,
+        Count { found: usize, count: usize },
+        WritePermission,
     }
 }
-
-type Result<T> = std::result::Result<T, StoreError>;
 
 const NAMES: &str = "filenames.dat";
 
 /// Writes a file, in place of one that is there, and does not wait for the reader of a pipe.
-fn store(path: &Path, bytes: &[u8]) -> std::result::Result<(), String> {
+fn store(path: &Path, bytes: &[u8]) -> std::result::Result<(), Problem> {
     let mut how = OpenOptions::new();
     how.write(true).create(true).truncate(true).custom_flags(libc::O_NONBLOCK);
     let mut file = how.open(path).map_err(|error| say(&error))?;
     let known = file.metadata().map_err(|error| say(&error))?;
     match not_regular(known.file_type()) {
-        Cause::File { problem } if !known.is_file() => Err(problem.to_string()),
+        Cause::File { problem } if !known.is_file() => Err(problem),
         _ => file.write_all(bytes).map_err(|error| say(&error)),
     }
 }
@@ -61,15 +49,14 @@ fn store(path: &Path, bytes: &[u8]) -> std::result::Result<(), String> {
 pub fn save(coco: &Coco, folder: &Path) -> Result<()> {
     let write = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
-        store(&path, bytes).map_err(|problem| StoreError::new(path, problem.to_string()))
+        store(&path, bytes).map_err(|problem| Unreadable::new(&path, problem))
     };
     let samples = coco.len();
     let mut names = Vec::new();
     for number in 0..samples {
         let name = coco.files.name_bytes(number);
         if name.contains(&b'\n') {
-            let problem = "a file name with a line break can't be stored".into();
-            return Err(StoreError { path: folder.join(NAMES), problem, system: false });
+            return Err(Unreadable::new(&folder.join(NAMES), StoreFault::LineBreak));
         }
         names.extend_from_slice(name);
         names.push(b'\n');
@@ -98,8 +85,7 @@ pub fn save(coco: &Coco, folder: &Path) -> Result<()> {
         let mut ids = Records::default();
         for &id in &coco.ids {
             let id = i32::try_from(id).map_err(|_| {
-                let problem = format!("the image id {id} is too large for 32 bits");
-                StoreError::new(folder.join("original_ids.dat"), problem)
+                Unreadable::new(&folder.join("original_ids.dat"), StoreFault::LargeId { id })
             })?;
             ids.push(id.to_le_bytes());
         }
@@ -243,11 +229,11 @@ pub fn load(folder: &Path, root: &Path, options: Options) -> Result<Coco> {
         let (Some(sides), Some(labels)) =
             (sides.get(offset..offset + count), labels.get(offset..offset + count))
         else {
-            return Err(store.wrong("offsets.dat", "points beyond the boxes"));
+            return Err(store.wrong("offsets.dat", StoreFault::Beyond { what: "boxes" }));
         };
         // What is there once is given once: else a few bytes could ask for any amount.
         if objects.labels.len() + count > all {
-            return Err(store.wrong("offsets.dat", "points to boxes more than once"));
+            return Err(store.wrong("offsets.dat", StoreFault::Twice { what: "boxes" }));
         }
         let first = objects.boxes.len() as u32;
         objects.boxes.extend_from_slice(sides);
@@ -302,12 +288,16 @@ impl Polygons {
         for object in 0..count {
             while let Some([_, start, end]) = rows.next_if(|row| row[0] == object) {
                 let Some(outline) = vertices.get(start..end) else {
-                    return Err(store.wrong("polygon_data.dat", "points beyond the vertices"));
+                    return Err(
+                        store.wrong("polygon_data.dat", StoreFault::Beyond { what: "vertices" })
+                    );
                 };
                 if objects.vertices.len() + outline.len() > self.vertices.len()
                     || objects.vertex_ends.len() >= self.rows.len()
                 {
-                    return Err(store.wrong("polygon_data.dat", "has vertices more than once"));
+                    return Err(
+                        store.wrong("polygon_data.dat", StoreFault::Twice { what: "vertices" })
+                    );
                 }
                 objects.vertices.extend(outline.iter().map(|bytes| {
                     [
@@ -321,7 +311,9 @@ impl Polygons {
         }
         match rows.next() {
             None => Ok(()),
-            Some(_) => Err(store.wrong("polygon_data.dat", "has polygons of no object")),
+            Some(_) => {
+                Err(store.wrong("polygon_data.dat", StoreFault::NoObject { what: "polygons" }))
+            }
         }
     }
 }
@@ -352,10 +344,10 @@ impl Masks {
             Some((height.try_into().ok()?, width.try_into().ok()?, counts.collect()))
         };
         for _ in 0..count.unwrap_or(0) {
-            masks.push(next().ok_or_else(|| store.wrong(NAME, "ends too early"))?);
+            masks.push(next().ok_or_else(|| store.wrong(NAME, StoreFault::CutOff))?);
         }
         if masks.len() != owners.len() || !rest.is_empty() {
-            return Err(store.wrong(NAME, &format!("should have {} masks", owners.len())));
+            return Err(store.wrong(NAME, StoreFault::Masks { count: owners.len() }));
         }
         Ok(Masks { masks, owners, places })
     }
@@ -374,10 +366,12 @@ impl Masks {
             let owner = self.owners[mask];
             let again = objects.runs.last().is_some_and(|runs| runs.object == first + owner);
             if owner >= count || again {
-                return Err(store.wrong("masks_rles_idx.dat", "has masks of no object"));
+                return Err(
+                    store.wrong("masks_rles_idx.dat", StoreFault::NoObject { what: "masks" })
+                );
             }
             if objects.runs.len() >= self.masks.len() {
-                return Err(store.wrong("masks_offset.dat", "points to masks more than once"));
+                return Err(store.wrong("masks_offset.dat", StoreFault::Twice { what: "masks" }));
             }
             let (height, width, counts) = &self.masks[mask];
             objects.counts.extend_from_slice(counts);
@@ -397,14 +391,14 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
 struct Folder<'a>(&'a Path);
 
 impl Folder<'_> {
-    fn wrong(&self, name: &str, problem: &str) -> StoreError {
-        StoreError::new(self.0.join(name), problem)
+    fn wrong(&self, name: &str, fault: StoreFault) -> Unreadable {
+        Unreadable::new(&self.0.join(name), fault)
     }
 
     fn bytes(&self, name: &str) -> Result<Vec<u8>> {
         let path = self.0.join(name);
         let read = Opened::open(&path).and_then(|opened| opened.bytes());
-        read.map_err(|cause| StoreError::of(path, cause))
+        read.map_err(|cause| Unreadable::of(&path, cause))
     }
 
     /// The records of a file; as many as given, if that is known.
@@ -417,15 +411,15 @@ impl Folder<'_> {
         let bytes = self.bytes(name)?;
         let found = bytes.split_first_chunk().and_then(|(&head, rest)| {
             let (records, over) = rest.as_chunks::<N>();
-            let said = u32::from_le_bytes(head) as usize;
-            (over.is_empty() && records.len() == said).then_some(records)
+            let claimed = u32::from_le_bytes(head) as usize;
+            (over.is_empty() && records.len() == claimed).then_some(records)
         });
         let Some(found) = found else {
-            return Err(self.wrong(name, "does not have as many records as it says"));
+            return Err(self.wrong(name, StoreFault::Claimed));
         };
         match count {
             Some(count) if count != found.len() => {
-                Err(self.wrong(name, &format!("has {} records, not {count}", found.len())))
+                Err(self.wrong(name, StoreFault::Count { found: found.len(), count }))
             }
             _ => Ok(found.iter().map(|&record| make(record)).collect()),
         }
@@ -446,14 +440,13 @@ impl Folder<'_> {
             Some(start as usize..end as usize)
         };
         let ranges = starts.into_iter().zip(lengths).map(range).collect::<Option<Vec<_>>>();
-        ranges.ok_or_else(|| self.wrong(offsets, "points beyond its records"))
+        ranges.ok_or_else(|| self.wrong(offsets, StoreFault::Beyond { what: "records" }))
     }
 }
 
-fn say(error: &io::Error) -> String {
+fn say(error: &io::Error) -> Problem {
     match error.kind() {
-        ErrorKind::NotFound => "there is no such file".into(),
-        ErrorKind::PermissionDenied => "the permission is missing".into(),
-        _ => error.to_string(),
+        ErrorKind::PermissionDenied => StoreFault::WritePermission.into(),
+        _ => io_problem(error),
     }
 }

@@ -145,7 +145,7 @@ AT_CALL = {
     "cant_read": (
         lambda: ndd.readers.File(file_list="/nope"),
         ValueError,
-        "`file_list` can't be read: there is no such file: /nope",
+        "`file_list` can't be used: /nope: there is no such file",
     ),
     "surplus_input": (lambda: ndd.resize(IMAGE, [2, 2]), TypeError, r"by keyword.*`size=`"),
     "unknown_name": (lambda: ndd.resise, AttributeError, "did you mean 'resize'"),

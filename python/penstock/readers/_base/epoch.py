@@ -22,7 +22,7 @@ class UnfinishedEpochWarning(UserWarning):
 class Epoch(Generic[Item_co]):
     """An iterator over an epoch. `len` is its number of batches, or samples.
 
-    It counts for itself, as in the original: one that was left goes on to its own length, even
+    It counts for itself, as in DALI: one that was left goes on to its own length, even
     when another one has been begun since. Threads may share one; each batch goes to one of them.
     """
 

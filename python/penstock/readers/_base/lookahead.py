@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from penstock.readers._base.order import Numbers, Place
 from penstock.readers._base.position import Position
-from penstock.readers._base.source import Source
+from penstock.readers._base.source import Source, fetch
 
 if TYPE_CHECKING:
     from penstock._core import Value
@@ -75,4 +75,4 @@ class Lookahead:
 
 def _fetched(source: Source, position: Position, place: Place) -> Fetched:
     numbers, after = position.order.draw(place, position.shard, position.batch_size)
-    return Fetched(place, numbers, source.fetch(numbers, position.use.is_batched), after)
+    return Fetched(place, numbers, fetch(source, numbers, position.use.is_batched), after)

@@ -90,7 +90,7 @@ class Common(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Options:
-    """What a reader was told by `Common`, checked, without what has no effect.
+    """The arguments of `Common`, checked, without those that have no effect.
 
     Args:
         num_shards: Into how many shards the data set is divided.

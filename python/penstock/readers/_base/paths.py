@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from penstock import _core
 from penstock._errors import messages
 
 Name: TypeAlias = str | os.PathLike[str]
@@ -41,17 +40,6 @@ def _checked(what: str, key: str, name: str) -> str:
             what, key, f"has a NUL character, which no name of a file can have: {name!r}"
         )
     return name
-
-
-def contents(what: str, key: str, name: str) -> bytes:
-    """What is in a file that an argument names."""
-    try:
-        return _core.contents(name)
-    except ValueError as error:
-        problem, system = error.args
-        raise messages.cant_read(
-            what, key, f"can't be read: {problem}: {name}", system=system
-        ) from None
 
 
 def texts(what: str, key: str, given: str | Sequence[str], wanted: str) -> list[str]:

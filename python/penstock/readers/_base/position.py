@@ -104,7 +104,7 @@ class Position:
         """How many batches the next epoch has."""
         if self.is_resumed:
             return self.left
-        # One that follows an unfinished epoch is as long as that one, as in the original.
+        # One that follows an unfinished epoch is as long as that one, as in DALI.
         turn = self.first_turn + self.epoch + self.is_done
         return self.order.batches(turn, self.shard, self.batch_size)
 

@@ -1,11 +1,13 @@
-"""`Reader`, the class that all formats extend: what it is told, opens, reads ahead and gives.
+"""`Reader`, the class that all formats extend: its arguments, its source, reading ahead.
 
 A format plugs in a `Source`: how many samples there are, what they are called, a fingerprint that
-changes when the data set does, and a `fetch` that turns numbers of samples into values. All else
-is the same for all formats, and in the modules beside this one: what readers are told (`options`),
-which samples come when (`order`), how far a reader is (`position`), what it reads early
-(`lookahead`), what becomes of samples that can't be read (`bad_samples`). So a new format is one
-small file:
+changes when the data set does, and a `fetch` that turns numbers of samples into values. The native
+module has one class for the sources of all formats. All else is the same for all formats, and in
+the modules beside this one: arguments (`options`), which samples come when (`order`), how far a
+reader is (`position`), what it reads early (`lookahead`), what becomes of samples that can't be
+read (`bad_samples`). A new format is a Rust file in `src/readers` with its `Source` and an `open`
+function (and two lines in `src/readers/mod.rs`, its module and its row of `FORMATS`), a maker of
+test data sets in `tests/data_sets.py`, and one Python file, which `readers/__init__.py` exports:
 
     class Pairs(Reader):
         \"\"\"Pairs of files. (What users read: what it yields, and its own arguments.)\"\"\"
@@ -16,7 +18,8 @@ small file:
             super().__init__(max_batch_size, name, device, num_inputs, **common)
 
         def _open(self) -> Source:
-            return PairSource(...)
+            return open_source(self._what, "pairs", {"left": "left", "right": "right"},
+                               left=self._left, right=self._right)
 
 `_open` is called once, at construction or, with `lazy_init`, at the first use. It is the place to
 read an index and to raise what is wrong with the arguments. `_yields` turns the outputs into what
@@ -58,7 +61,7 @@ from penstock.readers._base.options import (
 )
 from penstock.readers._base.order import Numbers, Order, Place
 from penstock.readers._base.position import Position, Use, begun
-from penstock.readers._base.source import Source
+from penstock.readers._base.source import Source, fetch
 from penstock.readers._base.state import ReaderState, Snapshot
 
 if TYPE_CHECKING:
@@ -333,14 +336,14 @@ class Reader:
     def errors(self) -> list[SampleError]:
         """The samples that could not be read in the current epoch, or the one just finished.
 
-        Those that a decoder was told to leave out or to replace are among them.
+        Those that a decoder left out or replaced are among them.
         """
         with self._guard():
             return self._bad.errors()
 
     def get_metadata(self, batch_size: SupportsIndex | None = None) -> dict[str, int]:
         """Figures: the number of samples (`epoch_size`), what it is filled up to where all shards
-        are made alike (`epoch_size_padded`), and what the reader was told about shards.
+        are padded to one size (`epoch_size_padded`), and the reader's shard arguments.
 
         Args:
             batch_size: Without effect: the figures are about samples.
@@ -624,7 +627,7 @@ class Reader:
             head.numbers,
             head.values,
             name=source.name,
-            fetch=lambda others: source.fetch(others, position.use.is_batched),
+            fetch=lambda others: fetch(source, others, position.use.is_batched),
             after=lambda index: position.order.after(head.place, position.shard, index),
         )
 

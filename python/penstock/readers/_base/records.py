@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from penstock._errors import messages
-from penstock._operators.call_sites import here
-from penstock.readers._base.io_pool import io_pool
-from penstock.readers._base.order import Numbers
 from penstock.readers._base.paths import Name, paths
-from penstock.readers._base.source import IndexedSource, Source
-
-if TYPE_CHECKING:
-    from penstock._core import Records, Value
-
-
-class RecordSource(IndexedSource["Records"]):
-    """Records, all outputs of which are read from files."""
-
-    def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
-        """The outputs of records, when they have been read."""
-        return tuple(self._index.read(self._what, numbers, batch, here(), io_pool()))
+from penstock.readers._base.source import Source, open_source
 
 
 def names(what: str, key: str, given: Name | Iterable[Name]) -> list[str]:
@@ -46,28 +32,21 @@ def index_names(
     return found
 
 
-def opened(
+def open_records(
     what: str,
-    key: str,
-    index_key: str,
-    opens: Callable[..., Records],
+    format: str,
+    arguments: dict[str, str],
     files: list[str],
-    index: list[str] | None,
     on_error: str,
-    *arguments: Any,
+    **options: Any,
 ) -> Source:
-    """The source of what `opens` gives, which has at least one record.
+    """The records of files, of which there is at least one.
 
-    What can't be read of a file is an error, or, where bad samples are to be left out, one of them.
+    What can't be read of a file is an error, or, if bad samples are skipped, one of those.
     """
-    try:
-        records = opens(files, index, on_error != "raise", *arguments)
-    except ValueError as error:
-        path, problem, system = error.args
-        blamed = index_key if index is not None and path in index else key
-        raise messages.cant_read(
-            what, blamed, f"can't be used: {path}: {problem}", system=system
-        ) from None
+    tolerant = on_error != "raise"
+    records = open_source(what, format, arguments, files=files, tolerant=tolerant, **options)
     if not len(records):
-        raise messages.bad_argument(what, key, "names no samples: the files have none")
-    return RecordSource(what, records)
+        listed = f": the files have none: {', '.join(files)}" if files else ": the list is empty"
+        raise messages.bad_argument(what, arguments["files"], f"names no samples{listed}")
+    return records

@@ -1,64 +1,44 @@
-"""What a format gives to its reader: samples by number."""
+"""What a format gives to its reader: a source, which has the samples by number.
+
+All formats share one class, `_core.Source`. A new format is a file in `src/readers` that opens one,
+and a module here with a `Reader` whose `_open` calls `open_source`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from penstock import _core
+from penstock._core import Source as Source
+from penstock._errors import messages
+from penstock._errors.sentences import sentence
+from penstock._operators.call_sites import here
+from penstock.readers._base.io_pool import io_pool
 from penstock.readers._base.order import Numbers
 
 if TYPE_CHECKING:
     from penstock._core import Value
 
 
-class Index(Protocol):
-    """The samples of a data set, without their data: what the native module finds on opening."""
-
-    def __len__(self) -> int: ...
-
-    def fingerprint(self) -> int:
-        """A number of 64 bits that tells whether the data set is another one."""
-        ...
-
-    def name(self, number: int) -> str:
-        """What users know a sample by, usually a file name."""
-        ...
-
-
-class Source(Index, Protocol):
-    """A data set whose samples are read by number.
-
-    `fetch` must return at once and leave the reading to the engine, as `_core.Files.read` does on
-    the threads of `pool.io_pool()`; what is known already (labels, boxes) it gives as finished
-    values.
-    """
-
-    def fetch(self, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
-        """Values of samples: batches, or single ones. Does not wait for them."""
-        ...
-
-
-AnyIndex = TypeVar("AnyIndex", bound=Index)
-
-
-class IndexedSource(Generic[AnyIndex]):
-    """All of a source but its `fetch`, which is what formats differ in.
+def open_source(what: str, format: str, arguments: Mapping[str, str], **options: Any) -> Source:
+    """The samples of a data set, or an error that names the file that can't be read.
 
     Args:
         what: The reader, for messages.
-        index: The samples.
+        format: The format, as `src/readers/mod.rs` lists it.
+        arguments: For options that name files, the reader's arguments that they come from.
+        **options: What the format needs to open the data set.
     """
+    try:
+        return _core.open_source(what, format, options)
+    except ValueError as error:
+        option, path, problem, system = error.args
+        raise messages.cant_read(
+            what, arguments[option], f"can't be used: {path}: {sentence(problem)}", system=system
+        ) from None
 
-    def __init__(self, what: str, index: AnyIndex) -> None:
-        self._what = what
-        self._index = index
 
-    def __len__(self) -> int:
-        return len(self._index)
-
-    def fingerprint(self) -> int:
-        """A number that tells whether the data set is another one."""
-        return self._index.fingerprint()
-
-    def name(self, number: int) -> str:
-        """What users know a sample by."""
-        return self._index.name(number)
+def fetch(source: Source, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
+    """Values of samples: batches, or single ones. Does not wait for them."""
+    return source.fetch(numbers, batch, here(), io_pool())

@@ -37,7 +37,7 @@ def _different(rule: str, first: str, other: str) -> str:
     return f"{rules[rule]}: {first} and {other}"
 
 
-KERNEL_SENTENCES: dict[str, str | Callable[..., str]] = {
+SENTENCES: dict[str, str | Callable[..., str]] = {
     "Argument.Missing": _missing,
     "Argument.Kind": _kind,
     "Argument.NotScalar": (

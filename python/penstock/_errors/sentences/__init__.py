@@ -3,6 +3,7 @@
 Native code reports problems as data: a kind such as "Frames.Count" and its named figures
 (`src/value/problem.rs`). The sentence follows the name of its subject: "`angle` must be finite, got
 nan". A test checks that every kind has a sentence, and that it uses the figures of its kind.
+Each area has a module with its sentences.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from penstock._errors.kernel_sentences import KERNEL_SENTENCES
+from penstock._errors.sentences import codecs, kernels, readers
 
 Problem: TypeAlias = tuple[str, dict[str, Any]]
 """A kind and its figures by name."""
 
 SENTENCES: dict[str, str | Callable[..., str]] = {
     "Text": "{text}",
-    **KERNEL_SENTENCES,
+    **codecs.SENTENCES,
+    **kernels.SENTENCES,
+    **readers.SENTENCES,
 }
 """By kind: a format string, or a function of the figures where the wording depends on them."""
 
