@@ -58,7 +58,7 @@ trait Number: Element {
     fn gray(r: Self, g: Self, b: Self) -> Self;
 }
 
-/// The reference's weights of red, green and blue, of 2^15; the sum is cut off.
+/// DALI's weights of red, green and blue, of 2^15; the sum is cut off.
 const GRAY: [u32; 3] = [9797, 19234, 3737];
 
 impl Number for u8 {
@@ -284,7 +284,7 @@ fn ycbcr<S: Number>(
         [-0.148_222_9, -0.290_992_8, 0.439_215_7],
         [0.439_215_7, -0.367_788_3, -0.071_427_37],
     ];
-    // The reference has 16 of 256 where the result has more than 8 bits.
+    // DALI has 16 of 256 where the result has more than 8 bits.
     let (scale, zero) = match dtype {
         DType::U8 => (255.0 * S::UNIT, [16.0, 128.0, 128.0]),
         _ => (S::UNIT, [0.0625, 0.5, 0.5]),

@@ -237,7 +237,7 @@ fn width_of(desc: &Desc) -> Result<usize> {
     }
 }
 
-/// Single precision, in which the reference computes, does not do for these.
+/// Single precision, in which DALI computes, does not do for these.
 fn is_wide(dtype: DType) -> bool {
     matches!(dtype, DType::I64 | DType::U64 | DType::F64)
 }
@@ -410,7 +410,7 @@ impl CoordFlipArgs {
                     return refuse("layout", Coordinates::LayoutLetter { given });
                 }
             };
-            // Centres are single precision in the reference.
+            // Centres are single precision in DALI.
             let center = f64::from(center as f32);
             Ok(if flip { (-1.0, 2.0 * center) } else { (1.0, 0.0) })
         };
@@ -680,7 +680,7 @@ args! {
     }
 }
 
-/// Single precision from here on, as in the reference: a quarter turn is not quite exact.
+/// Single precision from here on, as in DALI: a quarter turn is not quite exact.
 fn radians(degrees: f64) -> f32 {
     degrees as f32 * (std::f32::consts::PI / 180.0)
 }

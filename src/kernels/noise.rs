@@ -122,7 +122,7 @@ impl Kernel for SaltAndPepper {
         });
         with_element!(desc.dtype, |T| {
             let (darkest, brightest) = ends(desc.dtype);
-            // What is behind the point is cut off, as in the reference.
+            // What is behind the point is cut off, as in DALI.
             let value = |given: Option<f64>, end: f64| -> T {
                 given.map_or(end, |x| if end.abs() == 1.0 { x } else { x.trunc() }).convert()
             };

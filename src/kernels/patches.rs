@@ -101,7 +101,7 @@ impl EraseArgs {
             let mut region = whole.clone();
             for (&axis, (&anchor, &shape)) in axes.iter().zip(anchor.iter().zip(shape)) {
                 let n = desc.shape[axis];
-                // In single precision, as the reference, unless the axis is too long for that.
+                // In single precision, as DALI, unless the axis is too long for that.
                 let rounded = |x: f64| if is_long(n) { x } else { f64::from(x as f32) };
                 let measure =
                     |x, relative| rounded(rounded(x) * if relative { n as f64 } else { 1.0 });

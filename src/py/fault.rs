@@ -5,12 +5,12 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::value::{Cause, Damage, Fault, Figure, Kind, Origin, Problem, SystemFault};
+use crate::value::{Cause, Damage, Fault, Figure, Kind, MemoryFault, Origin, Problem, SystemFault};
 use crate::{codecs, kernels, readers};
 
 /// All kinds of problems: a row for each enum that `problems!` declares, by area.
 const KINDS: &[&[&[Kind]]] =
-    &[&[SystemFault::KINDS], codecs::KINDS, kernels::PROBLEMS, readers::KINDS];
+    &[&[MemoryFault::KINDS, SystemFault::KINDS], codecs::KINDS, kernels::PROBLEMS, readers::KINDS];
 
 /// Kinds of problems and the names of their figures, for Python to have a sentence for each.
 #[pyfunction]
@@ -108,4 +108,10 @@ pub fn worded<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, Py
         }
     }
     (problem.kind, figures).into_pyobject(py)
+}
+
+/// The sentence that Python has for a problem.
+pub fn sentence(py: Python<'_>, problem: &Problem) -> PyResult<String> {
+    let sentences = py.import("penstock._errors.sentences")?;
+    sentences.call_method1("sentence", (worded(py, problem)?,))?.extract()
 }

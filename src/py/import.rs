@@ -10,6 +10,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyMemoryView};
 
+use super::fault::sentence;
 use super::submit::parse_layout;
 use super::value::PyValue;
 use crate::engine::{Meta, Stack, Value};
@@ -22,7 +23,9 @@ const LARGE: usize = 1 << 20;
 
 pub fn refuse(cause: Cause) -> PyErr {
     match cause {
-        Cause::Input { problem, .. } => PyValueError::new_err(problem.to_string()),
+        Cause::Input { problem, .. } => Python::attach(|py| {
+            sentence(py, &problem).map_or_else(|error| error, PyValueError::new_err)
+        }),
         Cause::Memory { bytes } => {
             pyo3::exceptions::PyMemoryError::new_err(format!("no memory for {bytes} bytes"))
         }

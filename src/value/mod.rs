@@ -24,6 +24,8 @@ pub use memory::{CacheLocks, lock_cache};
 pub(crate) use problem::problems;
 pub use problem::{Figure, Kind, Problem};
 pub use room::{append, collected, filled, has_room_for_thread, is_available, with_room, zeroed};
-pub use sample::{Desc, Origin, Sample, Shape, Strides, contiguous_strides, extent, fits};
+pub use sample::{
+    Desc, MemoryFault, Origin, Sample, Shape, Strides, contiguous_strides, extent, fits,
+};
 pub use stores::{LINE, Stores};
 pub use strided::copy_strided;

@@ -131,23 +131,7 @@ impl<T: Into<Figure>> From<Option<T>> for Figure {
 /// For Rust's own tests and panics; users read the sentence that Python has.
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.figures[..] {
-            [("text", Figure::Text(text))] => write!(f, "{text}"),
-            figures => write!(f, "{} {figures:?}", self.kind),
-        }
-    }
-}
-
-/// A sentence that is still worded here.
-impl From<String> for Problem {
-    fn from(text: String) -> Problem {
-        Problem { kind: "Text", figures: vec![("text", text.into())] }
-    }
-}
-
-impl From<&str> for Problem {
-    fn from(text: &str) -> Problem {
-        text.to_string().into()
+        write!(f, "{} {:?}", self.kind, self.figures)
     }
 }
 

@@ -8,8 +8,16 @@ use super::buffer::{Buffer, Loan};
 use super::dtype::{DType, Element};
 use super::fault::Cause;
 use super::layout::Layout;
+use super::problem::problems;
 use super::stores::Stores;
 use super::strided::copy_strided;
+
+problems! {
+    /// What is wrong with memory that somebody describes.
+    pub enum MemoryFault {
+        Strides { bytes: usize },
+    }
+}
 
 pub type Shape = SmallVec<[usize; 6]>;
 /// Bytes from one element to the next along each axis; may be negative or zero.
@@ -173,8 +181,8 @@ impl Sample {
             return Sample::new(desc, buffer, offset);
         }
         if !reaches_inside(&desc, &strides, offset, buffer.len()) {
-            let problem = format!("its strides reach outside of its {} bytes", buffer.len());
-            return Err(Cause::Input { index: 0, problem: problem.into() });
+            let problem = MemoryFault::Strides { bytes: buffer.len() }.into();
+            return Err(Cause::Input { index: 0, problem });
         }
         Ok(Sample { desc, buffer, offset, strides: Some(Box::new(strides)), source: None })
     }

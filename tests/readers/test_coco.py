@@ -1,4 +1,4 @@
-"""`readers.COCO`: what the original gets wrong or does not say, broken files, restoring."""
+"""`readers.COCO`: what DALI gets wrong or does not say, broken files, restoring."""
 
 import inspect
 import json
@@ -65,7 +65,7 @@ def test_every_argument_is_documented():
 
 
 def test_all_masks_of_a_label_are_painted(make):
-    """The original keeps the last one that came as runs, or those that are polygons."""
+    """DALI keeps the last one that came as runs, or those that are polygons."""
     runs = [{"counts": [start * 4, 4], "size": [4, 12]} for start in (0, 3)]
     polygon = [[8, 0, 10, 0, 10, 4, 8, 4]]
     reader = make(mask(*runs, polygon), pixelwise_masks=True)

@@ -200,7 +200,7 @@ def test_leaving_the_loop_in_the_last_batch_finishes_the_epoch(files):
 
 
 def test_iterators_that_take_turns_each_have_their_length(files):
-    """As in the original. States in between are whole, and others can go on from them."""
+    """As in DALI. States in between are whole, and others can go on from them."""
     reader = File(files=files[:6])
     first = reader.next_epoch(batch_size=2)
     given = [labels(next(first))]
@@ -697,7 +697,7 @@ def test_files_are_read_by_names_of_any_kind(files):
 
 
 def test_names_may_leave_the_root(files, tmp_path):
-    """As in the original: lists are trusted."""
+    """As in DALI: lists are trusted."""
     inside = tmp_path / "inside"
     inside.mkdir()
     away = [os.path.relpath(files[1], inside), str(files[2])]

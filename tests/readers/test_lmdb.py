@@ -1,4 +1,4 @@
-"""Readers of LMDB databases: restoring, broken files, and what the original can't do."""
+"""Readers of LMDB databases: restoring, broken files, and what DALI can't do."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The reader of NeMo's manifests: restoring, broken files, and what the original can't do."""
+"""The reader of NeMo's manifests: restoring, broken files, and what DALI can't do."""
 
 import json
 import wave

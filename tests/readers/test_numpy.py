@@ -1,4 +1,4 @@
-"""`readers.Numpy`: what the original does not read, broken files, restoring."""
+"""`readers.Numpy`: what DALI does not read, broken files, restoring."""
 
 import inspect
 

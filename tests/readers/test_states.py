@@ -1,4 +1,4 @@
-"""States of readers that something has happened to: refused, or as good as the original."""
+"""States of readers that something has happened to: refused, or as good as DALI."""
 
 import itertools
 import json

@@ -108,7 +108,7 @@ fn equalizing(counts: &Histogram) -> [u8; 256] {
     let mut table = [0; 256];
     for x in darkest + 1..256 {
         sum += counts[x];
-        // Halves to the even number, as the reference does it.
+        // Halves to the even number, as DALI does it.
         table[x] = (sum as f32 * scale).round_ties_even() as u8;
     }
     table

@@ -42,7 +42,7 @@ pub fn mix(input: &Sample, out: &mut Output<'_>, mix: &Mix<f64, 3>) {
     }
 }
 
-/// Whether 32-bit floats would be too coarse. The reference has them for 32-bit integers, too.
+/// Whether 32-bit floats would be too coarse. DALI has them for 32-bit integers, too.
 fn is_wide(dtype: DType) -> bool {
     matches!(dtype, DType::U32 | DType::I64 | DType::U64 | DType::F64)
 }

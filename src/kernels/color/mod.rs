@@ -97,7 +97,7 @@ impl Kernel for BrightnessContrast {
     ) -> Result<()> {
         let out = &mut outputs[0];
         let dtype = inputs[0].desc.dtype;
-        // Half of what the input can hold, as the reference has it: 128, 16384, 0.5.
+        // Half of what the input can hold, as DALI has it: 128, 16384, 0.5.
         let half = if is_float(dtype) { 0.5 } else { (full(dtype) * 0.5).ceil() };
         let center = args.contrast_center.unwrap_or(half);
         let gain = args.brightness * args.contrast;

@@ -114,7 +114,7 @@ impl Window<'_> {
         for ((letter, position_name), (wanted, position)) in
             AXES.into_iter().zip(wanted.into_iter().zip(self.position))
         {
-            // The depth of images in a sequence is how many there are, as in the reference.
+            // The depth of images in a sequence is how many there are, as in DALI.
             let frames = || if letter == b'D' { desc.layout.find(b'F') } else { None };
             let Some(axis) = desc.layout.find(letter).or_else(frames) else { continue };
             let Some(wanted) = wanted else { continue };

@@ -127,7 +127,7 @@ impl CropArgs {
         if !(0.0..=1.0).contains(&place) {
             return Err(argument(name, Argument::Between { low: 0.0, high: 1.0, given: place }));
         }
-        // In floats of 32 bits, as the reference.
+        // In floats of 32 bits, as DALI.
         let start = place as f32 * (extent - length) as f32;
         let start = match self.rounding {
             Rounding::Round => start.round(),

@@ -58,7 +58,7 @@ fn window(sigma: f32, size: i64) -> Result<Window> {
     if sigma == 0.0 && size == 0 {
         return Err(argument("sigma", Filters::NoWindow));
     }
-    // Three standard deviations, as the reference has it.
+    // Three standard deviations, as DALI has it.
     let reach = if size > 0 { (size / 2) as usize } else { (3.0 * sigma).ceil() as usize };
     if reach > LARGEST_REACH {
         let name = if size > 0 { "window_size" } else { "sigma" };

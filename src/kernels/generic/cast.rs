@@ -75,7 +75,7 @@ macro_rules! each_int {
     };
 }
 
-/// What the reference makes of "not a number": the pattern of the processor's own conversion.
+/// What DALI makes of "not a number": the pattern of the processor's own conversion.
 trait FromNan {
     const FROM_NAN: Self;
 }

@@ -43,7 +43,7 @@ fn look_up<T: Element>(args: &LookupTableArgs, input: &Sample, out: &mut Output<
 where
     f32: Convert<T>,
 {
-    // Values are single precision in the reference.
+    // Values are single precision in DALI.
     let value = |value: f64| (value as f32).convert();
     let other: T = value(args.default_value);
     // Any 8-bit number has its place, so that reading one needs no check.
@@ -72,7 +72,7 @@ where
     }))
 }
 
-/// The largest key, as in the reference; the definition refuses others.
+/// The largest key, as in DALI; the definition refuses others.
 const MOST: i64 = 65_535;
 
 struct OneHot;
@@ -148,7 +148,7 @@ impl Kernel for OneHot {
     }
 }
 
-/// A number as the reference takes it for `one_hot`: cut off, and wrapped around where integers
+/// A number as DALI takes it for `one_hot`: cut off, and wrapped around where integers
 /// can't hold it.
 trait Cut: Element {
     fn cut(value: f64) -> Self;

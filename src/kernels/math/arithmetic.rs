@@ -1,4 +1,4 @@
-//! Arithmetic as the reference does it: integers wrap and are divided towards zero.
+//! Arithmetic as DALI does it: integers wrap and are divided towards zero.
 
 use super::{Operation, kernel, map, map2, single};
 use crate::value::Bool;
@@ -37,7 +37,7 @@ binary!(Add, ints: |a, b| a.wrapping_add(b), floats: |a, b| a + b);
 binary!(Subtract, ints: |a, b| a.wrapping_sub(b), floats: |a, b| a - b);
 binary!(Multiply, ints: |a, b| a.wrapping_mul(b), floats: |a, b| a * b);
 binary!(Divide, floats: |a, b| a / b);
-// As the reference, the second operand wins where they don't compare.
+// As DALI, the second operand wins where they don't compare.
 binary!(Min, ints: |a, b| a.min(b), floats: |a, b| if a < b { a } else { b });
 binary!(Max, ints: |a, b| a.max(b), floats: |a, b| if a > b { a } else { b });
 binary!(@ Atan2, |y, x| y.atan2(x), f64);
@@ -63,13 +63,13 @@ impl Operation<2, Bool> for Multiply {
     }
 }
 
-/// `//`: integers are cut off; floats are divided, not floored, as in the reference.
+/// `//`: integers are cut off; floats are divided, not floored, as in DALI.
 pub struct Quotient;
 /// `%`: has the sign of the dividend.
 pub struct Remainder;
 
 kernel!(2 operands, numbers: Quotient);
-// As the reference, which leaves the remainders of all floats to double precision.
+// As DALI, which leaves the remainders of all floats to double precision.
 kernel!(2 operands, [I8 I8, I16 I16, I32 I32, I64 I64, U8 U8, U16 U16, U32 U32, U64 U64, F64 F32,
     F64 F64, F64 F16, F64 BF16]: Remainder);
 binary!(Quotient, floats: |a, b| a / b);
@@ -137,7 +137,7 @@ impl Operation<2, f64> for Remainder {
     }
 }
 
-/// `**`: integers to a negative power are zero, as in the reference.
+/// `**`: integers to a negative power are zero, as in DALI.
 pub struct Power;
 /// The power in floats, whatever the operands are.
 pub struct FloatPower;

@@ -7,7 +7,7 @@ pub struct And;
 pub struct Or;
 pub struct Xor;
 pub struct Not;
-/// Of the amount, only the lowest five bits count, or six for 64-bit types: what the reference
+/// Of the amount, only the lowest five bits count, or six for 64-bit types: what DALI
 /// leaves to the processor. Smaller types are shifted as 32-bit ones.
 pub struct ShiftLeft;
 /// As [`ShiftLeft`]; signed integers keep their sign.

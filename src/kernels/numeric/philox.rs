@@ -53,7 +53,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// Words between a call of an operator and the next, as in the reference.
+    /// Words between a call of an operator and the next, as in DALI.
     pub const WORDS_PER_CALL: u128 = 7;
 
     pub fn word(&self) -> u32 {

@@ -1,4 +1,4 @@
-//! Where single precision, in which the reference computes places, does not count elements any more.
+//! Where single precision, in which DALI computes places, does not count elements any more.
 
 /// Whether an axis has more elements than single precision can count.
 pub fn is_long(n: usize) -> bool {
@@ -6,7 +6,7 @@ pub fn is_long(n: usize) -> bool {
     n > (1 << 24) - 8
 }
 
-/// A part of `n` elements. In single precision, as the reference, as long as that can count them.
+/// A part of `n` elements. In single precision, as DALI, as long as that can count them.
 pub fn part_of(part: f64, n: f64) -> f64 {
     if n.abs() <= f64::from(1 << 24) { f64::from(part as f32 * n as f32) } else { part * n }
 }

@@ -157,7 +157,7 @@ impl Kernel for Uniform {
 /// An element as the end of a range.
 trait End: Sized {
     /// The first and the last number of `start..end`. Whole numbers are rounded to, which may
-    /// reach the end itself, as in the reference.
+    /// reach the end itself, as in DALI.
     fn ends(start: f64, end: f64) -> (f64, f64);
 }
 
@@ -416,7 +416,7 @@ impl Chances {
         let sums: Vec<f64> = collected(sums)?;
         let equal = p.len() == 1;
         let total = if equal { total * count as f64 } else { total };
-        // The tolerance is the reference's.
+        // The tolerance is DALI's.
         if (total - 1.0).abs() >= 1e-4 {
             return Err(argument("p", Random::Total { total }));
         }

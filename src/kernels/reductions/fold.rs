@@ -301,7 +301,7 @@ macro_rules! sums {
     };
 }
 
-/// Totals of 64-bit integers wrap around, as in the reference.
+/// Totals of 64-bit integers wrap around, as in DALI.
 #[inline]
 fn add_totals<T: WrappingAdd>(a: T, b: T) -> T {
     a.wrapping(b)
@@ -487,7 +487,7 @@ extremes! {
     i16: i16, i16::MIN, i16::MAX, |x| x;
     i32: i32, i32::MIN, i32::MAX, |x| x;
     i64: i64, i64::MIN, i64::MAX, |x| x;
-    // The limits are those of finite numbers, as in the reference.
+    // The limits are those of finite numbers, as in DALI.
     f16: f32, -65_504.0, 65_504.0, |x| x.to_f32();
     bf16: f32, f32::from_bits(0xff7f_0000), f32::from_bits(0x7f7f_0000), |x| x.to_f32();
     f32: f32, f32::MIN, f32::MAX, |x| x;

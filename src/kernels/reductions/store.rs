@@ -16,7 +16,7 @@ pub trait Total: Copy {
 pub trait Stored: Element {
     /// Integers cut fractions off and saturate.
     fn from_real(x: f64) -> Self;
-    /// Narrower integers wrap around, as in the reference.
+    /// Narrower integers wrap around, as in DALI.
     fn from_signed(x: i64) -> Self;
     fn from_unsigned(x: u64) -> Self;
 }

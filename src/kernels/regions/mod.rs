@@ -47,6 +47,8 @@ pub mod problem {
             /// Another problem, of positional anchor and shape.
             PositionalWindow { problem: crate::value::Problem },
             PaddedScalar,
+            /// A border that repeats the sample, which has no elements.
+            NothingToRepeat,
         }
     }
 }
@@ -138,8 +140,7 @@ pub fn cut<'a>(
         return Ok(());
     }
     if border != Border::Constant && src.desc.shape.contains(&0) {
-        let problem = "a sample without elements has none to put around it".into();
-        return Err(Cause::Input { index: 0, problem });
+        return Err(unfit(0, Regions::NothingToRepeat));
     }
     let src = src.compact()?;
     Cutter::new(&src.desc, region, border, fill).walk(0, src.elements_as_bytes(), dst, 0, stores);
@@ -334,7 +335,7 @@ pub fn repeat(pattern: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// A fill value as an element. As in the reference it is cut off and wraps around, the way that
+/// A fill value as an element. As in DALI it is cut off and wraps around, the way that
 /// the processor converts it.
 pub fn fill_bytes(value: f32, dtype: DType) -> SmallVec<[u8; 8]> {
     let int32 = || {
@@ -419,7 +420,7 @@ fn value_of<T: Copy>(values: &[T], index: usize, count: usize, name: &'static st
     }
 }
 
-/// Extents are up to the sizes of 32 bits, as in the reference.
+/// Extents are up to the sizes of 32 bits, as in DALI.
 pub const LONGEST: f64 = i32::MAX as f64;
 
 struct Slice;
@@ -754,7 +755,7 @@ impl Bounds<'_> {
                 let int = |values: &[i64], name| -> Result<f64> {
                     Ok(value_of(values, index, *count, name)? as f64)
                 };
-                // The reference multiplies in single precision here, in double for positions.
+                // DALI multiplies in single precision here, in double for positions.
                 let part = |values: &[f64], name| -> Result<f64> {
                     Ok(part_of(value_of(values, index, *count, name)?, extent))
                 };

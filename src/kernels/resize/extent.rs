@@ -11,7 +11,7 @@ use crate::kernels::resize::problem::Resize;
 /// One number for each axis that is resized.
 pub type PerAxis<T> = SmallVec<[T; 6]>;
 
-/// Regions are at least this large, as in the reference: it is where a map of coordinates is
+/// Regions are at least this large, as in DALI: it is where a map of coordinates is
 /// still one.
 const SMALLEST_REGION: f64 = 1e-3;
 /// Regions reach at most this far, where places are still numbers of elements.

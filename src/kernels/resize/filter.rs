@@ -302,7 +302,7 @@ impl Taps {
     }
 }
 
-/// The element that is nearest. In 32 bits, as the reference: it decides what lies between two.
+/// The element that is nearest. In 32 bits, as DALI: it decides what lies between two.
 fn nearest(map: &Map, i: usize) -> usize {
     if is_long(map.input) || is_long(map.output) {
         let at = map.origin + i as f64 * map.step + 0.5;
@@ -321,7 +321,7 @@ const FAR: f64 = (1_i64 << 60) as f64;
 fn gather(map: &Map, i: usize, filter: Filter, stretch: f64, row: &mut Vec<f64>) -> Result<usize> {
     let centre = map.origin + i as f64 * map.step;
     let radius = filter.radius() * stretch;
-    // As many for each, as in the reference: a filter may end above 0, and then it matters.
+    // As many for each, as in DALI: a filter may end above 0, and then it matters.
     let low = (centre - radius).ceil().clamp(-FAR, FAR) as i64;
     let count = (2.0 * radius).ceil() as i64;
     let last = map.input as i64 - 1;

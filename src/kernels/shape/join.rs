@@ -79,7 +79,7 @@ fn stacked(inputs: &[Sample], axis: usize) -> Result<Parts<'_>> {
     Ok((inputs.iter().collect(), shape))
 }
 
-/// What is to be joined, and the shape that it makes. As in the reference, an input without
+/// What is to be joined, and the shape that it makes. As in DALI, an input without
 /// elements need not fit the others; it is left out.
 fn concatenated(inputs: &[Sample], axis: usize) -> Result<Parts<'_>> {
     let first = &inputs[0].desc;

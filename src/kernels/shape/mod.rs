@@ -164,7 +164,7 @@ fn scale(factors: &[f64], extents: &[usize], exactly: bool) -> Result<SmallVec<[
         return Err(argument("rel_shape", Shapes::Factors { given, ndim }));
     }
     let scaled = |(&factor, &extent): (&f64, &usize)| {
-        // Single precision, as in the reference.
+        // Single precision, as in DALI.
         let product = (f64::from(factor as f32) * extent as f64).round();
         match factor {
             _ if factor < 0.0 && factor.is_finite() => Ok(-1),

@@ -183,7 +183,7 @@ impl Map {
 }
 
 /// Whether places of such an image, for such a result, need double precision. Others have single
-/// precision, as in the reference.
+/// precision, as in DALI.
 fn needs_double(from: &Extents, to: &Extents) -> bool {
     from.sides.into_iter().chain(to.sides).any(is_long)
 }
@@ -356,7 +356,7 @@ impl RotateArgs {
 struct Canvas {
     /// The least that its sides can be.
     sides: [usize; 3],
-    /// Whether they should be odd. As in the reference, a side is as odd or even as that of the
+    /// Whether they should be odd. As in DALI, a side is as odd or even as that of the
     /// image which it mostly comes from, so that centres of pixels don't move by half a pixel.
     odd: [bool; 3],
 }
@@ -365,7 +365,7 @@ impl Canvas {
     fn new(turn: &[[f64; 3]; 3], own: &Extents, angle: f64) -> Result<Canvas> {
         let mut made = Canvas { sides: own.sides, odd: own.sides.map(|side| side % 2 == 1) };
         // Which of two sides of the same weight counts is a matter of the last bit: that of an
-        // angle of single precision, as in the reference.
+        // angle of single precision, as in DALI.
         let flat = {
             let radians = f64::from((angle as f32) * (std::f32::consts::PI / 180.0));
             (radians.sin().abs(), radians.cos().abs())
@@ -492,7 +492,7 @@ mod tests {
             let made = Canvas::of_all(&canvases.iter().collect::<Vec<_>>());
             (made[1], made[0])
         };
-        // Seen with the reference.
+        // Seen with DALI.
         assert_eq!(sides(10, 20, &[1.0]), (12, 22));
         assert_eq!(sides(10, 20, &[30.0]), (20, 24));
         assert_eq!(sides(10, 20, &[45.0]), (22, 22));

@@ -88,7 +88,7 @@ where
             channels: *image.desc.shape.last().unwrap_or(&1),
             linear: sampling.interpolation == Interpolation::Linear,
             long,
-            // As an element of the image, as in the reference.
+            // As an element of the image, as in DALI.
             fill: sampling.fill.map(|fill| fill.convert()),
         }
     }

@@ -1,4 +1,4 @@
-"""Examples of docstrings run as they are written, and the reference has all that is public."""
+"""Examples of docstrings run as they are written, and DALI has all that is public."""
 
 import doctest
 import re
@@ -12,7 +12,7 @@ from penstock._runtime import device as _device
 
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
 
-# Old names, which the reference has under the present ones.
+# Old names, which DALI has under the present ones.
 NOT_LISTED = {"experimental"}
 
 

@@ -17,7 +17,7 @@ Problem: TypeAlias = tuple[str, dict[str, Any]]
 """A kind and its figures by name."""
 
 SENTENCES: dict[str, str | Callable[..., str]] = {
-    "Text": "{text}",
+    "MemoryFault.Strides": "its strides reach outside of its {bytes} bytes",
     **codecs.SENTENCES,
     **kernels.SENTENCES,
     **readers.SENTENCES,

@@ -194,6 +194,7 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "Regions.FarWindow": "gives a window from {start} to {end}",
     "Regions.EndsBeforeStart": "gives a window that ends at {end}, before its start {start}",
     "Regions.PositionalWindow": _positional_window,
+    "Regions.NothingToRepeat": "a sample without elements has none to pad with",
     "Regions.PaddedScalar": "a sample without dimensions can't be padded",
     "Resize.FarRegion": "is too far from the data: {given}",
     "Resize.Interpolation": "is not an interpolation type: {given}",
