@@ -245,7 +245,7 @@ def test_advice_is_for_those_that_can_take_it(folder):
         with pytest.raises(RuntimeError, match="max_errors") as caught:
             list(reader.next_epoch())
         assert "hint" not in str(caught.value)
-        assert "hint" not in str(caught.value.__cause__)
+        assert caught.value.__cause__ is None
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "longdouble", "U3"])

@@ -78,7 +78,7 @@ class BadSamples:
             raise RuntimeError(
                 f"{self._what}: {len(self._found)} samples of this epoch could not be read, more "
                 f"than `max_errors` allows ({self._limit}). The last one: {error}"
-            ) from error
+            ) from None
 
     def sift(
         self,
@@ -125,4 +125,4 @@ class BadSamples:
         raise RuntimeError(
             f"{self._what}: none of the {len(tried)} samples of the shard can be read, so that "
             f"there is no substitute. The last error: {error}"
-        ) from error
+        ) from None
