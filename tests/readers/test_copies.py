@@ -121,7 +121,7 @@ def test_sources_of_modules_are_copied(how, parallel):
 
 @pytest.mark.parametrize("source", [lambda: 1, squares(), iter([1])])
 def test_sources_that_can_not_be_pickled_say_so(source):
-    with pytest.raises(TypeError, match="so that the ExternalSource can't: "):
+    with pytest.raises(TypeError, match="so the ExternalSource can't either: "):
         pickle.dumps(ExternalSource(source))
 
 

@@ -109,7 +109,7 @@ CALLS = {
 SHAPES = [(2, 2, 3), (1, 5, 3), (5, 1, 3), (17, 9, 3), (1, 1, 1), (0, 2, 3)]
 DTYPES = [np.uint8, np.int64, np.float32, np.float64, np.bool_]
 
-KERNELS = {each.number: each.said.kernel for each in OPERATORS.values()} | {
+KERNELS = {each.number: each.options.kernel for each in OPERATORS.values()} | {
     each.number: each.kernel
     for each in [
         *(value for value in vars(arithmetic).values() if isinstance(value, arithmetic.Operation)),

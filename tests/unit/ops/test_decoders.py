@@ -103,7 +103,7 @@ def test_pngs_that_claim_far_too_much_tell_the_limit(side):
         ),
         (
             lambda: ndd.decoders.image_crop(JPEG, crop=[5, 5], rounding="x"),
-            '`rounding` must be one of round, truncate, got "x"',
+            '`rounding` must be "round" or "truncate", got "x"',
         ),
     ],
 )

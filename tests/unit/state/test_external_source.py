@@ -292,7 +292,7 @@ def test_sources_in_the_background_that_ask_each_other_are_an_error():
     ping = ExternalSource(lambda: pong(), parallel=True)
     pong = ExternalSource(lambda: ping(), parallel=True)
     for source in (ping, pong):
-        with pytest.raises(RuntimeError, match="asks itself"):
+        with pytest.raises(RuntimeError, match="requests an item from itself"):
             source()
 
 
