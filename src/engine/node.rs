@@ -182,6 +182,7 @@ impl Node {
     }
 
     /// Runs the call on this thread, or gives the node back if its results would be too large.
+    #[expect(clippy::result_large_err, reason = "the node moves on, into the queue")]
     fn run_inline(mut self, limit: usize) -> Result<SmallVec<[Handle; 1]>, Node> {
         match self.run_uniform(limit) {
             Inline::Done(handles) => return Ok(handles),

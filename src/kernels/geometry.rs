@@ -24,7 +24,7 @@ impl Kernel for Flip {
 
     fn run(args: &FlipArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
         let out = &mut outputs[0];
-        let volumes = Volumes::of(&out.desc);
+        let volumes = Volumes::of(out.desc);
         let src = inputs[0].elements_as_bytes();
         // A pixel only moves, so its bytes are all that matters; the usual sizes get their own code.
         match volumes.pixel {

@@ -1,9 +1,9 @@
 //! What operators do to samples. `contract` says what a kernel is, `numeric` is what kernels compute
 //! with; every other module is a family of operators, under the name that it has in Python.
 
-pub mod audio;
+pub(crate) mod audio;
 mod color;
-pub mod contract;
+pub(crate) mod contract;
 mod coordinates;
 mod crop;
 mod decoders;
@@ -14,7 +14,7 @@ mod geometry;
 mod math;
 mod noise;
 mod normalize;
-pub mod numeric;
+pub(crate) mod numeric;
 mod patches;
 mod random;
 mod reductions;

@@ -66,6 +66,9 @@ pub struct PySource {
     fingerprint: OnceLock<u64>,
 }
 
+/// File (by position), line, text and problem.
+type SkippedEntry<'a, 'py> = (usize, usize, &'a str, Bound<'py, PyTuple>);
+
 #[pymethods]
 impl PySource {
     fn __len__(&self) -> usize {
@@ -85,11 +88,8 @@ impl PySource {
         py.detach(|| *self.fingerprint.get_or_init(|| self.source.fingerprint()))
     }
 
-    /// Entries that were left out on opening: file (by position), line, text, problem.
-    fn skipped<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<Vec<(usize, usize, &str, Bound<'py, PyTuple>)>> {
+    /// Entries that were left out on opening.
+    fn skipped<'py>(&self, py: Python<'py>) -> PyResult<Vec<SkippedEntry<'_, 'py>>> {
         let skipped = self.source.skipped().iter();
         skipped
             .map(|entry| Ok((entry.file, entry.line, &*entry.text, worded(py, &entry.problem)?)))

@@ -204,7 +204,7 @@ fn warp(sampling: &Sampling, map: &Map, image: &Sample, out: &mut Output<'_>) ->
     }
     let plain = image.desc.dtype == DType::U8 && out.desc.dtype == DType::U8;
     if plain && sampling.interpolation == Interpolation::Linear {
-        let (from, to) = (Extents::of(&image.desc), Extents::of(&out.desc));
+        let (from, to) = (Extents::of(&image.desc), Extents::of(out.desc));
         if !from.volumetric {
             bytes::warp(sampling.fill, map, image.elements(), &from, out, &to);
             return Ok(());

@@ -47,7 +47,7 @@ fn between<A: Wide>(a: A, b: A, part: A) -> A {
 pub fn warp(sampling: &Sampling, map: &Map, image: &Sample, out: &mut Output<'_>) -> Result<()> {
     let dtype = image.desc.dtype;
     let from = Extents::of(&image.desc);
-    let long = needs_double(&from, &Extents::of(&out.desc));
+    let long = needs_double(&from, &Extents::of(out.desc));
     let only_moves = sampling.interpolation == Interpolation::Nearest && dtype == out.desc.dtype;
     if only_moves && !from.volumetric && !long {
         with_element!(dtype, |T| {
@@ -129,7 +129,7 @@ fn pick_rows<T: Element>(picture: &Picture<'_, T>, map: &Map, out: &mut Output<'
 where
     f64: Convert<T>,
 {
-    let [out_width, out_height, _] = Extents::of(&out.desc).sides;
+    let [out_width, out_height, _] = Extents::of(out.desc).sides;
     let c = picture.channels;
     let pick: Pick<T> = match c {
         1 => pick::<T, 1>,
@@ -221,7 +221,7 @@ fn rows<T: Element + Convert<A>, A: Wide>(
 where
     f64: Convert<T>,
 {
-    let [width, height, depth] = Extents::of(&out.desc).sides;
+    let [width, height, depth] = Extents::of(out.desc).sides;
     let row_length = width * picture.channels;
     let dtype = out.desc.dtype;
     let make = |index: usize, row: &mut [A]| {
