@@ -92,7 +92,7 @@ fn decode(
     };
     let args: Vec<Arg> = entry.args.iter().map(argument).collect();
     let inputs = std::slice::from_ref(encoded);
-    let work = (entry.make)();
+    let work = (entry.cpu)();
     let kernel = work.sample_kernel().expect("a kernel of samples");
     let made = poison::compare(|allocate| {
         kernel.run(&ArgReader::new(&args, inputs, 0), inputs, allocate).ok()

@@ -316,7 +316,7 @@ def test_arrays(given):
     [
         "ndd.tensor_resize(ndd.tensor(x, layout='AB'), sizes=[3], axis_names='B')",
         "ndd.tensor_resize(ndd.tensor(x, layout='AB'), scales=[2, 3], axis_names='BA')",
-        "ndd.tensor_resize(ndd.batch([x, x[:3]]), scales=ndd.batch([[2, 3], [1, 0.5]]))",
+        "ndd.tensor_resize(ndd.batch([x, x[:3]]), scales=ndd.batch([[2.0, 3], [1, 0.5]]))",
         "ndd.tensor_resize(ndd.batch([x, x]), sizes=[3, 2], alignment=ndd.batch([0, 1]))",
         "ndd.tensor_resize(ndd.tensor(x), sizes=[3, 2], dtype=ndd.float32)",
         "ndd.tensor_resize(ndd.tensor(x)[0, 0], sizes=[])",

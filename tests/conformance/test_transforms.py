@@ -15,7 +15,7 @@ CALLS = [
     "translation(offset=[1, 2, 3, 4])", "translation(offset=list(range(6)))",
     "translation(offset=[1, 2], batch_size=2)", "translation(offset=ndd.tensor([1, 2]))",
     "translation(offset=ndd.tensor(1.0))", "translation(offset=np.array([1.0, 2.0]))",
-    "translation(offset=ndd.batch([[1, 2], [3, 4.5]]))", "translation(None, offset=[1, 2])",
+    "translation(offset=ndd.batch([[1.0, 2], [3, 4.5]]))", "translation(None, offset=[1, 2])",
     "translation(offset=[1, 2], device='cpu')", "translation(offset=[float('nan'), 1e39])",
     # scale
     "scale(scale=[2, 3])", "scale(scale=2)", "scale(scale=2, ndim=2)", "scale(scale=2, ndim=0)",
