@@ -181,13 +181,15 @@ native-quick: environment cargo
 	@$(MAKE) --no-print-directory $(NATIVE_QUICK)
 
 MATURIN := VIRTUAL_ENV='$(CURDIR)/$(VENV)' $(PY) -m maturin
+# What users install, plus the kernels that misbehave on request.
+TEST_FEATURES := --features python,probes
 
 $(NATIVE): $(RUST_SOURCES) pyproject.toml $(VENV)/.packages-test
-	$(MATURIN) develop --release
+	$(MATURIN) develop --release $(TEST_FEATURES)
 	@touch $@ $(NATIVE_QUICK)
 
 $(NATIVE_QUICK): $(RUST_SOURCES) pyproject.toml $(VENV)/.packages-test
-	$(MATURIN) develop --profile quick
+	$(MATURIN) develop --profile quick $(TEST_FEATURES)
 	@rm -f $(NATIVE) && touch $@
 
 .make/system: tools/system_deps.sh

@@ -2,7 +2,9 @@
 
 use smallvec::SmallVec;
 
-use super::{Entry, Frames, Kernel, Output, OutputBuffer, Outputs, Result, Traits, args, one};
+use super::{
+    Entry, Family, Frames, Kernel, Output, OutputBuffer, Outputs, Result, Traits, args, one,
+};
 use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::generic::cast::{Convert, Number};
 use crate::value::{
@@ -10,7 +12,9 @@ use crate::value::{
     with_element,
 };
 
-pub const TABLE: &[Entry] = &[
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Fill::KINDS };
+
+const TABLE: &[Entry] = &[
     Entry::new::<Constant>("constant"),
     Entry::new::<ConstantLike>("constant_like"),
     Entry::new::<Full>("full"),

@@ -1,11 +1,13 @@
 //! Where pixels go: flip.
 
-use super::{Entry, Kernel, Output, Outputs, Result, Traits, args, one};
+use super::{Entry, Family, Kernel, Output, Outputs, Result, Traits, args, one};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::numeric::isa::Isa;
 use crate::value::{Desc, Sample};
 
-pub const TABLE: &[Entry] = &[Entry::new::<Flip>("flip")];
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[] };
+
+const TABLE: &[Entry] = &[Entry::new::<Flip>("flip")];
 
 pub struct Flip;
 

@@ -22,6 +22,7 @@ pub(crate) mod regions;
 mod resize;
 mod sequence;
 mod shape;
+mod transforms;
 mod warp;
 
 pub use audio::Resampler;
@@ -33,34 +34,46 @@ pub use contract::args::{Arg, ArgReader, FromArg, FromArgs};
 pub use contract::frames::Frames;
 pub use contract::kernel::{Allocate, DirectKernel, Kernel, Outputs, Samples, Traits, one};
 pub use contract::output::{Output, OutputBuffer};
-pub use contract::registry::{Operator, find, intern, names, operator, register, traits};
+pub use contract::registry::{Family, Operator, find, intern, names, operator, register, traits};
 pub use contract::uniform::{Placement, UniformBatch};
 pub use numeric::philox::{Position, Stream, below};
 
+use crate::value::Kind;
+
 pub type Result<T> = std::result::Result<T, crate::value::Cause>;
 
-/// All kinds of problems that kernels report.
-pub const PROBLEMS: &[&[crate::value::Kind]] = &[
-    contract::frames::problem::Frames::KINDS,
-    contract::probe::problem::Probe::KINDS,
-    contract::problems::Argument::KINDS,
-    contract::problems::Input::KINDS,
-    color::problem::Color::KINDS,
-    coordinates::problem::Coordinates::KINDS,
-    crop::problem::Crop::KINDS,
-    decoders::problem::Decoders::KINDS,
-    fill::problem::Fill::KINDS,
-    filters::problem::Filters::KINDS,
-    generic::problem::Generic::KINDS,
-    math::problem::Math::KINDS,
-    noise::problem::Noise::KINDS,
-    normalize::problem::Normalize::KINDS,
-    patches::problem::Patches::KINDS,
-    random::problem::Random::KINDS,
-    reductions::problem::Reductions::KINDS,
-    regions::problem::Regions::KINDS,
-    resize::problem::Resize::KINDS,
-    sequence::problem::Sequence::KINDS,
-    shape::problem::Shapes::KINDS,
-    warp::problem::Warp::KINDS,
+/// Every family: a new one is its module above, and its line here.
+const FAMILIES: &[Family] = &[
+    color::FAMILY,
+    coordinates::FAMILY,
+    crop::FAMILY,
+    decoders::FAMILY,
+    fill::FAMILY,
+    filters::FAMILY,
+    generic::FAMILY,
+    geometry::FAMILY,
+    math::FAMILY,
+    noise::FAMILY,
+    normalize::FAMILY,
+    patches::FAMILY,
+    random::FAMILY,
+    reductions::FAMILY,
+    regions::FAMILY,
+    resize::FAMILY,
+    sequence::FAMILY,
+    shape::FAMILY,
+    transforms::FAMILY,
+    warp::FAMILY,
 ];
+
+/// All kinds of problems that kernels report.
+pub fn problems() -> impl Iterator<Item = &'static Kind> {
+    let shared = [
+        contract::frames::problem::Frames::KINDS,
+        contract::problems::Argument::KINDS,
+        contract::problems::Input::KINDS,
+        #[cfg(any(test, feature = "probes"))]
+        contract::probe::problem::Probe::KINDS,
+    ];
+    shared.into_iter().chain(FAMILIES.iter().map(|family| family.problems)).flatten()
+}

@@ -1,14 +1,16 @@
 //! Noise on data. As all random numbers, it depends on the call, the sample and the element only.
 
 use super::random::{normals, of_pairs};
-use super::{Entry, Frames, Kernel, Output, Outputs, Result, Traits, args, one};
+use super::{Entry, Family, Frames, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
 use crate::kernels::generic::cast::Convert;
 use crate::kernels::numeric::philox::{Source, Stream, fraction};
 use crate::kernels::numeric::portable::{exp, ln};
 use crate::value::{DType, Desc, Sample, filled, with_element};
 
-pub const TABLE: &[Entry] = &[
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Noise::KINDS };
+
+const TABLE: &[Entry] = &[
     Entry::new::<Gaussian>("noise.gaussian"),
     Entry::new::<SaltAndPepper>("noise.salt_and_pepper"),
     Entry::new::<Shot>("noise.shot"),

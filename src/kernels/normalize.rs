@@ -15,8 +15,8 @@ use super::reductions::fold::{Center, Real};
 use super::reductions::plan::Plan;
 use super::reductions::{Flags, Reduction, means, numeric, reduced, spreads};
 use super::{
-    Arg, BatchKernel, Entry, Frames, FromArg, Kernel, Output, OutputBuffer, Outputs, Result,
-    Samples, Traits, Work, args, one,
+    Arg, BatchKernel, Entry, Family, Frames, FromArg, Kernel, Output, OutputBuffer, Outputs,
+    Result, Samples, Traits, Work, args, one,
 };
 use crate::kernels::contract::problems::{argument, unfit};
 use crate::value::Problem;
@@ -24,7 +24,9 @@ use crate::value::{
     Cause, DType, Desc, Element, Sample, Shape, collected, filled, with_element, zeroed,
 };
 
-pub const TABLE: &[Entry] = &[
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Normalize::KINDS };
+
+const TABLE: &[Entry] = &[
     Entry::new::<Normalize>("normalize"),
     Entry::new::<Moments>("moments"),
     Entry { name: "shared_moments", args: &["ddof"], cpu: || Work::Batch(Arc::new(SharedMoments)) },

@@ -6,13 +6,15 @@ use smallvec::{SmallVec, smallvec};
 
 use self::problem::Patches;
 use super::regions::{Border, Fill, LONGEST, Region, axes_of, cut, fill_bytes, repeat, too_large};
-use super::{Entry, Kernel, Output, Outputs, Result, Traits, args, one};
+use super::{Entry, Family, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::numeric::isa::Isa;
 use crate::kernels::numeric::precision::{is_long, part_of};
 use crate::value::{Cause, Desc, Layout, Sample, extent, filled, with_room};
 
-pub const TABLE: &[Entry] = &[
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Patches::KINDS };
+
+const TABLE: &[Entry] = &[
     Entry::new::<Erase>("erase"),
     Entry::new::<Paste>("paste"),
     Entry::new::<GridMask>("grid_mask"),

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use smallvec::smallvec;
 
 use super::{
-    Allocate, Arg, BatchKernel, DirectKernel, Entry, FromArg, OutputBuffer, Result, Samples,
-    Traits, Work, args,
+    Allocate, Arg, BatchKernel, DirectKernel, Entry, Family, FromArg, OutputBuffer, Result,
+    Samples, Traits, Work, args,
 };
 use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::value::Problem;
 use crate::value::{Cause, Desc, Sample, with_room};
 
-pub const TABLE: &[Entry] = &[
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Sequence::KINDS };
+
+const TABLE: &[Entry] = &[
     Entry::direct::<ElementExtract>("element_extract"),
     Entry::direct::<SequenceRearrange>("sequence_rearrange"),
     Entry {

@@ -5,17 +5,14 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use crate::value::{Cause, Damage, Fault, Figure, Kind, MemoryFault, Origin, Problem, SystemFault};
+use crate::value::{Cause, Damage, Fault, Figure, MemoryFault, Origin, Problem, SystemFault};
 use crate::{codecs, kernels, readers};
-
-/// All kinds of problems: a row for each enum that `problems!` declares, by area.
-const KINDS: &[&[&[Kind]]] =
-    &[&[MemoryFault::KINDS, SystemFault::KINDS], codecs::KINDS, kernels::PROBLEMS, readers::KINDS];
 
 /// Kinds of problems and the names of their figures, for Python to have a sentence for each.
 #[pyfunction]
 pub fn problem_kinds() -> Vec<(&'static str, Vec<&'static str>)> {
-    let kinds = KINDS.iter().copied().flatten().copied().flatten();
+    let kinds = [&[MemoryFault::KINDS, SystemFault::KINDS], codecs::KINDS, readers::KINDS];
+    let kinds = kinds.into_iter().flatten().copied().flatten().chain(kernels::problems());
     kinds.map(|(kind, figures)| (*kind, figures.to_vec())).collect()
 }
 

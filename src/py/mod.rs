@@ -40,6 +40,9 @@ mod _core {
     use super::readers::{PySource, open_source, shuffle};
     #[pymodule_export]
     use super::rng::{PyDraw, PyPhilox};
+    #[cfg(feature = "probes")]
+    #[pymodule_export]
+    use super::submit::stacked_runs;
     #[pymodule_export]
     use super::submit::{kernel_arguments, kernel_traits, kernels, register, submit};
     #[pymodule_export]

@@ -43,6 +43,13 @@ pub fn kernel_traits(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
+/// How many runs on stacked samples were begun, and how many made a result.
+#[cfg(feature = "probes")]
+#[pyfunction]
+pub fn stacked_runs() -> (usize, usize) {
+    crate::kernels::contract::stacked_runs::counts()
+}
+
 fn find(kernel: &str) -> PyResult<&'static registry::Entry> {
     registry::find(kernel).ok_or_else(|| PyValueError::new_err(format!("no kernel `{kernel}`")))
 }

@@ -1,4 +1,7 @@
-"""Operators that misbehave on request, for tests of the engine."""
+"""Operators that misbehave on request, for tests of the engine.
+
+They need a build with the feature `probes`, which `make dev` has.
+"""
 
 from __future__ import annotations
 

@@ -7,13 +7,15 @@ mod linear;
 mod mix;
 mod spaces;
 
-use super::{Entry, Kernel, Output, Outputs, Result, Traits, args, one};
+use super::{Entry, Family, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
 use crate::value::{DType, Desc, Sample};
 
 use mix::Mix;
 
-pub const TABLE: &[Entry] = &[
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Color::KINDS };
+
+const TABLE: &[Entry] = &[
     Entry::new::<BrightnessContrast>("brightness_contrast"),
     Entry::new::<spaces::ColorSpaceConversion>("color_space_conversion"),
     Entry::new::<ColorTwist>("color_twist"),

@@ -18,6 +18,7 @@ use crate::kernels::contract::kernel::{
     Allocate, DirectKernel, Kernel, Outputs, Samples, Traits, descs,
 };
 use crate::kernels::contract::output::{Output, OutputBuffer};
+use crate::kernels::contract::stacked_runs;
 use crate::kernels::contract::uniform::{Placement, UniformBatch};
 use crate::value::{Desc, Origin, Sample};
 
@@ -318,7 +319,9 @@ fn run_uniform<K: Kernel>(batch: &mut UniformBatch<'_>) -> Option<UniformAttempt
         && let Some(inputs) = batch.stacked()
         && K::stack(&mut plan, &descs(&inputs))
     {
+        stacked_runs::begin();
         K::run(&plan, &inputs, &mut [stack.output()]).ok()?;
+        stacked_runs::finish();
         return Some(UniformAttempt::Done(stack.into_sample().ok()?.part(each, 0).ok()?));
     }
     let args_vary = batch.args_vary();
@@ -381,6 +384,9 @@ impl<K: DirectKernel> SampleKernel for Direct<K> {
         if K::TRAITS.stacks
             && let Some(first) = K::run_stacked(&args, batch)
         {
+            // One that returns nothing may just not take this stack.
+            stacked_runs::begin();
+            stacked_runs::finish();
             return UniformAttempt::Done(first);
         }
         one_after_the_other(self, batch).map_or(UniformAttempt::OneByOne, UniformAttempt::Done)

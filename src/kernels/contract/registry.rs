@@ -4,36 +4,24 @@ use std::sync::{PoisonError, RwLock};
 
 use super::adapters::{Entry, Work};
 use super::kernel::Traits;
+#[cfg(any(test, feature = "probes"))]
 use super::probe;
-use crate::kernels::{
-    color, coordinates, crop, decoders, fill, filters, generic, geometry, math, noise, normalize,
-    patches, random, reductions, regions, resize, sequence, shape, warp,
-};
+use crate::kernels::FAMILIES;
 use crate::readers;
+use crate::value::Kind;
 
-/// One row for each family.
-const TABLES: &[&[&[Entry]]] = &[
-    &[color::TABLE],
-    &[coordinates::TABLE],
-    crop::TABLES,
-    &[decoders::TABLE],
-    &[fill::TABLE],
-    &[filters::TABLE],
-    generic::TABLES,
-    &[geometry::TABLE],
-    &[math::TABLE],
-    &[noise::TABLE],
-    &[normalize::TABLE],
-    &[patches::TABLE],
-    &[random::TABLE],
-    &[reductions::TABLE],
-    &[regions::TABLE],
-    &[resize::TABLE],
-    &[sequence::TABLE],
-    shape::TABLES,
-    &[warp::TABLE],
-    &[readers::TABLE],
-    &[probe::TABLE],
+/// A family of operators: a module of `kernels`.
+pub struct Family {
+    pub kernels: &'static [&'static [Entry]],
+    /// The kinds of problems that only its kernels report.
+    pub problems: &'static [Kind],
+}
+
+/// Kernels that belong to no family of operators.
+const OTHERS: &[&[Entry]] = &[
+    readers::TABLE,
+    #[cfg(any(test, feature = "probes"))]
+    probe::TABLE,
 ];
 
 /// A kernel under the name that users know.
@@ -46,7 +34,8 @@ pub struct Operator {
 static OPERATORS: RwLock<Vec<Operator>> = RwLock::new(Vec::new());
 
 fn entries() -> impl Iterator<Item = &'static Entry> {
-    TABLES.iter().copied().flatten().copied().flatten()
+    let families = FAMILIES.iter().flat_map(|family| family.kernels);
+    families.chain(OTHERS).copied().flatten()
 }
 
 pub fn find(kernel: &str) -> Option<&'static Entry> {

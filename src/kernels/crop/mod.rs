@@ -6,7 +6,9 @@ pub(super) mod random_window;
 use smallvec::{SmallVec, smallvec};
 
 use super::regions::{Cut, LONGEST, Policy, Region, too_large};
-use super::{Arg, Entry, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one};
+use super::{
+    Arg, Entry, Family, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one,
+};
 use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
 use crate::kernels::crop::random_window::RandomWindow;
 use crate::kernels::numeric::philox::Stream;
@@ -14,7 +16,8 @@ use crate::kernels::numeric::precision::part_of;
 use crate::value::Problem;
 use crate::value::{DType, Desc, Sample, extent, with_element};
 
-pub const TABLES: &[&[Entry]] = &[TABLE, crop_mirror_normalize::TABLE];
+pub const FAMILY: Family =
+    Family { kernels: &[TABLE, crop_mirror_normalize::TABLE], problems: problem::Crop::KINDS };
 
 const TABLE: &[Entry] =
     &[Entry::new::<Crop>("crop"), Entry::new::<RandomCropGenerator>("random_crop_generator")];

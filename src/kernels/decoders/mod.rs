@@ -7,13 +7,15 @@ use std::marker::PhantomData;
 use smallvec::smallvec;
 
 use self::window::{CropArgs, RandomArgs, WholeArgs, WindowArgs, WindowedSliceArgs};
-use super::{Allocate, Arg, DirectKernel, Entry, FromArg, Result, Samples, Traits, args};
+use super::{Allocate, Arg, DirectKernel, Entry, Family, FromArg, Result, Samples, Traits, args};
 use crate::codecs::{Image, Output, Request};
 use crate::kernels::contract::problems::{Argument, unfit};
 use crate::value::Problem;
 use crate::value::{DType, Desc, Sample};
 
-pub const TABLE: &[Entry] = &[
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Decoders::KINDS };
+
+const TABLE: &[Entry] = &[
     Entry::direct::<Decode<WholeArgs>>("decoders.image"),
     Entry::direct::<Decode<CropArgs>>("decoders.image_crop"),
     Entry::direct::<Decode<RandomArgs>>("decoders.image_random_crop"),

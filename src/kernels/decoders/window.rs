@@ -4,12 +4,12 @@ use smallvec::SmallVec;
 
 use crate::codecs::{Output, Request, Window};
 use crate::kernels::contract::problems::{Argument, argument, unfit};
+use crate::kernels::crop::Rounding;
 use crate::kernels::crop::random_window::RandomWindow;
 use crate::kernels::decoders::problem::Decoders;
 use crate::kernels::numeric::philox::Stream;
 use crate::kernels::regions::SliceArgs;
-use crate::kernels::{Arg, ArgReader, FromArg, FromArgs, Result, args};
-use crate::value::Problem;
+use crate::kernels::{ArgReader, FromArgs, Result, args};
 use crate::value::{DType, Desc, Layout, Sample};
 
 type Floats = SmallVec<[f64; 6]>;
@@ -63,29 +63,6 @@ args! {
         crop_pos_x: f64,
         crop_pos_y: f64,
         rounding: Rounding,
-    }
-}
-
-/// How the place of a window becomes a whole number.
-#[derive(Clone, Copy)]
-enum Rounding {
-    Round,
-    Truncate,
-}
-
-impl FromArg for Rounding {
-    fn from_constant(arg: &Arg) -> std::result::Result<Rounding, Problem> {
-        match arg {
-            Arg::Text(name) if &**name == "round" => Ok(Rounding::Round),
-            Arg::Text(name) if &**name == "truncate" => Ok(Rounding::Truncate),
-            other => {
-                Err(Argument::OneOf { choices: "round, truncate", given: other.shown() }.into())
-            }
-        }
-    }
-
-    fn from_sample(_: &Sample) -> std::result::Result<Rounding, Problem> {
-        Err(Argument::SameForAll.into())
     }
 }
 

@@ -6,9 +6,11 @@ mod gaussian;
 mod laplacian;
 mod rows;
 
-use super::Entry;
+use super::{Entry, Family};
 
-pub const TABLE: &[Entry] = &[
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Filters::KINDS };
+
+const TABLE: &[Entry] = &[
     Entry::new::<correlate::Filter>("filter"),
     Entry::new::<gaussian::GaussianBlur>("gaussian_blur"),
     Entry::new::<laplacian::Laplacian>("laplacian"),

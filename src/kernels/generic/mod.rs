@@ -8,13 +8,14 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 use super::{
-    Allocate, Arg, ArgReader, BatchKernel, DirectKernel, Entry, FromArg, FromArgs, Kernel, Output,
-    OutputBuffer, Outputs, Result, Samples, Traits, Work, args, one,
+    Allocate, Arg, ArgReader, BatchKernel, DirectKernel, Entry, Family, FromArg, FromArgs, Kernel,
+    Output, OutputBuffer, Outputs, Result, Samples, Traits, Work, args, one,
 };
 use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::value::{Cause, DType, Desc, Device, Origin, Sample, Shape, Strides, copy_strided};
 
-pub const TABLES: &[&[Entry]] = &[TABLE, cast::TABLE, lookup::TABLE];
+pub const FAMILY: Family =
+    Family { kernels: &[TABLE, cast::TABLE, lookup::TABLE], problems: problem::Generic::KINDS };
 
 const TABLE: &[Entry] = &[
     Entry::new::<CastLike>("cast_like"),

@@ -10,7 +10,7 @@ mod single;
 
 use std::borrow::Cow;
 
-use super::{Entry, Output, Outputs, Result, Traits, args, one};
+use super::{Entry, Family, Output, Outputs, Result, Traits, args, one};
 use crate::kernels::generic::cast::Number;
 use crate::kernels::numeric::isa::Isa;
 use crate::value::{Cause, DType, Desc, Sample, Shape, extent};
@@ -19,7 +19,9 @@ use arithmetic as a;
 use functions as f;
 use lane::{Holds, Lane};
 
-pub const TABLE: &[Entry] = &[
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Math::KINDS };
+
+const TABLE: &[Entry] = &[
     Entry::new::<a::Abs>("abs"),
     Entry::new::<a::Add>("add"),
     Entry::new::<a::Atan2>("atan2"),

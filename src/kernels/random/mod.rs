@@ -9,8 +9,8 @@ use half::{bf16, f16};
 
 use self::problem::Random;
 use super::{
-    Arg, BatchKernel, Entry, Frames, FromArg, Kernel, Output, OutputBuffer, Outputs, Result,
-    Samples, Traits, Work, args, one,
+    Arg, BatchKernel, Entry, Family, Frames, FromArg, Kernel, Output, OutputBuffer, Outputs,
+    Result, Samples, Traits, Work, args, one,
 };
 use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::generic::cast::Convert;
@@ -22,7 +22,9 @@ use crate::value::{
     Bool, Cause, DType, Desc, Layout, Sample, Shape, collected, extent, filled, with_element,
 };
 
-pub const TABLE: &[Entry] = &[
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Random::KINDS };
+
+const TABLE: &[Entry] = &[
     Entry::new::<Uniform>("random.uniform"),
     Entry::new::<Normal>("random.normal"),
     Entry::new::<CoinFlip>("random.coin_flip"),

@@ -1,28 +1,32 @@
-//! Reductions along axes, and the normalisation that is made of them.
+//! Reductions along axes.
 
 pub(super) mod fold;
 pub(super) mod plan;
 mod store;
+
+use std::marker::PhantomData;
 
 use smallvec::SmallVec;
 
 use self::fold::{Center, Extreme, Fold, Highest, Lowest, Real, Spread, Squares, Sum, fold};
 use self::plan::Plan;
 use self::store::{Total, store};
-use super::{Entry, Frames, Kernel, Output, Outputs, Result, Traits, args, one};
+use super::{Entry, Family, Frames, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
 use crate::kernels::generic::cast::Convert;
 use crate::value::{DType, Desc, Sample, Shape, collected, with_element, zeroed};
 
-pub const TABLE: &[Entry] = &[
-    Entry::new::<Max>("reductions.max"),
-    Entry::new::<Min>("reductions.min"),
-    Entry::new::<SumOf>("reductions.sum"),
-    Entry::new::<Mean>("reductions.mean"),
-    Entry::new::<MeanSquare>("reductions.mean_square"),
-    Entry::new::<Rms>("reductions.rms"),
-    Entry::new::<Variance>("reductions.variance"),
-    Entry::new::<StdDev>("reductions.std_dev"),
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Reductions::KINDS };
+
+const TABLE: &[Entry] = &[
+    Entry::new::<Reduced<Max>>("reductions.max"),
+    Entry::new::<Reduced<Min>>("reductions.min"),
+    Entry::new::<Reduced<SumOf>>("reductions.sum"),
+    Entry::new::<Reduced<Mean>>("reductions.mean"),
+    Entry::new::<Reduced<MeanSquare>>("reductions.mean_square"),
+    Entry::new::<Reduced<Rms>>("reductions.rms"),
+    Entry::new::<Variance<false>>("reductions.variance"),
+    Entry::new::<Variance<true>>("reductions.std_dev"),
 ];
 
 pub mod problem {
@@ -37,13 +41,8 @@ pub mod problem {
 }
 
 args! {
-    /// `axes` are those to reduce.
-    pub struct ExtremeArgs { axes: Vec<i64>, keep_dims: bool }
-}
-
-args! {
-    /// `result` is the type that the result has.
-    pub struct SumArgs { axes: Vec<i64>, keep_dims: bool, result: DType }
+    /// `axes` are those to reduce, `result` is the result's element type.
+    pub struct ReduceArgs { axes: Vec<i64>, keep_dims: bool, result: DType }
 }
 
 args! {
@@ -116,23 +115,25 @@ impl Reduction {
     }
 }
 
-const STACKING: Traits = Traits { stacks: true, frames: Frames::Whole, ..Traits::DEFAULT };
+/// What a reduction does to the elements that it walks through.
+pub trait Reduce: Send + Sync + 'static {
+    fn reduce(walk: &Plan, input: &Sample, out: &mut Output<'_>) -> Result<()>;
+}
 
-pub struct Max;
-pub struct Min;
+/// The kernel of a reduction.
+pub struct Reduced<R>(PhantomData<R>);
 
-impl Kernel for Max {
-    type Args = ExtremeArgs;
+impl<R: Reduce> Kernel for Reduced<R> {
+    type Args = ReduceArgs;
     type Plan = Reduction;
-    const TRAITS: Traits = STACKING;
+    const TRAITS: Traits = Traits { stacks: true, frames: Frames::Whole, ..Traits::DEFAULT };
 
-    fn plan(args: ExtremeArgs, inputs: &[&Desc]) -> Result<(Reduction, Outputs)> {
-        Reduction::plan(&args.axes, args.keep_dims, inputs[0].dtype, inputs[0])
+    fn plan(args: ReduceArgs, inputs: &[&Desc]) -> Result<(Reduction, Outputs)> {
+        Reduction::plan(&args.axes, args.keep_dims, args.result, inputs[0])
     }
 
     fn run(plan: &Reduction, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
-        let out = &mut outputs[0];
-        with_element!(inputs[0].desc.dtype, |T| extreme::<Highest<T>>(&plan.walk, &inputs[0], out))
+        R::reduce(&plan.walk, &inputs[0], &mut outputs[0])
     }
 
     fn stack(plan: &mut Reduction, inputs: &[&Desc]) -> bool {
@@ -140,22 +141,19 @@ impl Kernel for Max {
     }
 }
 
-impl Kernel for Min {
-    type Args = ExtremeArgs;
-    type Plan = Reduction;
-    const TRAITS: Traits = STACKING;
+pub struct Max;
 
-    fn plan(args: ExtremeArgs, inputs: &[&Desc]) -> Result<(Reduction, Outputs)> {
-        Reduction::plan(&args.axes, args.keep_dims, inputs[0].dtype, inputs[0])
+impl Reduce for Max {
+    fn reduce(walk: &Plan, input: &Sample, out: &mut Output<'_>) -> Result<()> {
+        with_element!(input.desc.dtype, |T| extreme::<Highest<T>>(walk, input, out))
     }
+}
 
-    fn run(plan: &Reduction, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
-        let out = &mut outputs[0];
-        with_element!(inputs[0].desc.dtype, |T| extreme::<Lowest<T>>(&plan.walk, &inputs[0], out))
-    }
+pub struct Min;
 
-    fn stack(plan: &mut Reduction, inputs: &[&Desc]) -> bool {
-        plan.stack(&inputs[0].shape)
+impl Reduce for Min {
+    fn reduce(walk: &Plan, input: &Sample, out: &mut Output<'_>) -> Result<()> {
+        with_element!(input.desc.dtype, |T| extreme::<Lowest<T>>(walk, input, out))
     }
 }
 
@@ -173,86 +171,39 @@ where
 
 pub struct SumOf;
 
-impl Kernel for SumOf {
-    type Args = SumArgs;
-    type Plan = Reduction;
-    const TRAITS: Traits = STACKING;
-
-    fn plan(args: SumArgs, inputs: &[&Desc]) -> Result<(Reduction, Outputs)> {
-        Reduction::plan(&args.axes, args.keep_dims, args.result, inputs[0])
-    }
-
-    fn run(plan: &Reduction, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
-        with_element!(inputs[0].desc.dtype, |T| {
-            store(&mut outputs[0], fold::<Sum<T>>(&plan.walk, inputs[0].elements(), &[()])?);
+impl Reduce for SumOf {
+    fn reduce(walk: &Plan, input: &Sample, out: &mut Output<'_>) -> Result<()> {
+        with_element!(input.desc.dtype, |T| {
+            store(out, fold::<Sum<T>>(walk, input.elements(), &[()])?);
         });
         Ok(())
-    }
-
-    fn stack(plan: &mut Reduction, inputs: &[&Desc]) -> bool {
-        plan.stack(&inputs[0].shape)
     }
 }
 
 pub struct Mean;
+
+impl Reduce for Mean {
+    fn reduce(walk: &Plan, input: &Sample, out: &mut Output<'_>) -> Result<()> {
+        store(out, means(walk, input)?);
+        Ok(())
+    }
+}
+
 pub struct MeanSquare;
+
+impl Reduce for MeanSquare {
+    fn reduce(walk: &Plan, input: &Sample, out: &mut Output<'_>) -> Result<()> {
+        store(out, mean_squares(walk, input)?);
+        Ok(())
+    }
+}
+
 pub struct Rms;
 
-impl Kernel for Mean {
-    type Args = SumArgs;
-    type Plan = Reduction;
-    const TRAITS: Traits = STACKING;
-
-    fn plan(args: SumArgs, inputs: &[&Desc]) -> Result<(Reduction, Outputs)> {
-        Reduction::plan(&args.axes, args.keep_dims, args.result, inputs[0])
-    }
-
-    fn run(plan: &Reduction, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
-        store(&mut outputs[0], means(&plan.walk, &inputs[0])?);
+impl Reduce for Rms {
+    fn reduce(walk: &Plan, input: &Sample, out: &mut Output<'_>) -> Result<()> {
+        store(out, mean_squares(walk, input)?.into_iter().map(f64::sqrt).collect());
         Ok(())
-    }
-
-    fn stack(plan: &mut Reduction, inputs: &[&Desc]) -> bool {
-        plan.stack(&inputs[0].shape)
-    }
-}
-
-impl Kernel for MeanSquare {
-    type Args = SumArgs;
-    type Plan = Reduction;
-    const TRAITS: Traits = STACKING;
-
-    fn plan(args: SumArgs, inputs: &[&Desc]) -> Result<(Reduction, Outputs)> {
-        Reduction::plan(&args.axes, args.keep_dims, args.result, inputs[0])
-    }
-
-    fn run(plan: &Reduction, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
-        store(&mut outputs[0], mean_squares(&plan.walk, &inputs[0])?);
-        Ok(())
-    }
-
-    fn stack(plan: &mut Reduction, inputs: &[&Desc]) -> bool {
-        plan.stack(&inputs[0].shape)
-    }
-}
-
-impl Kernel for Rms {
-    type Args = SumArgs;
-    type Plan = Reduction;
-    const TRAITS: Traits = STACKING;
-
-    fn plan(args: SumArgs, inputs: &[&Desc]) -> Result<(Reduction, Outputs)> {
-        Reduction::plan(&args.axes, args.keep_dims, args.result, inputs[0])
-    }
-
-    fn run(plan: &Reduction, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
-        let squares = mean_squares(&plan.walk, &inputs[0])?;
-        store(&mut outputs[0], squares.into_iter().map(f64::sqrt).collect());
-        Ok(())
-    }
-
-    fn stack(plan: &mut Reduction, inputs: &[&Desc]) -> bool {
-        plan.stack(&inputs[0].shape)
     }
 }
 
@@ -288,9 +239,6 @@ fn mean_squares(plan: &Plan, input: &Sample) -> Result<Vec<f64>> {
     })
 }
 
-pub struct Variance;
-pub struct StdDev;
-
 /// A reduction of squared distances from a mean, which is the second input.
 pub struct Spreading {
     reduction: Reduction,
@@ -325,7 +273,10 @@ impl Spreading {
     }
 }
 
-impl Kernel for Variance {
+/// The variance, or with `ROOT` its square root.
+pub struct Variance<const ROOT: bool>;
+
+impl<const ROOT: bool> Kernel for Variance<ROOT> {
     type Args = SpreadArgs;
     type Plan = Spreading;
     const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
@@ -336,24 +287,11 @@ impl Kernel for Variance {
 
     fn run(plan: &Spreading, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
         let out = &mut outputs[0];
-        store(out, plan.variances(inputs, out.desc.elements())?);
-        Ok(())
-    }
-}
-
-impl Kernel for StdDev {
-    type Args = SpreadArgs;
-    type Plan = Spreading;
-    const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
-
-    fn plan(args: SpreadArgs, inputs: &[&Desc]) -> Result<(Spreading, Outputs)> {
-        Spreading::plan(&args, inputs)
-    }
-
-    fn run(plan: &Spreading, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
-        let out = &mut outputs[0];
-        let variances = plan.variances(inputs, out.desc.elements())?;
-        store(out, variances.into_iter().map(f64::sqrt).collect());
+        let mut variances = plan.variances(inputs, out.desc.elements())?;
+        if ROOT {
+            variances.iter_mut().for_each(|variance| *variance = variance.sqrt());
+        }
+        store(out, variances);
         Ok(())
     }
 }

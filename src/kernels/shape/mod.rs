@@ -7,11 +7,14 @@ use std::marker::PhantomData;
 use smallvec::{SmallVec, smallvec};
 
 use self::problem::Shapes;
-use super::{Allocate, DirectKernel, Entry, FromArgs, Result, Samples, Traits, UniformBatch, args};
+use super::{
+    Allocate, DirectKernel, Entry, Family, FromArgs, Result, Samples, Traits, UniformBatch, args,
+};
 use crate::kernels::contract::problems::{Argument, argument};
 use crate::value::{DType, Desc, Sample, Shape, Strides, copy_strided, extent};
 
-pub const TABLES: &[&[Entry]] = &[TABLE, join::TABLE];
+pub const FAMILY: Family =
+    Family { kernels: &[TABLE, join::TABLE], problems: problem::Shapes::KINDS };
 
 const TABLE: &[Entry] = &[
     Entry::direct::<Viewed<Reshape>>("reshape"),

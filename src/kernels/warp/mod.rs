@@ -10,7 +10,9 @@ use smallvec::SmallVec;
 
 use self::problem::Warp;
 use super::regions::{LONGEST, too_large};
-use super::{Arg, Entry, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one};
+use super::{
+    Arg, Entry, Family, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one,
+};
 use crate::kernels::contract::frames;
 use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::numeric::portable::sin_cos_of_turn;
@@ -18,8 +20,9 @@ use crate::kernels::numeric::precision::is_long;
 use crate::value::Problem;
 use crate::value::{Cause, DType, Desc, Sample, extent, with_room};
 
-pub const TABLE: &[Entry] =
-    &[Entry::new::<WarpAffine>("warp_affine"), Entry::new::<Rotate>("rotate")];
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Warp::KINDS };
+
+const TABLE: &[Entry] = &[Entry::new::<WarpAffine>("warp_affine"), Entry::new::<Rotate>("rotate")];
 
 pub mod problem {
     use crate::value::problems;

@@ -95,18 +95,18 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "Coordinates.Scalar": "the last dimension must hold the coordinates of points, got a scalar",
     "Coordinates.ShortLayout": 'has "{letters}" for points of {width} coordinates',
     "Coordinates.LayoutLetter": "may have x, y and z, got '{given}'",
-    "Coordinates.Dimensions": ("gives a transform of {given} dimensions; it may have 1 to {most}"),
-    "Coordinates.NotATransform": (
+    "Transforms.Dimensions": ("gives a transform of {given} dimensions; it may have 1 to {most}"),
+    "Transforms.NotATransform": (
         "a transform of n dimensions is a matrix of n rows and n + 1 columns, n up to {most}; "
         "input {index} has the shape {shape}"
     ),
-    "Coordinates.DifferentShapes": "transforms must be of one shape, got {first} and {other}",
-    "Coordinates.OtherDimensions": (
+    "Transforms.DifferentShapes": "transforms must be of one shape, got {first} and {other}",
+    "Transforms.OtherDimensions": (
         "the input is a transform of {input} dimensions, but the arguments describe one of "
         "{arguments}"
     ),
-    "Coordinates.NoShear": "is missing, and so is `angles`",
-    "Coordinates.ShearNumbers": (
+    "Transforms.NoShear": "is missing, and so is `angles`",
+    "Transforms.ShearNumbers": (
         "must have n - 1 numbers for each of n dimensions (2 in all for 2, 6 for 3), got the shape "
         "{shape}"
     ),
