@@ -7,8 +7,8 @@
 use crate::kernels::numeric::portable::of_word;
 
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
-/// Added to the key after each round: fractions of the golden ratio and of the square root of
-/// three.
+/// Added to the key after each round: the fractional parts of the golden ratio and of the
+/// square root of three.
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
 
