@@ -14,15 +14,15 @@ use super::value::{Handle, Value, lock};
 use crate::value::{Buffer, Cause, Loan, Sample};
 
 /// Deferred nodes: they start when somebody reads one of their results.
-static PUT_OFF: Mutex<Vec<Weak<Node>>> = Mutex::new(Vec::new());
-/// Length of `PUT_OFF` at which started nodes are removed from it.
+static DEFERRED: Mutex<Vec<Weak<Node>>> = Mutex::new(Vec::new());
+/// Length of `DEFERRED` at which started nodes are removed from it.
 static PURGE_AT: AtomicUsize = AtomicUsize::new(FIRST_PURGE);
 const FIRST_PURGE: usize = 64;
 
 /// Defers a node until one of its values is read, or memory that it reads is lent.
 pub fn put_off(node: &Arc<Node>, values: &[Handle]) {
     values.iter().for_each(|value| value.defer(node.clone()));
-    let mut nodes = lock(&PUT_OFF);
+    let mut nodes = lock(&DEFERRED);
     nodes.push(Arc::downgrade(node));
     if nodes.len() >= PURGE_AT.load(Ordering::Relaxed) {
         let found = purge(&mut nodes);
@@ -43,7 +43,7 @@ fn purge(nodes: &mut Vec<Weak<Node>>) -> Vec<Arc<Node>> {
 
 /// The list of deferred nodes, locked during a fork.
 pub(super) fn lock_put_off() -> MutexGuard<'static, Vec<Weak<Node>>> {
-    lock(&PUT_OFF)
+    lock(&DEFERRED)
 }
 
 /// Lends the memory of a value's sample. Call [`wait_for_readers`] before handing it out: earlier
@@ -86,8 +86,8 @@ pub fn wait_for_readers(buffer: &Buffer, at_most: Duration) -> bool {
 /// Starts deferred nodes that will read the buffer.
 fn start_readers(value: &Handle, sample: &Sample) {
     let buffer = sample.buffer();
-    let mut nodes = lock(&PUT_OFF);
-    if nodes.is_empty() || is_lone(value, sample) {
+    let mut nodes = lock(&DEFERRED);
+    if nodes.is_empty() || is_unshared(value, sample) {
         return;
     }
     let found = purge(&mut nodes);
@@ -101,7 +101,7 @@ fn start_readers(value: &Handle, sample: &Sample) {
 }
 
 /// Whether only this value uses the buffer, and no node uses the value.
-fn is_lone(value: &Handle, sample: &Sample) -> bool {
+fn is_unshared(value: &Handle, sample: &Sample) -> bool {
     let own = std::cell::Cell::new(0);
     value.lies_in(|other| {
         own.set(own.get() + usize::from(ptr::eq(other, sample.buffer())));
@@ -114,18 +114,18 @@ fn is_lone(value: &Handle, sample: &Sample) -> bool {
 /// Whether a node may read the buffer: its inputs are in it, or may become views of it. `known`
 /// caches the answers.
 fn reaches(node: &Arc<Node>, buffer: &Buffer, known: &mut HashMap<*const Node, bool>) -> bool {
-    let lies_there = |value: &Value| value.lies_in(|other| ptr::eq(other, buffer));
+    let is_in_buffer = |value: &Value| value.lies_in(|other| ptr::eq(other, buffer));
     let mut seen = HashSet::from([Arc::as_ptr(node)]);
     let mut stack = vec![node.clone()];
     while let Some(next) = stack.pop() {
         for input in next.inputs() {
             let maker = input.value.maker();
-            let told = maker.as_ref().and_then(|maker| known.get(&Arc::as_ptr(maker)));
-            if told == Some(&true) || lies_there(&input.value) {
+            let cached = maker.as_ref().and_then(|maker| known.get(&Arc::as_ptr(maker)));
+            if cached == Some(&true) || is_in_buffer(&input.value) {
                 known.insert(Arc::as_ptr(node), true);
                 return true;
             }
-            let is_new = |maker: &Arc<Node>| told.is_none() && seen.insert(Arc::as_ptr(maker));
+            let is_new = |maker: &Arc<Node>| cached.is_none() && seen.insert(Arc::as_ptr(maker));
             stack.extend(maker.filter(is_new));
         }
     }

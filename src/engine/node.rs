@@ -121,7 +121,7 @@ impl Node {
         outputs: impl IntoIterator<Item = Output>,
         pool: Arc<Pool>,
     ) -> (Arc<Node>, SmallVec<[Handle; 1]>) {
-        Node::bare(call, outputs, pool).with_values()
+        Node::detached(call, outputs, pool).with_values()
     }
 
     /// Submits a call and returns its values. If it is small and its inputs are ready, it runs
@@ -131,7 +131,7 @@ impl Node {
         outputs: impl IntoIterator<Item = Output>,
         pool: Arc<Pool>,
     ) -> SmallVec<[Handle; 1]> {
-        let node = Node::bare(call, outputs, pool);
+        let node = Node::detached(call, outputs, pool);
         let node = match node.inline_limit() {
             Some(limit) => match node.run_inline(limit) {
                 Ok(handles) => return handles,
@@ -145,7 +145,7 @@ impl Node {
     }
 
     /// A node without values, so nothing can wait for it yet.
-    fn bare(call: Call, outputs: impl IntoIterator<Item = Output>, pool: Arc<Pool>) -> Node {
+    fn detached(call: Call, outputs: impl IntoIterator<Item = Output>, pool: Arc<Pool>) -> Node {
         let target = |Output { meta, samples }| Target {
             value: Weak::new(),
             meta,
@@ -264,7 +264,7 @@ impl Node {
         if let Some(limit) = self.inline_limit()
             && self.start_inline(limit)
         {
-            return self.let_go();
+            return self.release_inputs();
         }
         if self.call.operator.work.is_whole_batch() {
             self.call.inputs.iter().for_each(|input| input.value.read_as_a_whole());
@@ -280,7 +280,7 @@ impl Node {
                 }
             });
         }
-        self.let_go();
+        self.release_inputs();
         self.queued.store(true, Ordering::Relaxed);
         self.pool.admit();
         let ready: Vec<usize> = (0..self.tasks()).filter(|&task| self.arrived(task)).collect();
@@ -333,7 +333,7 @@ impl Node {
     }
 
     /// Releases the inputs as a potential reader; from now on its tasks count.
-    fn let_go(&self) {
+    fn release_inputs(&self) {
         let held = std::mem::take(&mut *lock(&self.held));
         drop(held);
     }

@@ -78,13 +78,13 @@ struct Run {
 }
 
 /// Maximum number of extra threads that replace blocked workers.
-const MOST_STAND_INS: usize = 512;
+const MAX_STAND_INS: usize = 512;
 
 /// Maximum nesting depth of tasks run by one thread while it waits, see [`help`].
-const MOST_NESTED: usize = 8;
+const MAX_NESTED: usize = 8;
 
 /// How often a thread at that depth waits for others to take a task before it fails the task.
-const MOST_CHANCES: usize = 20;
+const MAX_WAITS: usize = 20;
 
 static POOLS: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
@@ -253,13 +253,13 @@ impl Shared {
 
     fn hasten(&self, nodes: &HashSet<*const Node>) {
         let mut queue = lock(&self.queue);
-        let is_meant = |run: &Run| nodes.contains(&Arc::as_ptr(&run.node));
-        let first = queue.cold.iter().take_while(|run| is_meant(run)).count();
-        if !queue.cold.range(first..).any(is_meant) {
+        let is_urgent = |run: &Run| nodes.contains(&Arc::as_ptr(&run.node));
+        let first = queue.cold.iter().take_while(|run| is_urgent(run)).count();
+        if !queue.cold.range(first..).any(is_urgent) {
             return;
         }
-        let (meant, others): (Vec<_>, Vec<_>) = queue.cold.drain(..).partition(is_meant);
-        queue.cold.extend(meant.into_iter().chain(others));
+        let (urgent, others): (Vec<_>, Vec<_>) = queue.cold.drain(..).partition(is_urgent);
+        queue.cold.extend(urgent.into_iter().chain(others));
     }
 
     fn is_paused(&self) -> bool {
@@ -297,7 +297,7 @@ impl Shared {
 
     /// Starts another worker, if the limit and the system allow it; returns whether it did.
     fn start_worker(self: &Arc<Shared>, queue: &mut Queue) -> bool {
-        if queue.workers >= self.threads + queue.waiting.min(MOST_STAND_INS) {
+        if queue.workers >= self.threads + queue.waiting.min(MAX_STAND_INS) {
             return false;
         }
         let shared = self.clone();
@@ -326,12 +326,12 @@ impl Shared {
         WORKER.set(Some(self.clone()));
         while let Some(task) = self.next_task() {
             self.run_chain(task);
-            self.rest();
+            self.task_done();
         }
     }
 
     /// Ends what [`Shared::take`] began: the task no longer counts as running.
-    fn rest(&self) {
+    fn task_done(&self) {
         let mut queue = lock(&self.queue);
         queue.running = queue.running.saturating_sub(1);
         let awaited = queue.closed || self.is_paused();
@@ -427,7 +427,7 @@ pub(super) fn on_worker() -> bool {
 pub fn stand_in() -> Option<StandIn> {
     let shared = WORKER.with_borrow(Clone::clone)?;
     lock(&shared.queue).waiting += 1;
-    shared.rest();
+    shared.task_done();
     shared.wake(lock(&shared.queue));
     Some(StandIn(shared))
 }
@@ -450,27 +450,27 @@ impl Drop for StandIn {
 /// the system refuses to start threads, or the limit is reached and all of them are blocked in
 /// users' functions. Returns whether there was such a task.
 ///
-/// Such a task may itself wait and call this, and so on. Beyond `MOST_NESTED` levels the thread
-/// leaves tasks to others; once `waited` reaches `MOST_CHANCES`, the task fails.
+/// Such a task may itself wait and call this, and so on. Beyond `MAX_NESTED` levels the thread
+/// leaves tasks to others; once `waited` reaches `MAX_WAITS`, the task fails.
 pub fn help(waited: usize) -> bool {
     if !STRANDED.load(Ordering::Relaxed) || !STRANDED.swap(false, Ordering::Relaxed) {
         return false;
     }
     let nested = NESTED.get();
-    if nested >= MOST_NESTED && waited < MOST_CHANCES {
+    if nested >= MAX_NESTED && waited < MAX_WAITS {
         STRANDED.store(true, Ordering::Relaxed);
         return false;
     }
     for pool in all() {
         let Some(task) = pool.take_stranded() else { continue };
-        if nested >= MOST_NESTED {
+        if nested >= MAX_NESTED {
             abandon(vec![task], || Cause::Threads);
         } else {
             NESTED.set(nested + 1);
             pool.run_chain(task);
             NESTED.set(nested);
         }
-        pool.rest();
+        pool.task_done();
         return true;
     }
     false
@@ -493,7 +493,7 @@ thread_local! {
     /// The pools that this thread paused in order to fork.
     static PAUSED: RefCell<Vec<Arc<Shared>>> = const { RefCell::new(Vec::new()) };
     /// All locks, while this thread is inside `fork`.
-    static STANDSTILL: RefCell<Option<Standstill>> = const { RefCell::new(None) };
+    static FORK_LOCKS: RefCell<Option<ForkLocks>> = const { RefCell::new(None) };
 }
 
 /// Pauses all workers between tasks, until [`resume_all`] on the same thread. A forked child starts
@@ -523,7 +523,7 @@ pub fn resume_all() {
 }
 
 /// Every lock of every pool, held by the forking thread.
-struct Standstill {
+struct ForkLocks {
     // Declared before `pools`, so that the guards are dropped before what they point into.
     queues: Vec<MutexGuard<'static, Queue>>,
     pools: Vec<Arc<Shared>>,
@@ -543,11 +543,11 @@ pub fn lock_all() {
     };
     let queues = pools.iter().map(hold).collect();
     let (put_off, _memory) = (lock_put_off(), lock_cache());
-    STANDSTILL.set(Some(Standstill { queues, pools, _registry: registry, put_off, _memory }));
+    FORK_LOCKS.set(Some(ForkLocks { queues, pools, _registry: registry, put_off, _memory }));
 }
 
 pub fn unlock_all() {
-    drop(STANDSTILL.take());
+    drop(FORK_LOCKS.take());
 }
 
 /// In a forked child, with all locks held: the threads are gone, and so is their work.
@@ -555,7 +555,7 @@ pub fn reset_all() {
     WORKER.set(None);
     // `paused` is reset below instead.
     std::mem::forget(PAUSED.take());
-    if let Some(Standstill { queues, pools, mut put_off, .. }) = STANDSTILL.take() {
+    if let Some(ForkLocks { queues, pools, mut put_off, .. }) = FORK_LOCKS.take() {
         std::mem::forget(std::mem::take(&mut *put_off));
         for (pool, mut queue) in pools.iter().zip(queues) {
             // Dropping tasks would run destructors of values that the parent still uses.

@@ -74,13 +74,13 @@ impl Node {
                 made.source.clone_from(&source);
             }
         }
-        self.own(&mut made).map_err(|cause| self.fault(cause, sample, source))?;
+        self.copy_mutable(&mut made).map_err(|cause| self.fault(cause, sample, source))?;
         Ok(made)
     }
 
     /// A kernel may return its input's memory. If others on the host can modify that memory, a
     /// device result needs a copy.
-    fn own(&self, made: &mut [Sample]) -> Result<(), Cause> {
+    fn copy_mutable(&self, made: &mut [Sample]) -> Result<(), Cause> {
         let device = self.call.device;
         if device != Device::Cpu {
             for sample in made.iter_mut().filter(|sample| sample.buffer().mutable_outside()) {

@@ -114,7 +114,7 @@ enum State {
     Ready(Sample),
     Failed(Arc<Fault>),
     /// Freed, because nobody could read it any more.
-    Spent,
+    Freed,
 }
 
 /// Ignores poisoning, which only means that a thread panicked: the data behind the engine's locks
@@ -231,14 +231,14 @@ impl Value {
         self.epoch != epoch() && !self.is_finished()
     }
 
-    /// Whether a sample that is ready is in a buffer for which `is_meant` holds.
-    pub fn lies_in(&self, is_meant: impl Fn(&Buffer) -> bool) -> bool {
+    /// Whether a sample that is ready is in a buffer for which `accepts` holds.
+    pub fn lies_in(&self, accepts: impl Fn(&Buffer) -> bool) -> bool {
         match &self.samples {
             Samples::Slots(slots) => slots.iter().any(|slot| match &lock(slot).state {
-                State::Ready(sample) => is_meant(sample.buffer()),
+                State::Ready(sample) => accepts(sample.buffer()),
                 _ => false,
             }),
-            Samples::Stacked(stack) => stack.count > 0 && is_meant(stack.first.buffer()),
+            Samples::Stacked(stack) => stack.count > 0 && accepts(stack.first.buffer()),
         }
     }
 
@@ -298,7 +298,7 @@ impl Value {
             State::Pending(_) => None,
             State::Ready(sample) => Some(Ok(sample.clone())),
             State::Failed(fault) => Some(Err(fault.clone())),
-            State::Spent => Some(Err(Arc::new(Fault {
+            State::Freed => Some(Err(Arc::new(Fault {
                 cause: Cause::Internal("a sample was read after it had been freed".into()),
                 operator: "engine",
                 sample: Some(index),
@@ -332,7 +332,7 @@ impl Value {
         match &mut slot.state {
             State::Pending(waiting) => waiting.push(task()),
             State::Ready(sample) => sample.buffer().begin_reads(1, epoch()),
-            State::Failed(_) | State::Spent => {}
+            State::Failed(_) | State::Freed => {}
         }
     }
 
@@ -356,16 +356,16 @@ impl Value {
         if let State::Ready(sample) = &slot.state {
             sample.buffer().end_read(epoch());
         }
-        let spent = self.spend(&mut slot);
+        let freed = self.take_if_unread(&mut slot);
         drop(slot);
-        drop(spent);
+        drop(freed);
     }
 
     /// Takes the sample out if nobody can read it any more.
-    fn spend(&self, slot: &mut Slot) -> Option<State> {
+    fn take_if_unread(&self, slot: &mut Slot) -> Option<State> {
         let unread = slot.readers == 0 && self.handles.load(Ordering::Acquire) == 0;
         (unread && matches!(slot.state, State::Ready(_)))
-            .then(|| std::mem::replace(&mut slot.state, State::Spent))
+            .then(|| std::mem::replace(&mut slot.state, State::Freed))
     }
 
     /// Fills a slot, and returns the tasks that waited for it.
@@ -388,9 +388,9 @@ impl Value {
                 State::Failed(fault)
             }
         };
-        let spent = self.spend(&mut slot);
+        let freed = self.take_if_unread(&mut slot);
         drop(slot);
-        drop(spent);
+        drop(freed);
         if self.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
             // Taking the lock orders this after a waiter's check.
             drop(lock(&self.finished.0));
@@ -481,9 +481,9 @@ impl Drop for Handle {
         if last && Arc::strong_count(&self.0) > 1 && self.0.epoch == epoch() {
             for slot in self.0.slots() {
                 let mut slot = lock(slot);
-                let spent = self.0.spend(&mut slot);
+                let freed = self.0.take_if_unread(&mut slot);
                 drop(slot);
-                drop(spent);
+                drop(freed);
             }
         }
     }

@@ -214,7 +214,7 @@ impl Kernel for Shot {
 }
 
 /// Below this mean, inversion is used; above, rejection.
-const FEW: f64 = 10.0;
+const CUTOFF: f64 = 10.0;
 
 /// A Poisson variate; zero if the mean is invalid.
 fn poisson<'a>(mean: f64, source: impl FnOnce() -> Source<'a>) -> f64 {
@@ -222,11 +222,11 @@ fn poisson<'a>(mean: f64, source: impl FnOnce() -> Source<'a>) -> f64 {
         return 0.0;
     }
     let mut source = source();
-    if mean < FEW { counted(mean, &mut source) } else { rejected(mean, &mut source) }
+    if mean < CUTOFF { by_inversion(mean, &mut source) } else { by_rejection(mean, &mut source) }
 }
 
 /// Inversion: the first count whose cumulative probability exceeds a random number.
-fn counted(mean: f64, source: &mut Source<'_>) -> f64 {
+fn by_inversion(mean: f64, source: &mut Source<'_>) -> f64 {
     let [low, high, ..] = source.next();
     let mut part = fraction(low, high);
     let (mut count, mut chance) = (0.0, exp(-mean));
@@ -241,7 +241,7 @@ fn counted(mean: f64, source: &mut Source<'_>) -> f64 {
 
 /// Hörmann, "The transformed rejection method for generating Poisson random variables", 1993:
 /// algorithm PTRS, for means of at least ten.
-fn rejected(mean: f64, source: &mut Source<'_>) -> f64 {
+fn by_rejection(mean: f64, source: &mut Source<'_>) -> f64 {
     let b = 0.931 + 2.53 * mean.sqrt();
     let a = -0.059 + 0.024_83 * b;
     let inverse_alpha = 1.123_9 + 1.132_8 / (b - 3.4);

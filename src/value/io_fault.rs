@@ -20,7 +20,7 @@ problems! {
 /// Errors about the file itself: it is missing, or is not a regular file. Any other error (no file
 /// descriptors left, a server that is down, a failing disk) may be temporary and says nothing about
 /// the sample, so it is no reason to skip the sample.
-const OF_THE_FILE: &[i32] = &[
+const FILE_ERRORS: &[i32] = &[
     libc::ENOENT,
     libc::ENOTDIR,
     libc::EISDIR,
@@ -38,7 +38,7 @@ const OF_THE_FILE: &[i32] = &[
 pub fn io_fault(error: &Error) -> Cause {
     let problem = io_problem(error);
     match error.raw_os_error() {
-        Some(code) if !OF_THE_FILE.contains(&code) => Cause::System { problem },
+        Some(code) if !FILE_ERRORS.contains(&code) => Cause::System { problem },
         _ => Cause::File { problem },
     }
 }
@@ -63,9 +63,9 @@ mod tests {
 
     #[test]
     fn only_errors_about_the_file_are_file_faults() {
-        let is_of_the_file =
+        let is_file_fault =
             |code| matches!(io_fault(&Error::from_raw_os_error(code)), Cause::File { .. });
-        assert!([libc::ENOENT, libc::ENOTDIR, libc::EISDIR].into_iter().all(is_of_the_file));
+        assert!([libc::ENOENT, libc::ENOTDIR, libc::EISDIR].into_iter().all(is_file_fault));
         let machine = [
             libc::EMFILE,
             libc::ENFILE,
@@ -78,7 +78,7 @@ mod tests {
             libc::ENOTCONN,
             libc::EHOSTDOWN,
         ];
-        assert!(!machine.into_iter().any(is_of_the_file));
+        assert!(!machine.into_iter().any(is_file_fault));
     }
 
     #[test]

@@ -38,13 +38,13 @@ struct Cache {
     free: [Mutex<Vec<Block>>; CLASSES],
     bytes: AtomicUsize,
     /// The size class to evict from next.
-    next_to_go: AtomicUsize,
+    next_evicted: AtomicUsize,
 }
 
 static CACHE: Cache = Cache {
     free: [const { Mutex::new(Vec::new()) }; CLASSES],
     bytes: AtomicUsize::new(0),
-    next_to_go: AtomicUsize::new(0),
+    next_evicted: AtomicUsize::new(0),
 };
 
 /// All locks of the cache, held during a fork.
@@ -118,7 +118,7 @@ impl Block {
         }
         let Some((class, _)) = class_of(self.capacity) else { return };
         let kept = CACHE.bytes.fetch_add(self.capacity, Ordering::Relaxed) + self.capacity;
-        if (kept <= CACHE_LIMIT || CACHE.make_room(kept - CACHE_LIMIT, class))
+        if (kept <= CACHE_LIMIT || CACHE.evict(kept - CACHE_LIMIT, class))
             && let Ok(mut free) = CACHE.free[class].lock()
         {
             free.push(self);
@@ -131,9 +131,9 @@ impl Block {
 impl Cache {
     /// Frees blocks of other sizes: a program that has moved on to new sizes rarely needs the old
     /// ones again. Returns whether that freed enough.
-    fn make_room(&self, mut bytes: usize, keep: usize) -> bool {
+    fn evict(&self, mut bytes: usize, keep: usize) -> bool {
         for _ in 0..CLASSES {
-            let class = self.next_to_go.fetch_add(1, Ordering::Relaxed) % CLASSES;
+            let class = self.next_evicted.fetch_add(1, Ordering::Relaxed) % CLASSES;
             while class != keep && bytes > 0 {
                 let Some(block) = self.free[class].lock().ok().and_then(|mut free| free.pop())
                 else {

@@ -9,7 +9,7 @@ use super::fault::Cause;
 /// An empty vector with room for `count` elements.
 pub fn with_room<T>(count: usize) -> Result<Vec<T>, Cause> {
     let mut made = Vec::new();
-    made.try_reserve_exact(count).map_err(|_| missing::<T>(count))?;
+    made.try_reserve_exact(count).map_err(|_| out_of_memory::<T>(count))?;
     Ok(made)
 }
 
@@ -22,7 +22,7 @@ pub fn filled<T: Clone>(element: T, count: usize) -> Result<Vec<T>, Cause> {
 
 /// `count` zeros, from zeroed memory where the allocator has it.
 pub fn zeroed<T: Element>(count: usize) -> Result<Vec<T>, Cause> {
-    let layout = Layout::array::<T>(count).map_err(|_| missing::<T>(count))?;
+    let layout = Layout::array::<T>(count).map_err(|_| out_of_memory::<T>(count))?;
     if layout.size() == 0 {
         return Ok(Vec::new());
     }
@@ -31,7 +31,7 @@ pub fn zeroed<T: Element>(count: usize) -> Result<Vec<T>, Cause> {
     unsafe {
         let start = alloc_zeroed(layout).cast::<T>();
         match start.is_null() {
-            true => Err(missing::<T>(count)),
+            true => Err(out_of_memory::<T>(count)),
             false => Ok(Vec::from_raw_parts(start, count, count)),
         }
     }
@@ -46,7 +46,7 @@ pub fn collected<T>(all: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>, Cau
 
 /// Appends elements to a vector, which may have to grow.
 pub fn append<T: Clone>(to: &mut Vec<T>, elements: &[T]) -> Result<(), Cause> {
-    to.try_reserve(elements.len()).map_err(|_| missing::<T>(to.len() + elements.len()))?;
+    to.try_reserve(elements.len()).map_err(|_| out_of_memory::<T>(to.len() + elements.len()))?;
     to.extend_from_slice(elements);
     Ok(())
 }
@@ -63,15 +63,15 @@ pub fn is_available(bytes: usize) -> bool {
 }
 
 /// What a new thread needs before it runs our code: its stack and thread-local data.
-const THREAD: usize = 4 << 20;
+const THREAD_BYTES: usize = 4 << 20;
 
 /// Whether there is memory for another thread. If there is none for its thread-local data, the C
 /// library aborts the process instead of returning an error.
 pub fn has_room_for_thread() -> bool {
-    is_available(THREAD)
+    is_available(THREAD_BYTES)
 }
 
-fn missing<T>(count: usize) -> Cause {
+fn out_of_memory<T>(count: usize) -> Cause {
     Cause::Memory { bytes: count.saturating_mul(size_of::<T>()) }
 }
 

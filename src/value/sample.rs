@@ -52,7 +52,7 @@ pub fn fits(desc: &Desc, buffer: &Buffer, offset: usize) -> bool {
 }
 
 /// Whether all elements of a strided array, the first at `offset`, are within `len` bytes.
-fn reaches_inside(desc: &Desc, strides: &[isize], offset: usize, len: usize) -> bool {
+fn is_inside(desc: &Desc, strides: &[isize], offset: usize, len: usize) -> bool {
     if desc.shape.contains(&0) {
         return true;
     }
@@ -181,7 +181,7 @@ impl Sample {
         {
             return Sample::new(desc, buffer, offset);
         }
-        if !reaches_inside(&desc, &strides, offset, buffer.len()) {
+        if !is_inside(&desc, &strides, offset, buffer.len()) {
             let problem = MemoryFault::Strides { bytes: buffer.len() }.into();
             return Err(Cause::Input { index: 0, problem });
         }
@@ -308,7 +308,7 @@ impl Sample {
         let buffer = Buffer::new(bytes)?;
         let (shape, size) = (&self.desc.shape, self.desc.dtype.size());
         let strides = self.strides();
-        assert!(reaches_inside(&self.desc, &strides, self.offset, self.buffer.len()));
+        assert!(is_inside(&self.desc, &strides, self.offset, self.buffer.len()));
         // SAFETY: the source is inside its buffer; the new buffer has `bytes` bytes and nobody else
         // has access to it yet.
         unsafe {
@@ -362,7 +362,7 @@ impl Sample {
 
     /// Asserts that a contiguous sample is inside its buffer, since anybody can change `desc`.
     #[inline]
-    fn check_place(&self) {
+    fn assert_in_bounds(&self) {
         let end = self.offset.saturating_add(self.desc.bytes());
         assert!(self.strides.is_none() && end <= self.buffer.len());
         assert!((self.as_ptr() as usize).is_multiple_of(self.desc.dtype.size()));
@@ -371,7 +371,7 @@ impl Sample {
     /// The elements of a contiguous sample.
     pub fn elements<T: Element>(&self) -> &[T] {
         assert!(T::DTYPE == self.desc.dtype.storage());
-        self.check_place();
+        self.assert_in_bounds();
         // SAFETY: bounds and alignment were checked, the dtype matches, every bit pattern is valid
         // for an `Element`, and the bytes don't change once a sample exists (memory that others may
         // write is only read while its caller waits).
@@ -380,7 +380,7 @@ impl Sample {
 
     /// The bytes of a contiguous sample.
     pub fn elements_as_bytes(&self) -> &[u8] {
-        self.check_place();
+        self.assert_in_bounds();
         // SAFETY: as for `elements`.
         unsafe { std::slice::from_raw_parts(self.as_ptr(), self.desc.bytes()) }
     }

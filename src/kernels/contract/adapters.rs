@@ -76,7 +76,7 @@ pub trait SampleKernel: Send + Sync {
 
     /// Runs samples whose inputs have the same description, into one block.
     fn run_uniform(&self, batch: &mut UniformBatch<'_>) -> UniformAttempt {
-        one_after_the_other(self, batch).map_or(UniformAttempt::OneByOne, UniformAttempt::Done)
+        run_one_by_one(self, batch).map_or(UniformAttempt::OneByOne, UniformAttempt::Done)
     }
 
     fn traits(&self) -> Traits {
@@ -91,7 +91,7 @@ pub trait SampleKernel: Send + Sync {
 
 /// Runs samples that may or may not be written to their place in the block. Returns the first
 /// result if the others follow it in memory.
-fn one_after_the_other<K: SampleKernel + ?Sized>(
+fn run_one_by_one<K: SampleKernel + ?Sized>(
     kernel: &K,
     batch: &mut UniformBatch<'_>,
 ) -> Option<Sample> {
@@ -262,7 +262,7 @@ impl<K: Kernel> SampleKernel for Planned<K> {
         inputs: &[Sample],
         allocate: &Allocate<'_>,
     ) -> Result<Samples> {
-        let inputs = as_needed::<K>(inputs)?;
+        let inputs = contiguous::<K>(inputs)?;
         SamplePlan::new::<K>(args, &inputs)?.run::<K>(&inputs, allocate)
     }
 
@@ -277,7 +277,7 @@ impl<K: Kernel> SampleKernel for Planned<K> {
         if plan.bytes() > limit {
             return Ok(Attempt::TooLarge(Box::new(plan)));
         }
-        plan.run::<K>(&as_needed::<K>(inputs)?, allocate).map(Attempt::Done)
+        plan.run::<K>(&contiguous::<K>(inputs)?, allocate).map(Attempt::Done)
     }
 
     fn run_saved(
@@ -288,7 +288,7 @@ impl<K: Kernel> SampleKernel for Planned<K> {
         allocate: &Allocate<'_>,
     ) -> Result<Samples> {
         match plan.downcast::<SamplePlan<K::Plan>>() {
-            Ok(plan) => plan.run::<K>(&as_needed::<K>(inputs)?, allocate),
+            Ok(plan) => plan.run::<K>(&contiguous::<K>(inputs)?, allocate),
             Err(_) => self.run(args, inputs, allocate),
         }
     }
@@ -339,7 +339,7 @@ fn run_uniform<K: Kernel>(batch: &mut UniformBatch<'_>) -> Option<UniformAttempt
 }
 
 /// Copies strided inputs for kernels that need contiguous ones.
-fn as_needed<K: Kernel>(inputs: &[Sample]) -> Result<Cow<'_, [Sample]>> {
+fn contiguous<K: Kernel>(inputs: &[Sample]) -> Result<Cow<'_, [Sample]>> {
     if K::TRAITS.strided || inputs.iter().all(Sample::is_contiguous) {
         return Ok(Cow::Borrowed(inputs));
     }
@@ -384,7 +384,7 @@ impl<K: DirectKernel> SampleKernel for Direct<K> {
         {
             return UniformAttempt::Done(first);
         }
-        one_after_the_other(self, batch).map_or(UniformAttempt::OneByOne, UniformAttempt::Done)
+        run_one_by_one(self, batch).map_or(UniformAttempt::OneByOne, UniformAttempt::Done)
     }
 
     /// A direct kernel gets its inputs unchanged, including sequences and strided ones.

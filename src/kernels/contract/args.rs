@@ -86,7 +86,7 @@ impl<'a> ArgReader<'a> {
                 let Some(sample) = self.inputs.get(*index) else {
                     return Err(Cause::Internal(format!("`{name}` has no value")));
                 };
-                T::from_sample(&self.own(sample)?).map_err(|problem| {
+                T::from_sample(&self.for_frame(sample)?).map_err(|problem| {
                     if problem == Argument::Memory.into() {
                         let count = sample.desc.elements();
                         return Cause::Memory { bytes: count.saturating_mul(size_of::<f64>()) };
@@ -100,7 +100,7 @@ impl<'a> ArgReader<'a> {
     }
 
     /// The part of an argument's value that applies to this frame, contiguous.
-    fn own(&self, sample: &Sample) -> Result<Sample> {
+    fn for_frame(&self, sample: &Sample) -> Result<Sample> {
         match (self.frame, frames::count(&sample.desc)) {
             (Some(_), Some(1)) => sample.row(0)?.compact(),
             (Some(frame), Some(_)) => sample.row(frame)?.compact(),

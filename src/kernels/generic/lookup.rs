@@ -47,7 +47,7 @@ where
     let value = |value: f64| (value as f32).convert();
     let other: T = value(args.default_value);
     // At least 256 entries, so that 8-bit keys need no bounds check.
-    let length = args.keys.iter().map(|&key| key.clamp(0, MOST) + 1).fold(256, i64::max);
+    let length = args.keys.iter().map(|&key| key.clamp(0, LARGEST_KEY) + 1).fold(256, i64::max);
     let mut table = filled(other, length as usize)?;
     for (&key, &v) in args.keys.iter().zip(&args.values) {
         if let Some(place) = usize::try_from(key).ok().and_then(|key| table.get_mut(key)) {
@@ -73,7 +73,7 @@ where
 }
 
 /// The largest key, as in DALI; the definition rejects larger ones.
-const MOST: i64 = 65_535;
+const LARGEST_KEY: i64 = 65_535;
 
 struct OneHot;
 

@@ -54,7 +54,7 @@ pub mod problem {
 }
 
 /// The requested shape: that of an input, explicit extents, or a scalar.
-fn asked_shape(shape: Option<&[i64]>, like: Option<&&Desc>) -> Result<Shape> {
+fn requested_shape(shape: Option<&[i64]>, like: Option<&&Desc>) -> Result<Shape> {
     match (shape, like) {
         (Some(_), Some(_)) => Err(argument("shape", Random::ShapeAndInput)),
         (None, like) => Ok(like.map(|desc| desc.shape.clone()).unwrap_or_default()),
@@ -112,7 +112,7 @@ impl Kernel for Uniform {
     const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
     fn plan(args: UniformArgs, inputs: &[&Desc]) -> Result<(UniformArgs, Outputs)> {
-        let desc = described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)?;
+        let desc = described(args.dtype, requested_shape(args.shape.as_deref(), inputs.first())?)?;
         Ok((args, one(desc)))
     }
 
@@ -218,7 +218,7 @@ impl Kernel for Normal {
     const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
     fn plan(args: NormalArgs, inputs: &[&Desc]) -> Result<(NormalArgs, Outputs)> {
-        let desc = described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)?;
+        let desc = described(args.dtype, requested_shape(args.shape.as_deref(), inputs.first())?)?;
         Ok((args, one(desc)))
     }
 
@@ -308,7 +308,7 @@ impl Kernel for CoinFlip {
     const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
     fn plan(args: CoinFlipArgs, inputs: &[&Desc]) -> Result<(CoinFlipArgs, Outputs)> {
-        let desc = described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)?;
+        let desc = described(args.dtype, requested_shape(args.shape.as_deref(), inputs.first())?)?;
         Ok((args, one(desc)))
     }
 
@@ -339,7 +339,7 @@ impl Kernel for Choice {
     const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
     fn plan(args: ChoiceArgs, inputs: &[&Desc]) -> Result<(ChoiceArgs, Outputs)> {
-        let mut shape = asked_shape(args.shape.as_deref(), inputs.get(1))?;
+        let mut shape = requested_shape(args.shape.as_deref(), inputs.get(1))?;
         shape.extend_from_slice(inputs[0].shape.get(1..).unwrap_or_default());
         let desc = described(inputs[0].dtype, shape)?;
         Ok((args, one(desc)))
@@ -451,7 +451,7 @@ impl Kernel for Beta {
     const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
     fn plan(args: BetaArgs, inputs: &[&Desc]) -> Result<(BetaArgs, Outputs)> {
-        let desc = described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)?;
+        let desc = described(args.dtype, requested_shape(args.shape.as_deref(), inputs.first())?)?;
         Ok((args, one(desc)))
     }
 

@@ -217,7 +217,7 @@ fn run_with<const SIGNED: bool, const VECTORS: bool>(
                     }
                     let (skipped, count) = (end - from, from + strip - end);
                     let to = &mut columns[end - start..][..count.next_multiple_of(LANES)];
-                    turn_in::<VECTORS>(&band[skipped..], pitch, to);
+                    to_columns::<VECTORS>(&band[skipped..], pitch, to);
                     end = from + strip;
                 }
                 let columns = &columns[..end - start];
@@ -230,10 +230,10 @@ fn run_with<const SIGNED: bool, const VECTORS: bool>(
                 }
                 let at = first * made + tile.first * channels;
                 if rows >= LANES && wide >= LANES {
-                    turn_out::<SIGNED, VECTORS>(results, &mut dst[at..], made);
+                    to_rows::<SIGNED, VECTORS>(results, &mut dst[at..], made);
                 } else {
                     let (height, width) = (rows.min(LANES), made.min(LANES * channels));
-                    turn_out::<SIGNED, VECTORS>(results, spare, LANES * channels);
+                    to_rows::<SIGNED, VECTORS>(results, spare, LANES * channels);
                     for (row, from) in spare.chunks_exact(LANES * channels).take(height).enumerate()
                     {
                         dst[at + row * made..][..width].copy_from_slice(&from[..width]);
@@ -387,14 +387,14 @@ fn sum_pixels<const C: usize, const SIGNED: bool, const VECTORS: bool>(
 
 /// Transposes a band of rows that are `pitch` apart into columns.
 #[inline(always)]
-fn turn_in<const VECTORS: bool>(band: &[u16], pitch: usize, columns: &mut [Column]) {
+fn to_columns<const VECTORS: bool>(band: &[u16], pitch: usize, columns: &mut [Column]) {
     for (index, out) in columns.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
         let from = &band[index * LANES..];
         #[cfg(target_arch = "x86_64")]
         if VECTORS && from.len() >= (LANES - 1) * pitch + LANES {
             // SAFETY: `VECTORS` is only set where AVX2 was detected; the last of 16 rows that are
             // `pitch` apart has 16 numbers, and so do all others.
-            unsafe { vectors::turn_in(from.as_ptr(), pitch, out) };
+            unsafe { vectors::to_columns(from.as_ptr(), pitch, out) };
             continue;
         }
         for (x, column) in out.iter_mut().enumerate() {
@@ -405,7 +405,7 @@ fn turn_in<const VECTORS: bool>(band: &[u16], pitch: usize, columns: &mut [Colum
 
 /// Transposes columns into the bytes of a band of rows that are `pitch` apart.
 #[inline(always)]
-fn turn_out<const SIGNED: bool, const VECTORS: bool>(
+fn to_rows<const SIGNED: bool, const VECTORS: bool>(
     columns: &[Column],
     out: &mut [u8],
     pitch: usize,
@@ -414,8 +414,8 @@ fn turn_out<const SIGNED: bool, const VECTORS: bool>(
         let to = &mut out[index * LANES..];
         #[cfg(target_arch = "x86_64")]
         if VECTORS && to.len() >= (LANES - 1) * pitch + LANES {
-            // SAFETY: as in `turn_in`.
-            unsafe { vectors::turn_out::<SIGNED>(tile, to.as_mut_ptr(), pitch) };
+            // SAFETY: as in `to_columns`.
+            unsafe { vectors::to_rows::<SIGNED>(tile, to.as_mut_ptr(), pitch) };
             continue;
         }
         for (x, column) in tile.iter().enumerate() {
@@ -580,7 +580,7 @@ mod vectors {
     /// There must be 16 numbers at `from + row * pitch`, for each of 16 rows.
     #[target_feature(enable = "avx2")]
     #[inline(never)]
-    pub unsafe fn turn_in(from: *const u16, pitch: usize, out: &mut [Column; LANES]) {
+    pub unsafe fn to_columns(from: *const u16, pitch: usize, out: &mut [Column; LANES]) {
         for (half, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
             // Halves of vectors are transposed separately: rows `i` in the lower, `8 + i` in the
             // upper.
@@ -625,7 +625,7 @@ mod vectors {
     /// There must be room for 16 bytes at `to + row * pitch`, for each of 16 rows.
     #[target_feature(enable = "avx2")]
     #[inline(never)]
-    pub unsafe fn turn_out<const SIGNED: bool>(tile: &[Column; LANES], to: *mut u8, pitch: usize) {
+    pub unsafe fn to_rows<const SIGNED: bool>(tile: &[Column; LANES], to: *mut u8, pitch: usize) {
         let whole = |column: &Column| {
             // SAFETY: a column has 16 numbers.
             let sums = unsafe { _mm256_loadu_si256(column.0.as_ptr().cast()) };

@@ -55,11 +55,11 @@ pub trait Real: Copy + Default + Send + Sync + 'static {
     /// `self * weight + sum`, fused if `FUSED`.
     fn accumulate<const FUSED: bool>(self, weight: Self, sum: Self) -> Self;
     /// Transposes a tile; `VECTORS` says that AVX2 is available.
-    fn turn<const VECTORS: bool>(tile: &[[Self; LANES]; LANES]) -> [[Self; LANES]; LANES];
+    fn transpose<const VECTORS: bool>(tile: &[[Self; LANES]; LANES]) -> [[Self; LANES]; LANES];
 }
 
 #[inline(always)]
-fn turned<T: Copy, const N: usize>(tile: &[[T; N]; N]) -> [[T; N]; N] {
+fn transposed<T: Copy, const N: usize>(tile: &[[T; N]; N]) -> [[T; N]; N] {
     std::array::from_fn(|x| std::array::from_fn(|y| tile[y][x]))
 }
 
@@ -74,13 +74,13 @@ impl Real for f32 {
     }
 
     #[inline(always)]
-    fn turn<const VECTORS: bool>(tile: &[[f32; 8]; 8]) -> [[f32; 8]; 8] {
+    fn transpose<const VECTORS: bool>(tile: &[[f32; 8]; 8]) -> [[f32; 8]; 8] {
         #[cfg(target_arch = "x86_64")]
         if VECTORS {
             // SAFETY: `VECTORS` is only set where AVX2 was detected.
-            return unsafe { turn_avx2(tile) };
+            return unsafe { transpose_avx2(tile) };
         }
-        turned(tile)
+        transposed(tile)
     }
 }
 
@@ -95,15 +95,15 @@ impl Real for f64 {
     }
 
     #[inline(always)]
-    fn turn<const VECTORS: bool>(tile: &[[f64; 8]; 8]) -> [[f64; 8]; 8] {
-        turned(tile)
+    fn transpose<const VECTORS: bool>(tile: &[[f64; 8]; 8]) -> [[f64; 8]; 8] {
+        transposed(tile)
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-fn turn_avx2(tile: &[[f32; 8]; 8]) -> [[f32; 8]; 8] {
+fn transpose_avx2(tile: &[[f32; 8]; 8]) -> [[f32; 8]; 8] {
     use std::arch::x86_64::*;
     let mut rows = [_mm256_setzero_ps(); 8];
     for (row, from) in rows.iter_mut().zip(tile) {
@@ -252,7 +252,7 @@ fn run_with<R: Real, const FUSED: bool>(
                 }
                 continue;
             };
-            turn_in::<R, FUSED>(band, used, columns);
+            to_columns::<R, FUSED>(band, used, columns);
             match channels {
                 1 => sum_columns::<R, 1, FUSED>(taps, left, columns, results),
                 2 => sum_columns::<R, 2, FUSED>(taps, left, columns, results),
@@ -260,7 +260,7 @@ fn run_with<R: Real, const FUSED: bool>(
                 4 => sum_columns::<R, 4, FUSED>(taps, left, columns, results),
                 _ => sum_any_columns::<R, FUSED>(taps, left, channels, columns, results),
             }
-            turn_out::<R, FUSED>(results, band, made);
+            to_rows::<R, FUSED>(results, band, made);
             for (row, out) in band.chunks_exact(made.max(1)).take(count).enumerate() {
                 store(at(row), out);
             }
@@ -298,7 +298,7 @@ fn sum_rows<R: Real, const FUSED: bool>(rows: &[&[R]], weights: &[R], out: &mut 
 
 /// Transposes a band of rows of `len` elements into columns.
 #[inline(always)]
-fn turn_in<R: Real, const VECTORS: bool>(band: &[R], len: usize, columns: &mut [[R; LANES]]) {
+fn to_columns<R: Real, const VECTORS: bool>(band: &[R], len: usize, columns: &mut [[R; LANES]]) {
     let (tiles, rest) = columns.as_chunks_mut::<LANES>();
     let start = tiles.len() * LANES;
     for (index, out) in tiles.iter_mut().enumerate() {
@@ -308,7 +308,7 @@ fn turn_in<R: Real, const VECTORS: bool>(band: &[R], len: usize, columns: &mut [
                 *tile = *part;
             }
         }
-        *out = R::turn::<VECTORS>(&tile);
+        *out = R::transpose::<VECTORS>(&tile);
     }
     for (x, column) in (start..).zip(rest) {
         *column = std::array::from_fn(|row| band[row * len + x]);
@@ -317,11 +317,11 @@ fn turn_in<R: Real, const VECTORS: bool>(band: &[R], len: usize, columns: &mut [
 
 /// Transposes columns into a band of rows of `len` elements.
 #[inline(always)]
-fn turn_out<R: Real, const VECTORS: bool>(columns: &[[R; LANES]], band: &mut [R], len: usize) {
+fn to_rows<R: Real, const VECTORS: bool>(columns: &[[R; LANES]], band: &mut [R], len: usize) {
     let (tiles, rest) = columns.as_chunks::<LANES>();
     let start = tiles.len() * LANES;
     for (index, tile) in tiles.iter().enumerate() {
-        for (row, tile) in R::turn::<VECTORS>(tile).iter().enumerate() {
+        for (row, tile) in R::transpose::<VECTORS>(tile).iter().enumerate() {
             band[row * len + index * LANES..][..LANES].copy_from_slice(tile);
         }
     }

@@ -71,7 +71,7 @@ fn stacked(inputs: &[Sample], axis: usize) -> Result<Parts<'_>> {
     for (index, sample) in inputs.iter().enumerate() {
         check_type(index, &sample.desc, first)?;
         if sample.desc.shape != first.shape {
-            return Err(unlike(index, &sample.desc, first, "shape"));
+            return Err(mismatch(index, &sample.desc, first, "shape"));
         }
     }
     let mut shape = first.shape.clone();
@@ -98,7 +98,7 @@ fn concatenated(inputs: &[Sample], axis: usize) -> Result<Parts<'_>> {
     };
     let odd = |sample: &Sample| !fits(&sample.desc, model);
     if let Some(index) = inputs.iter().position(|s| s.desc.elements() > 0 && odd(s)) {
-        return Err(unlike(index, &inputs[index].desc, model, "axis"));
+        return Err(mismatch(index, &inputs[index].desc, model, "axis"));
     }
     let mut shape = model.shape.clone();
     shape[axis] = used.iter().fold(0, |n: usize, s| n.saturating_add(s.desc.shape[axis]));
@@ -109,11 +109,11 @@ fn check_type(index: usize, desc: &Desc, first: &Desc) -> Result<()> {
     if desc.dtype == first.dtype && desc.ndim() == first.ndim() {
         return Ok(());
     }
-    Err(unlike(index, desc, first, "type"))
+    Err(mismatch(index, desc, first, "type"))
 }
 
 /// `rule` says what must match: "shape", "type", or, except for the joined one, every "axis".
-fn unlike(index: usize, desc: &Desc, first: &Desc, rule: &'static str) -> Cause {
+fn mismatch(index: usize, desc: &Desc, first: &Desc, rule: &'static str) -> Cause {
     let shown = |desc: &Desc| format!("{} {:?}", desc.dtype.name(), &desc.shape[..]);
     unfit(index, Shapes::Different { rule, first: shown(first), other: shown(desc) })
 }

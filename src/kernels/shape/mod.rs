@@ -236,8 +236,8 @@ impl View for Squeeze {
     type Args = SqueezeArgs;
 
     fn describe(args: &SqueezeArgs, input: &Desc) -> Result<Desc> {
-        let goes = |axis: usize| args.axes.contains(&(axis as i64));
-        let kept = input.shape.iter().enumerate().filter(|&(axis, _)| !goes(axis));
+        let is_squeezed = |axis: usize| args.axes.contains(&(axis as i64));
+        let kept = input.shape.iter().enumerate().filter(|&(axis, _)| !is_squeezed(axis));
         let shape: Shape = kept.map(|(_, &d)| d).collect();
         if extent(&shape) != Some(input.elements()) {
             let (axes, shape) = (args.axes.clone(), input.shape.to_vec());

@@ -89,7 +89,7 @@ impl Extents {
     }
 
     /// The extents requested by `size`, which is in the order of the layout.
-    fn asked(&self, size: &[f64]) -> Result<Extents> {
+    fn requested(&self, size: &[f64]) -> Result<Extents> {
         let count = self.dimensions();
         if size.len() != count {
             let given = size.to_vec();
@@ -265,7 +265,7 @@ impl Kernel for WarpAffine {
         let own = Extents::of(inputs[0]);
         let extents = match args.size.as_deref() {
             None | Some([]) => own,
-            Some(size) => own.asked(size)?,
+            Some(size) => own.requested(size)?,
         };
         let desc = extents.describe(inputs[0], args.dtype)?;
         let map = match inputs.get(1) {
@@ -344,9 +344,9 @@ impl RotateArgs {
     }
 
     /// The requested sides, if any.
-    fn asked(&self, own: &Extents) -> Result<Option<Extents>> {
+    fn requested(&self, own: &Extents) -> Result<Option<Extents>> {
         match self.size.as_deref() {
-            Some(size) if !size.is_empty() => own.asked(size).map(Some),
+            Some(size) if !size.is_empty() => own.requested(size).map(Some),
             _ => Ok(self.keep_size.then_some(*own)),
         }
     }
@@ -420,10 +420,10 @@ impl Kernel for Rotate {
 
     fn plan(args: RotateArgs, inputs: &[&Desc]) -> Result<(Rotation, Outputs)> {
         let own = Extents::of(inputs[0]);
-        let asked = args.asked(&own)?;
+        let requested = args.requested(&own)?;
         let turn = args.turn(own.volumetric)?;
-        let (made, canvas) = match asked {
-            Some(asked) => (asked, None),
+        let (made, canvas) = match requested {
+            Some(requested) => (requested, None),
             None => {
                 let canvas = Canvas::new(&turn, &own, args.angle)?;
                 (Extents { sides: Canvas::of_all(&[&canvas]), ..own }, Some(canvas))
