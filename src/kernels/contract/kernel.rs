@@ -23,8 +23,8 @@ pub trait Kernel: Send + Sync + 'static {
     type Plan: Send + 'static;
     const TRAITS: Traits = Traits::DEFAULT;
 
-    /// Computes what `run` needs, and exact descriptions of the outputs, which the engine allocates
-    /// from them.
+    /// Computes what `run` needs, and the outputs' descriptions. They must be exact: the engine
+    /// allocates from them.
     fn plan(args: Self::Args, inputs: &[&Desc]) -> Result<(Self::Plan, Outputs)>;
 
     /// Writes all of `outputs`. Inputs are contiguous, unless the traits say `strided`.

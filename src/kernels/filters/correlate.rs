@@ -49,7 +49,7 @@ impl FromArg for Border {
 }
 
 impl Border {
-    /// The position inside that a position outside is replaced by; `None` for a constant border.
+    /// Maps a position outside the data to one inside; `None` for a constant border.
     fn place(self, place: isize, extent: usize) -> Option<usize> {
         let end = extent as isize;
         if (0..end).contains(&place) {

@@ -27,8 +27,7 @@ impl Stack {
     }
 }
 
-/// The index in `0..extent` that a position outside reflects to; the edge is not repeated, so -1 is
-/// 1.
+/// Reflects a position outside `0..extent` into it; the edge is not repeated, so -1 becomes 1.
 pub fn mirrored(place: isize, extent: usize) -> usize {
     if (0..extent as isize).contains(&place) {
         return place as usize;
