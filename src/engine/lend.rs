@@ -1,4 +1,4 @@
-//! Memory that is lent to others to write to: what was called before must have read it by then.
+//! Lending memory for writing: earlier calls must finish reading it first.
 
 use std::collections::{HashMap, HashSet};
 use std::ptr;
@@ -13,16 +13,16 @@ use super::process::epoch;
 use super::value::{Handle, Value, lock};
 use crate::value::{Buffer, Cause, Loan, Sample};
 
-/// Nodes that were put off until somebody reads what they make.
-static PUT_OFF: Mutex<Vec<Weak<Node>>> = Mutex::new(Vec::new());
-/// When to look for those that are put off no more.
+/// Deferred nodes: they start when somebody reads one of their results.
+static DEFERRED: Mutex<Vec<Weak<Node>>> = Mutex::new(Vec::new());
+/// Length of `DEFERRED` at which started nodes are removed from it.
 static PURGE_AT: AtomicUsize = AtomicUsize::new(FIRST_PURGE);
 const FIRST_PURGE: usize = 64;
 
-/// Puts a node off until one of its values is read, or the memory that it reads is lent.
+/// Defers a node until one of its values is read, or memory that it reads is lent.
 pub fn put_off(node: &Arc<Node>, values: &[Handle]) {
     values.iter().for_each(|value| value.defer(node.clone()));
-    let mut nodes = lock(&PUT_OFF);
+    let mut nodes = lock(&DEFERRED);
     nodes.push(Arc::downgrade(node));
     if nodes.len() >= PURGE_AT.load(Ordering::Relaxed) {
         let found = purge(&mut nodes);
@@ -32,8 +32,8 @@ pub fn put_off(node: &Arc<Node>, values: &[Handle]) {
     }
 }
 
-/// Forgets nodes that are put off no more. All that exist are returned, since dropping the last
-/// reference to one can run anything, which must not be done under the lock.
+/// Removes nodes that have started or no longer exist. Returns all that still exist: dropping the
+/// last reference to a node can run arbitrary code, which must not happen under the lock.
 fn purge(nodes: &mut Vec<Weak<Node>>) -> Vec<Arc<Node>> {
     let found: Vec<_> = nodes.iter().filter_map(Weak::upgrade).collect();
     nodes.clear();
@@ -41,15 +41,15 @@ fn purge(nodes: &mut Vec<Weak<Node>>) -> Vec<Arc<Node>> {
     found
 }
 
-/// The list of nodes that are put off, for the moment of a fork.
+/// The list of deferred nodes, locked during a fork.
 pub(super) fn lock_put_off() -> MutexGuard<'static, Vec<Weak<Node>>> {
-    lock(&PUT_OFF)
+    lock(&DEFERRED)
 }
 
-/// Lends the memory of a value's sample. It must not be handed out before all calls have read it
-/// that were made before, see [`wait_for_readers`].
+/// Lends the memory of a value's sample. Call [`wait_for_readers`] before handing it out: earlier
+/// calls may still have to read it.
 ///
-/// On a worker, a user's function runs, on which such a call may depend: it is lent a copy.
+/// A user's function on a worker gets a copy instead, since such a call may depend on it.
 pub fn lend(value: &Handle, sample: Sample) -> Result<(Sample, Loan), Cause> {
     let loan = sample.lend();
     start_readers(value, &sample);
@@ -65,8 +65,8 @@ pub fn lend(value: &Handle, sample: Sample) -> Result<(Sample, Loan), Cause> {
     Ok((sample, loan))
 }
 
-/// Waits until nothing has yet to read the buffer, at most this long; says whether that is so.
-/// Such waits are rare and short, so that a lock on every read would cost more than looking again.
+/// Waits until no task still has to read the buffer, or until the timeout; returns whether that is
+/// so. Polls, because such waits are rare and short, and a lock on every read would cost more.
 pub fn wait_for_readers(buffer: &Buffer, at_most: Duration) -> bool {
     let began = Instant::now();
     let mut looks = 0;
@@ -83,11 +83,11 @@ pub fn wait_for_readers(buffer: &Buffer, at_most: Duration) -> bool {
     true
 }
 
-/// Starts what was put off and will read the buffer.
+/// Starts deferred nodes that will read the buffer.
 fn start_readers(value: &Handle, sample: &Sample) {
     let buffer = sample.buffer();
-    let mut nodes = lock(&PUT_OFF);
-    if nodes.is_empty() || is_lone(value, sample) {
+    let mut nodes = lock(&DEFERRED);
+    if nodes.is_empty() || is_unshared(value, sample) {
         return;
     }
     let found = purge(&mut nodes);
@@ -100,32 +100,32 @@ fn start_readers(value: &Handle, sample: &Sample) {
     }
 }
 
-/// Whether nothing but this value has the buffer, and no node has the value.
-fn is_lone(value: &Handle, sample: &Sample) -> bool {
+/// Whether only this value uses the buffer, and no node uses the value.
+fn is_unshared(value: &Handle, sample: &Sample) -> bool {
     let own = std::cell::Cell::new(0);
     value.lies_in(|other| {
         own.set(own.get() + usize::from(ptr::eq(other, sample.buffer())));
         false
     });
-    // The lender has two: its sample's, and that of the loan.
+    // The caller holds two more references: the sample's and the loan's.
     Arc::strong_count(value.value()) == 1 && sample.buffer_owners() <= own.get() + 2
 }
 
-/// Whether a node may read the buffer: its inputs lie there, or may become views of it.
-/// `known` are nodes of which that has been found out.
+/// Whether a node may read the buffer: its inputs are in it, or may become views of it. `known`
+/// caches the answers.
 fn reaches(node: &Arc<Node>, buffer: &Buffer, known: &mut HashMap<*const Node, bool>) -> bool {
-    let lies_there = |value: &Value| value.lies_in(|other| ptr::eq(other, buffer));
+    let is_in_buffer = |value: &Value| value.lies_in(|other| ptr::eq(other, buffer));
     let mut seen = HashSet::from([Arc::as_ptr(node)]);
     let mut stack = vec![node.clone()];
     while let Some(next) = stack.pop() {
         for input in next.inputs() {
             let maker = input.value.maker();
-            let told = maker.as_ref().and_then(|maker| known.get(&Arc::as_ptr(maker)));
-            if told == Some(&true) || lies_there(&input.value) {
+            let cached = maker.as_ref().and_then(|maker| known.get(&Arc::as_ptr(maker)));
+            if cached == Some(&true) || is_in_buffer(&input.value) {
                 known.insert(Arc::as_ptr(node), true);
                 return true;
             }
-            let is_new = |maker: &Arc<Node>| told.is_none() && seen.insert(Arc::as_ptr(maker));
+            let is_new = |maker: &Arc<Node>| cached.is_none() && seen.insert(Arc::as_ptr(maker));
             stack.extend(maker.filter(is_new));
         }
     }
@@ -133,8 +133,8 @@ fn reaches(node: &Arc<Node>, buffer: &Buffer, known: &mut HashMap<*const Node, b
     false
 }
 
-/// While a user's function runs, its own call does not count as a reader of what it was given:
-/// it can tell by itself when it is done with that.
+/// While a user's function runs, its own call does not count as a reader of its inputs: the
+/// function itself knows when it is done with them.
 pub struct CalledOff<'a>(&'a [&'a [Sample]]);
 
 impl<'a> CalledOff<'a> {

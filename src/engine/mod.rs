@@ -1,6 +1,6 @@
-//! Dataflow per sample. A *value* is a row of samples that may not be there yet; a *node* is one
-//! submitted call that fills values; a *pool* is the threads that run (node, sample) tasks as
-//! their inputs arrive.
+//! Dataflow per sample. A *value* is a row of samples that may still be pending; a *node* is one
+//! submitted call, which fills values; a *pool* is a set of threads that run (node, sample) tasks
+//! as their inputs become ready.
 
 mod lend;
 mod node;

@@ -14,14 +14,14 @@ use super::value::{Handle, Meta, Outcome, Value, lock};
 use crate::kernels::{Arg, Operator, OutputBuffer, SavedPlan};
 use crate::value::{Buffer, Cause, Desc, Device, Fault, Layout, Origin, Sample};
 
-/// Which sample of an input belongs to a sample of the node.
+/// Which sample of an input a sample of the node reads.
 #[derive(Clone)]
 pub enum Pick {
-    /// Sample i for sample i.
+    /// Sample i reads sample i.
     Same,
-    /// One sample for all: the input is broadcast.
+    /// All samples read this one: the input is broadcast.
     One(usize),
-    /// The sample that the list names.
+    /// Sample i reads the i-th listed sample.
     Listed(Arc<[usize]>),
 }
 
@@ -41,21 +41,21 @@ impl Input {
     }
 }
 
-/// What a node will make: the value's description and its number of samples.
+/// What a node will produce: the value's description and its number of samples.
 pub struct Output {
     pub meta: Meta,
     pub samples: usize,
 }
 
-/// A call as plain data: operator, inputs, arguments, the user's line.
+/// A call as plain data: operator, inputs, arguments, location in the user's code.
 pub struct Call {
     pub operator: Operator,
     pub inputs: SmallVec<[Input; 2]>,
-    /// The first this many inputs are the operator's; the others are per-sample arguments.
+    /// Number of leading inputs that are the operator's data; the rest are per-sample arguments.
     pub data_inputs: usize,
     pub args: SmallVec<[Arg; 4]>,
     pub samples: usize,
-    /// What the first input's layout is taken to be where it has none.
+    /// Layout assumed for the first input if it has none.
     pub layout: Layout,
     pub device: Device,
     pub site: u32,
@@ -63,20 +63,20 @@ pub struct Call {
 
 pub struct Node {
     pub(super) call: Call,
-    /// Weak: a result that nobody can read any more is not worth making.
+    /// Weak: a result that nobody can read any more need not be computed.
     pub(super) outputs: SmallVec<[Target; 1]>,
     /// Keeps the inputs readable until the node has started and its tasks count as readers.
     held: Mutex<SmallVec<[Handle; 2]>>,
     pool: Arc<Pool>,
-    /// Per task, the inputs it still waits for (and one more while the node is being started).
+    /// Per task, the number of missing inputs (plus one while the node is being started).
     missing: Box<[AtomicU32]>,
     unfinished: AtomicUsize,
-    /// Bytes of results made so far.
+    /// Bytes of results produced so far.
     bytes: AtomicUsize,
     started: AtomicBool,
-    /// Whether the pool counts it as in flight.
+    /// Whether the pool counts the node as in flight.
     queued: AtomicBool,
-    /// The plan of the first sample, if it has been worked out without being run.
+    /// The plan of the first sample, if it was computed but not run.
     pub(super) plan: Mutex<Option<SavedPlan>>,
 }
 
@@ -87,16 +87,16 @@ pub(super) struct Target {
     block: Mutex<Block>,
 }
 
-/// Where the samples of an output go. The first to be made decides.
+/// Where the samples of an output are stored. The first sample to be produced decides.
 enum Block {
     Undecided,
-    /// All into one block, in which samples have to be described so.
+    /// All in one block, for samples with this description.
     Shared(Desc, Arc<Buffer>),
-    /// Each into memory of its own, which can be let go on its own.
+    /// Each in its own memory, which can be freed separately.
     Separate,
 }
 
-/// The unit of work: one sample of a node, or a whole node that needs its batch at once.
+/// The unit of work: one sample of a node, or a node that needs its whole batch at once.
 #[derive(Clone)]
 pub struct Task {
     pub node: Arc<Node>,
@@ -105,32 +105,33 @@ pub struct Task {
 
 pub(super) type Outcomes = Result<SmallVec<[Sample; 1]>, Arc<Fault>>;
 
-/// Up to this many bytes of input, and of results, a cheap kernel runs on the calling thread:
-/// handing it to another one would take longer than the work.
+/// A cheap kernel with at most this many bytes of input, and of results, runs on the calling
+/// thread: handing it to a worker would take longer than the work.
 const INLINE_BYTES: usize = 32 << 10;
 
-/// From this many bytes on, the results of a call have left the caches before somebody reads them,
-/// and are written around them; but for samples that the next task takes on at once.
+/// Results of a call that are at least this large no longer fit the CPU caches by the time they are
+/// read, so they are written with non-temporal stores, except samples that the next task reads
+/// immediately.
 const AROUND_CACHES_BYTES: usize = 32 << 20;
 
 impl Node {
-    /// A node and the values it will make. Nothing runs before [`Node::start`].
+    /// A node and the values it will produce. Nothing runs before [`Node::start`].
     pub fn new(
         call: Call,
         outputs: impl IntoIterator<Item = Output>,
         pool: Arc<Pool>,
     ) -> (Arc<Node>, SmallVec<[Handle; 1]>) {
-        Node::bare(call, outputs, pool).with_values()
+        Node::detached(call, outputs, pool).with_values()
     }
 
-    /// Puts a call to work, and returns the values it makes. What is small and has all it needs
-    /// is done on the spot, without a node that others could wait for.
+    /// Submits a call and returns its values. If it is small and its inputs are ready, it runs
+    /// immediately, without values that others could wait for.
     pub fn submit(
         call: Call,
         outputs: impl IntoIterator<Item = Output>,
         pool: Arc<Pool>,
     ) -> SmallVec<[Handle; 1]> {
-        let node = Node::bare(call, outputs, pool);
+        let node = Node::detached(call, outputs, pool);
         let node = match node.inline_limit() {
             Some(limit) => match node.run_inline(limit) {
                 Ok(handles) => return handles,
@@ -143,8 +144,8 @@ impl Node {
         handles
     }
 
-    /// A node that nothing waits for yet.
-    fn bare(call: Call, outputs: impl IntoIterator<Item = Output>, pool: Arc<Pool>) -> Node {
+    /// A node without values, so nothing can wait for it yet.
+    fn detached(call: Call, outputs: impl IntoIterator<Item = Output>, pool: Arc<Pool>) -> Node {
         let target = |Output { meta, samples }| Target {
             value: Weak::new(),
             meta,
@@ -181,8 +182,8 @@ impl Node {
         (node, handles)
     }
 
-    /// Runs the call on this thread, or gives the node back if its results would be too large.
-    #[expect(clippy::result_large_err, reason = "the node moves on, into the queue")]
+    /// Runs the call on this thread, or returns the node if its results would be too large.
+    #[expect(clippy::result_large_err, reason = "the node is moved on to the queue")]
     fn run_inline(mut self, limit: usize) -> Result<SmallVec<[Handle; 1]>, Node> {
         match self.run_uniform(limit) {
             Inline::Done(handles) => return Ok(handles),
@@ -195,7 +196,7 @@ impl Node {
         let mut rows: SmallVec<[Vec<_>; 1]> =
             self.outputs.iter().map(|output| Vec::with_capacity(output.samples)).collect();
         for task in 0..self.tasks() {
-            // The first sample says how large the results are.
+            // The first sample tells how large the results are.
             let limit = if task == 0 { limit } else { usize::MAX };
             let Some(outcomes) = self.compute_if_small(task, limit) else { return Err(self) };
             self.hand_out(task, outcomes, |output, _, outcome| rows[output].push(outcome));
@@ -217,7 +218,7 @@ impl Node {
         &self.call.inputs
     }
 
-    /// Whether a task of the node has yet to read the buffer.
+    /// Whether a task of the node still has to read the buffer.
     pub fn reads(&self, task: usize, buffer: &Buffer) -> bool {
         let mut reads = false;
         self.for_each_slot(task, |input, slot| {
@@ -230,7 +231,7 @@ impl Node {
         self.started.load(Ordering::Acquire)
     }
 
-    /// Whether the node has not been started and will hand its input's memory on.
+    /// Whether the node has not been started and will return views of its inputs.
     pub fn is_unstarted_view(&self) -> bool {
         !self.is_started() && self.call.operator.work.traits().view
     }
@@ -239,9 +240,9 @@ impl Node {
         if self.call.operator.work.is_whole_batch() { 1 } else { self.call.samples }
     }
 
-    /// Starts a node, and first what it needs of nodes that were put off.
+    /// Starts a node, after the deferred nodes that it depends on.
     pub fn start(self: Arc<Node>) {
-        // Not by recursion: a program may put off a chain of any length.
+        // Iterative, since a chain of deferred nodes can be arbitrarily long.
         let mut stack = vec![(self, false)];
         while let Some((node, inputs_started)) = stack.pop() {
             if inputs_started {
@@ -256,19 +257,19 @@ impl Node {
     }
 
     fn start_one(self: Arc<Node>) {
-        // Several outputs may have been put off with the same node.
+        // Several outputs may have been deferred with the same node.
         if self.started.swap(true, Ordering::AcqRel) {
             return;
         }
         if let Some(limit) = self.inline_limit()
             && self.start_inline(limit)
         {
-            return self.let_go();
+            return self.release_inputs();
         }
         if self.call.operator.work.is_whole_batch() {
             self.call.inputs.iter().for_each(|input| input.value.read_as_a_whole());
         }
-        // Each task's guard in `missing` keeps it from running before this is through.
+        // The extra count in `missing` keeps tasks from running before this loop is done.
         for task in 0..self.tasks() {
             self.for_each_slot(task, |input, slot| {
                 if !input.value.is_lost() {
@@ -279,7 +280,7 @@ impl Node {
                 }
             });
         }
-        self.let_go();
+        self.release_inputs();
         self.queued.store(true, Ordering::Relaxed);
         self.pool.admit();
         let ready: Vec<usize> = (0..self.tasks()).filter(|&task| self.arrived(task)).collect();
@@ -291,13 +292,13 @@ impl Node {
         for index in 0..self.tasks() {
             let limit = if index == 0 { limit } else { usize::MAX };
             let Some(outcomes) = self.compute_if_small(index, limit) else { return false };
-            // What was put off together may have subscribed to the results already.
+            // Nodes that were deferred together may already have subscribed to the results.
             Pool::push_ready(self.complete(index, outcomes));
         }
         true
     }
 
-    /// Lets what is queued of this node, and of all it waits for, go before other work.
+    /// Moves the queued tasks of this node, and of everything it waits for, to the front.
     pub fn hasten(self: Arc<Node>) {
         let pool = self.pool.clone();
         let mut needed = HashSet::from([Arc::as_ptr(&self)]);
@@ -309,9 +310,8 @@ impl Node {
         pool.hasten(&needed);
     }
 
-    /// How large each sample's results may be for the calling thread to run the node itself; `None`
-    /// when it had better not: inputs are missing, or it is more work than handing it to another
-    /// thread would be.
+    /// Maximum size of each sample's results for the calling thread to run the node itself; `None`
+    /// if it should not: inputs are missing, or the work outweighs the cost of using a worker.
     fn inline_limit(&self) -> Option<usize> {
         let work = &self.call.operator.work;
         let traits = work.traits();
@@ -327,18 +327,18 @@ impl Node {
         if self.input_bytes() > INLINE_BYTES {
             return None;
         }
-        // Otherwise the results are about as large as the inputs.
+        // Unless uncertain, the results are about as large as the inputs.
         let uncertain = traits.shaped_by_args || self.call.data_inputs > 1;
         Some(if uncertain { INLINE_BYTES / self.tasks() } else { usize::MAX })
     }
 
-    /// Lets go of the inputs as a possible reader; tasks count from now on.
-    fn let_go(&self) {
+    /// Releases the inputs as a potential reader; from now on its tasks count.
+    fn release_inputs(&self) {
         let held = std::mem::take(&mut *lock(&self.held));
         drop(held);
     }
 
-    /// One thing that `task` waited for is there; says whether that was the last.
+    /// Records that an input of `task` is ready; returns whether it was the last one missing.
     fn arrived(&self, task: usize) -> bool {
         self.missing[task].fetch_sub(1, Ordering::AcqRel) == 1
     }
@@ -362,7 +362,7 @@ impl Node {
         }
     }
 
-    /// Bytes of all inputs, which are there. Of uniform samples, one is asked.
+    /// Bytes of all inputs, which are ready. Uniform samples are measured once.
     fn input_bytes(&self) -> usize {
         let bytes = |input: &Input| {
             let all = input.value.len();
@@ -377,7 +377,7 @@ impl Node {
         &self.pool
     }
 
-    /// Drops a chain of nodes that were put off, however long, without recursion.
+    /// Drops a chain of deferred nodes of any length without recursion.
     pub fn drop_chain(node: Arc<Node>) {
         thread_local! {
             static CHAIN: RefCell<Option<Vec<Arc<Node>>>> = const { RefCell::new(None) };
@@ -410,7 +410,7 @@ impl Node {
         Arc::new(Fault { cause, operator, sample, source, site })
     }
 
-    /// Room for one sample of an output: its place in the block of a uniform output, or its own.
+    /// Memory for one sample of an output: its part of the shared block, or a separate buffer.
     pub(super) fn allocate(
         &self,
         output: usize,
@@ -441,8 +441,8 @@ impl Node {
         };
         drop(block);
         let output = match shared {
-            // SAFETY: a sample is made by one task, in bytes of its own. What an attempt to make
-            // all samples at once has left there is gone before they are made one by one.
+            // SAFETY: a sample is written by one task, to its own bytes. What a failed attempt to
+            // write all samples at once left there is gone before they are processed one by one.
             Some(buffer) => unsafe { OutputBuffer::at(desc, buffer, sample * bytes) },
             None => {
                 self.count_bytes(bytes);
@@ -458,13 +458,13 @@ impl Node {
         self.pool.count_bytes(bytes);
     }
 
-    /// Fails what will not be made, so that nobody waits for it for ever. Returns the tasks that
-    /// waited for it, to be abandoned too.
+    /// Fails the outputs of a task that will not run, so that nobody waits for them forever.
+    /// Returns the tasks that waited for them, which must be abandoned too.
     pub fn abandon(&self, task: usize, why: Cause) -> SmallVec<[Task; 2]> {
         self.complete(task, Err(self.fault(why, None, None)))
     }
 
-    /// Hands the results of a task over, and returns the tasks that became ready.
+    /// Stores the results of a task, and returns the tasks that became ready.
     fn complete(&self, task: usize, outcomes: Outcomes) -> SmallVec<[Task; 2]> {
         let mut ready = SmallVec::new();
         self.hand_out(task, outcomes, |output, slot, outcome| {
@@ -479,7 +479,7 @@ impl Node {
         ready
     }
 
-    /// Calls `fill` with output, slot and outcome for all that a task has made.
+    /// Calls `fill` with output, slot and outcome for everything that a task produced.
     fn hand_out(
         &self,
         task: usize,
@@ -516,17 +516,17 @@ impl Node {
 }
 
 impl Target {
-    /// Whether this is what the definition said.
+    /// Whether this matches what the definition said.
     pub(super) fn promised(&self, desc: &Desc) -> bool {
         self.meta.dtype.is_none_or(|dtype| dtype == desc.dtype)
             && self.meta.ndim.is_none_or(|ndim| ndim == desc.ndim())
     }
 
-    /// Whether the samples should share a block: they are uniform, and somebody may read them as one
-    /// array. An intermediate that nobody holds does better with memory that goes back sample by
-    /// sample.
+    /// Whether the samples should share a block: they are uniform, and somebody may read them as
+    /// one array. An intermediate that nobody holds is better off with memory that is freed sample
+    /// by sample.
     pub(super) fn wants_block(&self) -> bool {
-        // Without a value yet, it is about to be handed to the caller.
+        // If there is no value yet, it is about to be returned to the caller.
         let seen = || match self.value.ptr_eq(&Weak::new()) {
             true => true,
             false => self.value.upgrade().is_some_and(|value| value.is_read_as_a_whole()),
@@ -541,7 +541,7 @@ impl Target {
 }
 
 impl Task {
-    /// Runs the task, and returns the tasks that became ready by it.
+    /// Runs the task, and returns the tasks that became ready.
     pub fn run(self) -> SmallVec<[Task; 2]> {
         let node = &self.node;
         let wanted = !node.call.operator.work.is_pure()
@@ -552,7 +552,7 @@ impl Task {
             Err(node.fault(Cause::Internal("nobody can read this".into()), None, None))
         };
         let views = outcomes.as_ref().map(hold_views).unwrap_or_default();
-        // Inputs go first: memory that becomes free is hot in cache for what runs next.
+        // Inputs are released first: freed memory is hot in cache for the next task.
         node.for_each_slot(self.index, |input, slot| {
             if !input.value.is_lost() {
                 input.value.release(slot);
@@ -564,8 +564,8 @@ impl Task {
     }
 }
 
-/// Results that hand an input's memory on count as readers of it, from before the input is released
-/// until those that wait for the result have been counted.
+/// Results that are views of an input count as readers of its memory, from before the input is
+/// released until the readers of the result have been counted.
 fn hold_views(made: &SmallVec<[Sample; 1]>) -> SmallVec<[Reading; 1]> {
     let is_read = |sample: &&Sample| sample.buffer().is_read(epoch());
     made.iter().filter(is_read).map(Reading::new).collect()

@@ -1,9 +1,10 @@
 //! The threads that run tasks.
 //!
-//! Two queues under one lock: *hot* holds tasks whose inputs have just been made, newest first,
-//! so that a sample travels on while it is in cache; *cold* holds submitted nodes, oldest first
-//! but after those that somebody waits for, from which workers take one sample at a time. A
-//! worker keeps the first task that its own work made ready and never queues it at all.
+//! There are two queues under one lock. *hot* holds tasks whose inputs were just produced, newest
+//! first, so that a sample moves on to its next operator while it is in cache. *cold* holds
+//! submitted nodes, oldest first, except that nodes somebody waits for come first; workers take one
+//! sample at a time from it. A worker keeps the first task that its own work made ready and never
+//! queues it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashSet, VecDeque};
@@ -19,7 +20,7 @@ use super::node::{Node, Task};
 use super::value::lock;
 use crate::value::{Buffer, CacheLocks, Cause, has_room_for_thread, lock_cache};
 
-/// Bounds on submitted work that is not done. A submit that would exceed them waits.
+/// Limits on unfinished submitted work. A submit that would exceed them waits.
 #[derive(Clone, Copy)]
 struct Limits {
     nodes: usize,
@@ -32,8 +33,8 @@ impl Default for Limits {
     }
 }
 
-/// A set of worker threads with its own queue. Threads start with the first task and end when
-/// nobody can submit to the pool any more.
+/// Worker threads with their own queue. They start with the first task and exit once nobody can
+/// submit to the pool any more.
 pub struct Pool {
     shared: Arc<Shared>,
 }
@@ -42,13 +43,13 @@ struct Shared {
     threads: usize,
     limits: Limits,
     queue: Mutex<Queue>,
-    /// There is work, or the pool is done.
+    /// Signals that there is work, or that the pool is closed.
     work: Condvar,
-    /// Something finished: room for a submit, a drained or a paused pool.
+    /// Signals that something finished: a submit may proceed, or the pool is drained or paused.
     progress: Condvar,
-    /// Bytes of results made by nodes that are not finished.
+    /// Result bytes produced by unfinished nodes.
     bytes: AtomicUsize,
-    /// How many threads want workers to stop between tasks.
+    /// How many threads have asked the workers to pause between tasks.
     paused: AtomicUsize,
 }
 
@@ -56,15 +57,15 @@ struct Shared {
 struct Queue {
     hot: Vec<Task>,
     cold: VecDeque<Run>,
-    /// Nodes that have been submitted and are not finished.
+    /// Submitted nodes that are not finished.
     nodes: usize,
-    /// Workers that wait for work.
+    /// Workers waiting for work.
     idle: usize,
-    /// Workers that are running a task.
+    /// Workers running a task.
     running: usize,
-    /// Workers that run a user's function which waits for other work.
+    /// Workers blocked in a user's function that waits for other work.
     waiting: usize,
-    /// All workers there are.
+    /// Total number of workers.
     workers: usize,
     closed: bool,
 }
@@ -76,27 +77,27 @@ struct Run {
     end: usize,
 }
 
-/// Threads at most that stand in for workers which wait.
-const MOST_STAND_INS: usize = 512;
+/// Maximum number of extra threads that replace blocked workers.
+const MAX_STAND_INS: usize = 512;
 
-/// How deep tasks that run inside of a wait may be nested on one thread, each in the wait of another.
-const MOST_NESTED: usize = 8;
+/// Maximum nesting depth of tasks run by one thread while it waits, see [`help`].
+const MAX_NESTED: usize = 8;
 
-/// How often a thread that is nested so deep waits for others to take a task before it fails it.
-const MOST_CHANCES: usize = 20;
+/// How often a thread at that depth waits for others to take a task before it fails the task.
+const MAX_WAITS: usize = 20;
 
 static POOLS: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
-/// Whether there may be tasks that no worker will come for, see [`help`].
+/// Whether there may be tasks that no worker will pick up, see [`help`].
 static STRANDED: AtomicBool = AtomicBool::new(false);
 
 /// Whether the system has refused to start a thread.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// The pool whose worker this thread is.
+    /// The pool that this thread is a worker of.
     static WORKER: RefCell<Option<Arc<Shared>>> = const { RefCell::new(None) };
-    /// How many tasks this thread is running inside of waits.
+    /// Number of tasks that this thread is running inside waits.
     static NESTED: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -105,7 +106,7 @@ impl Pool {
         Pool::with_limits(threads, Limits::default())
     }
 
-    /// A pool whose work in flight is bounded to so many nodes and bytes.
+    /// A pool with limits on the nodes and bytes in flight.
     pub fn bounded(threads: usize, nodes: usize, bytes: usize) -> Arc<Pool> {
         Pool::with_limits(threads, Limits { nodes, bytes })
     }
@@ -131,7 +132,7 @@ impl Pool {
         self.shared.threads
     }
 
-    /// Nodes that have been submitted and are not finished.
+    /// Number of submitted nodes that are not finished.
     pub fn in_flight(&self) -> usize {
         lock(&self.shared.queue).nodes
     }
@@ -141,15 +142,15 @@ impl Pool {
         !on_worker() && self.shared.is_full(&lock(&self.shared.queue))
     }
 
-    /// Waits until there is room for another node, at most this long; says whether there is.
-    /// Workers never wait: their own progress is what makes room.
+    /// Waits until another node may be submitted, or until the timeout; returns whether it may.
+    /// Workers never wait: they are the ones that make progress.
     pub fn wait_for_room(&self, at_most: Duration) -> bool {
         on_worker() || self.shared.wait_until(at_most, |queue| !self.shared.is_full(queue))
     }
 
-    /// Waits until all submitted work is done, at most this long; says whether it is.
+    /// Waits until all submitted work is done, or until the timeout; returns whether it is.
     pub fn drain(&self, at_most: Duration) -> bool {
-        // A function that drains its own pool must not wait for itself.
+        // A function that drains its own pool must not wait for its own call.
         let here = WORKER
             .with_borrow(|own| own.as_ref().is_some_and(|own| Arc::ptr_eq(own, &self.shared)));
         let done = |queue: &Queue| queue.nodes <= if here { queue.waiting } else { 0 };
@@ -161,7 +162,7 @@ impl Pool {
         lock(&self.shared.queue).nodes += 1;
     }
 
-    /// Queues an admitted node's tasks that can run now, in order.
+    /// Queues those tasks of an admitted node that can run now, in order.
     pub fn push_node(&self, node: &Arc<Node>, ready: &[usize]) {
         let mut queue = lock(&self.shared.queue);
         if queue.closed {
@@ -176,13 +177,13 @@ impl Pool {
         self.shared.wake(queue);
     }
 
-    /// Queues tasks whose inputs have just been made, each in its node's pool.
+    /// Queues tasks whose inputs were just produced, each in its node's pool.
     pub fn push_ready(tasks: impl IntoIterator<Item = Task>) {
         Pool::push(tasks, |queue, task| queue.hot.push(task));
     }
 
-    /// Queues tasks whose inputs came from another pool, such as what has been read. They are
-    /// not in this one's cache, and what was asked for first comes first.
+    /// Queues tasks whose inputs came from another pool, such as samples that were read. They are
+    /// not in cache, so they run in submission order.
     fn push_arrived(tasks: impl IntoIterator<Item = Task>) {
         Pool::push(tasks, |queue, Task { node, index }| match queue.cold.back_mut() {
             Some(last) if last.end == index && Arc::ptr_eq(&last.node, &node) => last.end += 1,
@@ -204,12 +205,12 @@ impl Pool {
         }
     }
 
-    /// Puts these nodes' tasks before the others of the queue, in the order they have.
+    /// Moves the tasks of these nodes to the front of the queue, keeping their order.
     pub fn hasten(&self, nodes: &HashSet<*const Node>) {
         self.shared.hasten(nodes);
     }
 
-    /// Puts what is queued and reads the buffer before other work.
+    /// Moves queued work that reads the buffer to the front.
     pub fn hasten_readers(buffer: &Buffer) {
         for shared in all() {
             let queue = lock(&shared.queue);
@@ -227,7 +228,7 @@ impl Pool {
     pub fn node_done(&self, node: &Node) {
         self.shared.bytes.fetch_sub(node.bytes(), Ordering::Relaxed);
         if node.was_queued() {
-            // In a forked child the counts begin anew, under tasks that forked.
+            // In a forked child the counts restart at zero, even for tasks that were running.
             let mut queue = lock(&self.shared.queue);
             queue.nodes = queue.nodes.saturating_sub(1);
             drop(queue);
@@ -238,7 +239,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // A node keeps its pool, so nothing is queued here any more.
+        // Nodes hold a reference to their pool, so nothing is queued any more.
         lock(&self.shared.queue).closed = true;
         self.shared.work.notify_all();
     }
@@ -252,13 +253,13 @@ impl Shared {
 
     fn hasten(&self, nodes: &HashSet<*const Node>) {
         let mut queue = lock(&self.queue);
-        let is_meant = |run: &Run| nodes.contains(&Arc::as_ptr(&run.node));
-        let first = queue.cold.iter().take_while(|run| is_meant(run)).count();
-        if !queue.cold.range(first..).any(is_meant) {
+        let is_urgent = |run: &Run| nodes.contains(&Arc::as_ptr(&run.node));
+        let first = queue.cold.iter().take_while(|run| is_urgent(run)).count();
+        if !queue.cold.range(first..).any(is_urgent) {
             return;
         }
-        let (meant, others): (Vec<_>, Vec<_>) = queue.cold.drain(..).partition(is_meant);
-        queue.cold.extend(meant.into_iter().chain(others));
+        let (urgent, others): (Vec<_>, Vec<_>) = queue.cold.drain(..).partition(is_urgent);
+        queue.cold.extend(urgent.into_iter().chain(others));
     }
 
     fn is_paused(&self) -> bool {
@@ -279,8 +280,8 @@ impl Shared {
         true
     }
 
-    /// Sees to it that a worker looks at the queue. One at most: each worker that finds more to do
-    /// than it takes does the same, so that a submitting thread pays for a single system call.
+    /// Makes sure that a worker looks at the queue. Wakes at most one, so that a submit costs a
+    /// single system call; a worker that leaves tasks behind wakes the next.
     fn wake(self: &Arc<Shared>, mut queue: MutexGuard<'_, Queue>) {
         if !queue.has_tasks() {
             return;
@@ -294,9 +295,9 @@ impl Shared {
         }
     }
 
-    /// Starts another worker, if there may be one and the system lets us; says whether it did.
+    /// Starts another worker, if the limit and the system allow it; returns whether it did.
     fn start_worker(self: &Arc<Shared>, queue: &mut Queue) -> bool {
-        if queue.workers >= self.threads + queue.waiting.min(MOST_STAND_INS) {
+        if queue.workers >= self.threads + queue.waiting.min(MAX_STAND_INS) {
             return false;
         }
         let shared = self.clone();
@@ -310,10 +311,10 @@ impl Shared {
         started
     }
 
-    /// A task that no worker will come for, counted as running.
+    /// Takes a task that no worker will pick up; counts it as running.
     fn take_stranded(self: &Arc<Shared>) -> Option<Task> {
         let mut queue = lock(&self.queue);
-        // Threads may be to be had again.
+        // The system may allow new threads again.
         if queue.closed || !queue.is_stranded() || self.start_worker(&mut queue) {
             return None;
         }
@@ -325,12 +326,12 @@ impl Shared {
         WORKER.set(Some(self.clone()));
         while let Some(task) = self.next_task() {
             self.run_chain(task);
-            self.rest();
+            self.task_done();
         }
     }
 
-    /// The end of what [`Shared::take`] began.
-    fn rest(&self) {
+    /// Ends what [`Shared::take`] began: the task no longer counts as running.
+    fn task_done(&self) {
         let mut queue = lock(&self.queue);
         queue.running = queue.running.saturating_sub(1);
         let awaited = queue.closed || self.is_paused();
@@ -340,7 +341,7 @@ impl Shared {
         }
     }
 
-    /// Runs a task and then, depth first, what it made ready.
+    /// Runs a task and then, depth first, the tasks that it made ready.
     fn run_chain(&self, task: Task) {
         let mut next = Some(task);
         while let Some(task) = next {
@@ -357,7 +358,7 @@ impl Shared {
         }
     }
 
-    /// Waits for a task; `None` when there will be no more.
+    /// Waits for a task. Returns `None` if the worker should exit.
     fn next_task(self: &Arc<Shared>) -> Option<Task> {
         let mut queue = lock(&self.queue);
         loop {
@@ -378,7 +379,7 @@ impl Shared {
         }
     }
 
-    /// The next task, counted as running.
+    /// Takes the next task; counts it as running.
     fn take(&self, queue: &mut Queue) -> Option<Task> {
         if self.is_paused() {
             return None;
@@ -402,8 +403,8 @@ impl Queue {
         !self.hot.is_empty() || !self.cold.is_empty()
     }
 
-    /// Whether there are tasks, and no worker that will ever look at them: there is none, or all
-    /// wait themselves.
+    /// Whether there are tasks that no worker will ever look at: there are no workers, or all of
+    /// them are blocked.
     fn is_stranded(&self) -> bool {
         self.has_tasks() && self.workers <= self.waiting
     }
@@ -421,17 +422,17 @@ pub(super) fn on_worker() -> bool {
     WORKER.with_borrow(Option::is_some)
 }
 
-/// A worker that waits, in a user's function, lets the pool have another thread meanwhile: what it
-/// waits for may be in the queue. Elsewhere this does nothing.
+/// Call this on a worker before blocking in a user's function: the pool may start another thread
+/// meanwhile, since what the function waits for may be queued. Does nothing on other threads.
 pub fn stand_in() -> Option<StandIn> {
     let shared = WORKER.with_borrow(Clone::clone)?;
     lock(&shared.queue).waiting += 1;
-    shared.rest();
+    shared.task_done();
     shared.wake(lock(&shared.queue));
     Some(StandIn(shared))
 }
 
-/// Ends when the worker goes on.
+/// Dropped when the worker continues.
 pub struct StandIn(Arc<Shared>);
 
 impl Drop for StandIn {
@@ -440,47 +441,47 @@ impl Drop for StandIn {
         queue.waiting = queue.waiting.saturating_sub(1);
         queue.running += 1;
         drop(queue);
-        // A thread that is one too many now ends when it wakes up.
+        // A surplus thread exits when it wakes up.
         self.0.work.notify_one();
     }
 }
 
-/// Runs a task that no worker will come for, on a thread that would otherwise wait for it for
-/// ever: the system refuses to start threads, or there are as many as there may be, and all of
-/// them wait in users' functions. Says whether there was one.
+/// Runs a task that no worker will pick up, on a thread that would otherwise wait for it forever:
+/// the system refuses to start threads, or the limit is reached and all of them are blocked in
+/// users' functions. Returns whether there was such a task.
 ///
-/// A thread that does so in a wait inside of such a task, and so on, leaves it to others. In the
-/// end, after it has waited this many times in vain, the task fails.
+/// Such a task may itself wait and call this, and so on. Beyond `MAX_NESTED` levels the thread
+/// leaves tasks to others; once `waited` reaches `MAX_WAITS`, the task fails.
 pub fn help(waited: usize) -> bool {
     if !STRANDED.load(Ordering::Relaxed) || !STRANDED.swap(false, Ordering::Relaxed) {
         return false;
     }
     let nested = NESTED.get();
-    if nested >= MOST_NESTED && waited < MOST_CHANCES {
+    if nested >= MAX_NESTED && waited < MAX_WAITS {
         STRANDED.store(true, Ordering::Relaxed);
         return false;
     }
     for pool in all() {
         let Some(task) = pool.take_stranded() else { continue };
-        if nested >= MOST_NESTED {
+        if nested >= MAX_NESTED {
             abandon(vec![task], || Cause::Threads);
         } else {
             NESTED.set(nested + 1);
             pool.run_chain(task);
             NESTED.set(nested);
         }
-        pool.rest();
+        pool.task_done();
         return true;
     }
     false
 }
 
-/// Whether the system has refused to start a thread since this was last asked.
+/// Whether the system has refused to start a thread since the last call.
 pub fn refused_threads() -> bool {
     REFUSED.load(Ordering::Relaxed) && REFUSED.swap(false, Ordering::Relaxed)
 }
 
-/// Fails tasks that will not run, and all that waits for them.
+/// Fails tasks that will not run, and everything that waits for them.
 fn abandon(mut tasks: Vec<Task>, why: fn() -> Cause) {
     while let Some(task) = tasks.pop() {
         let woken: SmallVec<[Task; 2]> = task.node.abandon(task.index, why());
@@ -489,19 +490,20 @@ fn abandon(mut tasks: Vec<Task>, why: fn() -> Cause) {
 }
 
 thread_local! {
-    /// The pools that this thread has paused, to fork.
+    /// The pools that this thread paused in order to fork.
     static PAUSED: RefCell<Vec<Arc<Shared>>> = const { RefCell::new(Vec::new()) };
-    /// All locks, while this thread is inside of `fork`.
-    static STANDSTILL: RefCell<Option<Standstill>> = const { RefCell::new(None) };
+    /// All locks, while this thread is inside `fork`.
+    static FORK_LOCKS: RefCell<Option<ForkLocks>> = const { RefCell::new(None) };
 }
 
-/// Stops all workers between tasks, until [`resume_all`] on the same thread or a fork's child.
+/// Pauses all workers between tasks, until [`resume_all`] on the same thread. A forked child starts
+/// unpaused.
 pub fn pause_all(at_most: Duration) {
     let pools = all();
     for pool in &pools {
         pool.paused.fetch_add(1, Ordering::Relaxed);
     }
-    // A worker that forks (in a user's function) is itself running, and stands still in `fork`.
+    // A worker that forks (in a user's function) counts as running itself.
     let here = WORKER.with_borrow(Clone::clone);
     let deadline = Instant::now() + at_most;
     for pool in &pools {
@@ -520,9 +522,9 @@ pub fn resume_all() {
     }
 }
 
-/// Every lock of every pool, in the hands of the thread that forks.
-struct Standstill {
-    // Declared before the pools that the guards point into, to be dropped first.
+/// Every lock of every pool, held by the forking thread.
+struct ForkLocks {
+    // Declared before `pools`, so that the guards are dropped before what they point into.
     queues: Vec<MutexGuard<'static, Queue>>,
     pools: Vec<Arc<Shared>>,
     _registry: MutexGuard<'static, Vec<Weak<Shared>>>,
@@ -530,7 +532,7 @@ struct Standstill {
     _memory: CacheLocks,
 }
 
-/// Right before `fork`: takes all locks, which are only ever held for moments.
+/// Right before `fork`: takes all locks, which are only ever held briefly.
 pub fn lock_all() {
     let registry = lock(&POOLS);
     let pools: Vec<_> = registry.iter().filter_map(Weak::upgrade).collect();
@@ -541,28 +543,27 @@ pub fn lock_all() {
     };
     let queues = pools.iter().map(hold).collect();
     let (put_off, _memory) = (lock_put_off(), lock_cache());
-    STANDSTILL.set(Some(Standstill { queues, pools, _registry: registry, put_off, _memory }));
+    FORK_LOCKS.set(Some(ForkLocks { queues, pools, _registry: registry, put_off, _memory }));
 }
 
 pub fn unlock_all() {
-    drop(STANDSTILL.take());
+    drop(FORK_LOCKS.take());
 }
 
-/// In a forked child, with all locks held: none of the threads is there any more, and none of
-/// the work.
+/// In a forked child, with all locks held: the threads are gone, and so is their work.
 pub fn reset_all() {
     WORKER.set(None);
-    // These were let go of by counting anew.
+    // `paused` is reset below instead.
     std::mem::forget(PAUSED.take());
-    if let Some(Standstill { queues, pools, mut put_off, .. }) = STANDSTILL.take() {
+    if let Some(ForkLocks { queues, pools, mut put_off, .. }) = FORK_LOCKS.take() {
         std::mem::forget(std::mem::take(&mut *put_off));
         for (pool, mut queue) in pools.iter().zip(queues) {
-            // Dropping tasks would run destructors of values that the parent still works on.
+            // Dropping tasks would run destructors of values that the parent still uses.
             std::mem::forget(std::mem::take(&mut *queue));
             pool.bytes.store(0, Ordering::Relaxed);
             pool.paused.store(0, Ordering::Relaxed);
         }
-        // Dropping a pool here might be its end, which takes locks.
+        // Dropping the last reference to a pool here would take locks.
         std::mem::forget(pools);
     }
 }

@@ -1,9 +1,9 @@
-//! The engine and its process: `fork`, and the end.
+//! Process-level events: `fork` and shutdown.
 //!
-//! A forked child has one thread, the one that forked. Locks that others held stay locked in it
-//! for ever, and work that others did stays undone. So, before a fork, workers are stopped between
-//! tasks (patiently, and with nothing locked), and in the moment of the fork the forking thread
-//! holds all locks of the pools itself.
+//! A forked child has a single thread, the one that forked. Locks held by other threads stay locked
+//! in the child forever, and their work is never finished. So before a fork, workers are paused
+//! between tasks (with a timeout, and without holding locks), and during the fork itself the
+//! forking thread holds every lock of the pools.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,29 +11,29 @@ use std::time::Duration;
 
 use super::pool;
 
-/// Counts the forks between the first process and this one. Work belongs to the epoch it was
-/// submitted in: unfinished work of an earlier one is lost.
+/// Number of forks between the first process and this one. Work belongs to the epoch it was
+/// submitted in; unfinished work of earlier epochs is lost.
 static EPOCH: AtomicU32 = AtomicU32::new(0);
 
-/// How long a fork waits for tasks that are running. A kernel that takes longer holds no lock of
-/// ours, so that going on without it is safe but for the moment in which it ends.
+/// How long a fork waits for running tasks. A kernel that takes longer holds none of our locks, so
+/// forking while it runs is safe, except in the moment when it finishes.
 const QUIESCE: Duration = Duration::from_secs(1);
 
 pub fn epoch() -> u32 {
     EPOCH.load(Ordering::Relaxed)
 }
 
-/// Some time before a fork, on the thread that will fork.
+/// Runs before a fork, on the thread that will fork.
 pub fn fork_prepare() {
     pool::pause_all(QUIESCE);
 }
 
-/// Some time after a fork, in the parent.
+/// Runs after a fork, in the parent.
 pub fn fork_parent() {
     pool::resume_all();
 }
 
-/// Sees to the moment of every fork from now on.
+/// Registers the handlers that run at every fork from now on.
 pub fn watch_forks() {
     extern "C" fn before() {
         pool::lock_all();
@@ -47,12 +47,12 @@ pub fn watch_forks() {
     }
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handlers are functions of this library, which is never unloaded.
+        // SAFETY: the handlers are part of this library, which is never unloaded.
         unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     });
 }
 
-/// Ends all work: what runs is waited for, what has not begun fails.
+/// Shuts the engine down: waits for running tasks, fails those that have not started.
 pub fn shut_down(at_most: Duration) {
     pool::stop_all(at_most);
 }

@@ -1,4 +1,4 @@
-//! Running one task: inputs together, kernel, results.
+//! Runs one task: collects its inputs, calls the kernel, checks the results.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use crate::kernels::{ArgReader, Attempt, OutputBuffer, SampleKernel, Samples, Wo
 use crate::value::{Cause, Device, Fault, Sample};
 
 impl Node {
-    /// What a task makes of its inputs, which are there. Nothing that a kernel does gets out.
+    /// Runs a task whose inputs are ready. Panics of the kernel become faults.
     pub fn compute(&self, index: usize) -> Outcomes {
         // Without a limit, there is always an outcome.
         self.compute_if_small(index, usize::MAX)
             .unwrap_or_else(|| Err(self.fault(Cause::Internal("no outcome".into()), None, None)))
     }
 
-    /// The same; `None` when the results would have more bytes than that. Then the plan is kept for
-    /// the next attempt.
+    /// Like [`Node::compute`], but returns `None`, and saves the plan for the next attempt, if the
+    /// results would exceed `limit` bytes.
     pub(super) fn compute_if_small(&self, index: usize, limit: usize) -> Option<Outcomes> {
         let inputs = match self.inputs_of(index) {
             Ok(inputs) => inputs,
@@ -37,7 +37,7 @@ impl Node {
         Some(self.outcomes(index, &inputs, outcome.map(|done| done.map(|()| made))))
     }
 
-    /// The results of a task, checked, or its fault.
+    /// The checked results of a task, or its fault.
     fn outcomes(
         &self,
         index: usize,
@@ -74,13 +74,13 @@ impl Node {
                 made.source.clone_from(&source);
             }
         }
-        self.own(&mut made).map_err(|cause| self.fault(cause, sample, source))?;
+        self.copy_mutable(&mut made).map_err(|cause| self.fault(cause, sample, source))?;
         Ok(made)
     }
 
-    /// A kernel may hand its input's memory on; if that is somebody's on the host, a device must
-    /// not take it for its own.
-    fn own(&self, made: &mut [Sample]) -> Result<(), Cause> {
+    /// A kernel may return its input's memory. If others on the host can modify that memory, a
+    /// device result needs a copy.
+    fn copy_mutable(&self, made: &mut [Sample]) -> Result<(), Cause> {
         let device = self.call.device;
         if device != Device::Cpu {
             for sample in made.iter_mut().filter(|sample| sample.buffer().mutable_outside()) {
@@ -90,7 +90,7 @@ impl Node {
         Ok(())
     }
 
-    /// The inputs of a task, or the fault of the first that has failed.
+    /// The inputs of a task, or the fault of the first input that failed.
     pub fn inputs_of(&self, index: usize) -> Result<SmallVec<[Sample; 4]>, Arc<Fault>> {
         let mut inputs: SmallVec<[Sample; 4]> = SmallVec::new();
         let mut failed: Option<Arc<Fault>> = None;
@@ -112,7 +112,7 @@ impl Node {
         Ok(inputs)
     }
 
-    /// `None` when the results would have more than `limit` bytes.
+    /// Returns `None` if the results would exceed `limit` bytes.
     fn call_kernel(
         &self,
         index: usize,
@@ -133,7 +133,7 @@ impl Node {
         }
     }
 
-    /// The inputs of a whole-batch node, a row of samples for each.
+    /// The inputs of a whole-batch node: one row of samples per input.
     fn rows<'a>(&self, inputs: &'a [Sample]) -> SmallVec<[&'a [Sample]; 2]> {
         let mut rest = inputs;
         let row = |input| {
@@ -144,8 +144,8 @@ impl Node {
         self.call.inputs.iter().map(row).collect()
     }
 
-    /// Whether the node hands on its inputs, which are there, as they lie in memory: then it does
-    /// not matter how large they are.
+    /// Whether the node returns views of its inputs, which are ready; then their size does not
+    /// matter.
     pub(super) fn is_view(&self) -> bool {
         match &self.call.operator.work {
             Work::Sample(kernel) => kernel.traits().view,
@@ -184,8 +184,8 @@ impl Node {
     }
 }
 
-/// Runs a kernel. Its panic becomes a fault that the user reads; the default hook would print it
-/// too.
+/// Catches panics. A kernel's panic becomes a fault that is shown to the user, so the panic hook
+/// stays silent.
 pub fn guarded<R>(run: impl FnOnce() -> R) -> std::thread::Result<R> {
     use std::cell::Cell;
     use std::sync::Once;

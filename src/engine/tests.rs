@@ -1,4 +1,4 @@
-//! The engine without Python around it.
+//! Tests of the engine without Python.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -60,7 +60,7 @@ fn slow_copy(pool: &Arc<Pool>, input: &Handle, micros: i64) -> Handle {
     run(pool, "probe", &[input], &[Arg::Int(0), Arg::Int(micros)])
 }
 
-/// The arguments of `add`: the type it computes in, and the type of the result.
+/// The arguments of `add`: the type it computes in and the type of the result.
 fn in_int64() -> [Arg; 2] {
     [(); 2].map(|()| Arg::Int(DType::I64.code().into()))
 }
@@ -70,7 +70,7 @@ fn add(pool: &Arc<Pool>, left: &Handle, right: &Handle) -> Handle {
 }
 
 fn numbers(value: &Handle) -> Vec<Vec<i64>> {
-    assert!(value.wait(LONG), "it hangs");
+    assert!(value.wait(LONG), "timed out");
     (0..value.len()).map(|i| value.peek(i).unwrap().unwrap().elements().to_vec()).collect()
 }
 
@@ -114,7 +114,7 @@ fn a_failed_sample_fails_what_depends_on_it_with_the_same_fault() {
 }
 
 #[test]
-fn a_panic_is_a_fault_and_the_engine_lives() {
+fn a_panic_becomes_a_fault_and_the_engine_survives() {
     let pool = Pool::new(1);
     let start = batch(&[&[1]]);
     let broken = run(&pool, "probe", &[&start], &[Arg::Int(2), Arg::Int(0)]);
@@ -138,22 +138,22 @@ fn uniform_results_share_one_block() {
 }
 
 #[test]
-fn a_sample_goes_on_while_others_are_still_in_the_making() {
+fn a_sample_proceeds_while_others_are_still_pending() {
     let pool = Pool::new(1);
     let start = batch(&[&[1], &[2], &[3], &[4]]);
     let slow = slow_copy(&pool, &start, 50_000);
     let sum = add(&pool, &slow, &slow);
     let began = Instant::now();
     while sum.peek(0).is_none() {
-        assert!(began.elapsed() < LONG, "it hangs");
+        assert!(began.elapsed() < LONG, "timed out");
         std::thread::yield_now();
     }
-    assert!(slow.peek(3).is_none(), "the last sample was awaited first");
+    assert!(slow.peek(3).is_none(), "sample 0 waited for the last sample");
     assert_eq!(numbers(&sum), [[2], [4], [6], [8]]);
 }
 
 #[test]
-fn memory_that_nobody_can_read_is_let_go_sample_by_sample() {
+fn memory_that_nobody_can_read_is_freed_sample_by_sample() {
     let pool = Pool::new(1);
     let start = batch(&[&[1], &[2]]);
     let middle = slow_copy(&pool, &start, 0);
@@ -182,7 +182,7 @@ fn work_whose_result_was_dropped_is_skipped() {
 }
 
 #[test]
-fn deferred_work_waits_to_be_asked_for() {
+fn deferred_work_runs_on_demand() {
     let pool = Pool::new(2);
     let start = batch(&[&[1]]);
     let mut chain = start.clone();
@@ -210,7 +210,7 @@ fn a_long_deferred_chain_is_dropped_without_overflowing_the_stack() {
 }
 
 #[test]
-fn a_full_pool_makes_room() {
+fn a_full_pool_accepts_work_again() {
     let pool = Pool::bounded(1, 4, usize::MAX);
     let start = batch(&[&[1]]);
     let made: Vec<_> = (0..4).map(|_| slow_copy(&pool, &start, 5_000)).collect();
@@ -221,7 +221,7 @@ fn a_full_pool_makes_room() {
 }
 
 #[test]
-fn a_broken_promise_is_our_fault() {
+fn a_result_that_differs_from_the_definition_is_an_internal_fault() {
     let pool = Pool::new(1);
     let start = batch(&[&[1]]);
     let broken = run(&pool, "probe", &[&start], &[Arg::Int(3), Arg::Int(0)]);
@@ -251,7 +251,7 @@ fn several_outputs_are_filled_together() {
 }
 
 #[test]
-fn what_somebody_waits_for_goes_before_other_work() {
+fn work_that_somebody_waits_for_runs_first() {
     let pool = Pool::new(1);
     let input = batch(&[&[1], &[2]]);
     let first = slow_copy(&pool, &input, 1000);
@@ -264,7 +264,7 @@ fn what_somebody_waits_for_goes_before_other_work() {
 }
 
 #[test]
-fn what_another_pool_makes_first_is_used_first() {
+fn results_of_another_pool_are_used_in_order() {
     let (reading, pool) = (Pool::new(1), Pool::new(1));
     let input = batch(&[&[1], &[2], &[3], &[4]]);
     let read: Vec<_> = (0..20).map(|_| slow_copy(&reading, &input, 50)).collect();

@@ -1,5 +1,5 @@
-//! Small calls on samples of one description, all in one go. What they make is one stack, without a
-//! slot for each sample.
+//! Small calls whose samples all have the same description, run in one go. The result is a single
+//! stack instead of a slot per sample.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -9,19 +9,19 @@ use super::value::{Handle, Stack, Value};
 use crate::kernels::{OutputBuffer, Placement, SavedPlan, UniformAttempt, UniformBatch, Work};
 use crate::value::{Cause, Desc, Device, Sample};
 
-/// What became of running a call on the calling thread.
+/// Outcome of trying to run a call on the calling thread.
 pub(super) enum Inline {
     Done(SmallVec<[Handle; 1]>),
-    /// The samples have to be taken one by one: they differ, one of them failed, or the kernel does
-    /// not make a stack.
+    /// Samples must be processed one by one: they differ, one of them failed, or the kernel does
+    /// not write stacks.
     OneByOne,
-    /// The results would be too large. The plan is the first sample's.
+    /// The results would be too large. Holds the plan of the first sample.
     TooLarge(SavedPlan),
 }
 
 impl Node {
-    /// Runs a call of which all inputs are there. `limit` is how many bytes each sample's results
-    /// may have.
+    /// Runs a call whose inputs are all ready. `limit` is the maximum size of each sample's
+    /// results, in bytes.
     pub(super) fn run_uniform(&self, limit: usize) -> Inline {
         self.try_uniform(limit).unwrap_or(Inline::OneByOne)
     }
@@ -32,7 +32,7 @@ impl Node {
             return None;
         };
         let view = kernel.traits().view;
-        // On a device, a view may have to be copied, sample by sample.
+        // On a device, views may have to be copied, which happens per sample.
         if call.samples < 2 || (view && call.device != Device::Cpu) {
             return None;
         }
@@ -99,14 +99,14 @@ impl Node {
         };
         first.desc.layout = output.meta.layout;
         self.pool().node_done(self);
-        // SAFETY: the kernel has made all of them.
+        // SAFETY: the kernel has written all samples.
         let stack = unsafe { Stack::new(first, call.samples) };
         let value = Value::stacked(output.meta.clone(), stack);
         Some(Inline::Done(smallvec![value]))
     }
 
-    /// Memory for the stack of all samples of the only output, and what each of them is: `desc`
-    /// with the layout that the definition promised.
+    /// Allocates the stack for all samples of the only output. Also returns the description of each
+    /// sample: `desc` with the layout that the definition promised.
     fn allocate_stack(&self, mut desc: Desc) -> Result<(Desc, OutputBuffer), Cause> {
         let target = &self.outputs[0];
         desc.layout = target.meta.layout;

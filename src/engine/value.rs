@@ -1,4 +1,4 @@
-//! Values that may not be there yet.
+//! Values, whose samples may still be pending.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,16 +11,16 @@ use super::node::{Node, Task};
 use super::process::epoch;
 use crate::value::{Buffer, Cause, DType, Device, Fault, Layout, Sample};
 
-/// What is known of a value before it is there.
+/// What is known about a value before its samples are.
 #[derive(Clone, Debug)]
 pub struct Meta {
-    /// `None` when only the data tells.
+    /// `None` if only the data tells.
     pub dtype: Option<DType>,
-    /// `None` when only the data tells.
+    /// `None` if only the data tells.
     pub ndim: Option<usize>,
     pub layout: Layout,
     pub device: Device,
-    /// All samples are expected to have one shape, so they share a contiguous block.
+    /// All samples are expected to have the same shape, so they share a contiguous block.
     pub uniform: bool,
 }
 
@@ -31,15 +31,15 @@ pub struct Value {
     pub meta: Meta,
     samples: Samples,
     unfinished: AtomicUsize,
-    /// Whether a sample has failed: most values are asked, and few have to look which.
+    /// Whether a sample has failed, so that values without faults need not be searched.
     failed: AtomicBool,
-    /// Handles outside of the engine: as long as there is one, somebody may read any sample.
+    /// Number of handles outside the engine: while there is one, any sample may be read.
     handles: AtomicUsize,
     /// Whether a node reads the whole batch at once.
     gathered: AtomicBool,
-    /// The node that fills the slots, if they were not filled from the start.
+    /// The node that fills the slots, unless they were filled from the start.
     maker: OnceLock<Weak<Node>>,
-    /// The node to run before this can be read, while nobody has asked for it.
+    /// A deferred node: it must run before this can be read, and nobody has asked for it yet.
     deferred: Mutex<Option<Arc<Node>>>,
     finished: (Mutex<()>, Condvar),
     epoch: u32,
@@ -47,23 +47,22 @@ pub struct Value {
 
 enum Samples {
     Slots(Box<[Mutex<Slot>]>),
-    /// All are there, of one description, and follow the first one in memory. For tiny samples, a
-    /// slot for each would cost more than the work on them.
+    /// All samples are ready, have the same description and are consecutive in memory. For tiny
+    /// samples, a slot each would cost more than the work.
     Stacked(Stack),
 }
 
-/// Samples that follow one another in memory.
+/// Samples that are consecutive in memory.
 pub struct Stack {
     first: Sample,
     count: usize,
 }
 
 impl Stack {
-    /// Samples that are contiguous, came from nowhere in particular, and are all in `first`'s
-    /// buffer.
+    /// `count` contiguous samples without a source, all in the buffer of `first`.
     ///
     /// # Safety
-    /// Nobody writes to those that follow the first any more.
+    /// Nobody may still write to the samples after the first.
     pub unsafe fn new(first: Sample, count: usize) -> Stack {
         assert!(first.is_contiguous() && first.source.is_none());
         let stack = Stack { first, count };
@@ -73,7 +72,7 @@ impl Stack {
         stack
     }
 
-    /// Samples that happen to lie so.
+    /// A stack, if the samples happen to be consecutive in memory.
     fn of(samples: &[Sample]) -> Option<Stack> {
         let [first, _, ..] = samples else { return None };
         let bytes = first.desc.bytes();
@@ -85,7 +84,7 @@ impl Stack {
                 && sample.desc == first.desc
         };
         let all = samples.iter().enumerate().all(follow);
-        // SAFETY: all of them are there.
+        // SAFETY: all of them exist, so nobody writes to them.
         all.then(|| unsafe { Stack::new(first.clone(), samples.len()) })
     }
 
@@ -95,31 +94,31 @@ impl Stack {
         sample
     }
 
-    /// Makes `sample`, which is one of these, the one at `index`.
+    /// Changes `sample`, which is one of the stack, to the one at `index`.
     pub fn load(&self, index: usize, sample: &mut Sample) {
         assert!(index < self.count && sample.shares_buffer(&self.first));
-        // SAFETY: all of them are written, as the caller of `new` says.
+        // SAFETY: all samples are written, as the caller of `new` guarantees.
         unsafe { sample.move_to(self.first.offset() + index * self.first.desc.bytes()) };
     }
 }
 
 struct Slot {
     state: State,
-    /// Tasks that have yet to read this sample.
+    /// Tasks that still have to read this sample.
     readers: u32,
 }
 
 enum State {
-    /// Not there; these tasks wait for it.
+    /// Not produced yet; these tasks wait for it.
     Pending(SmallVec<[Task; 1]>),
     Ready(Sample),
     Failed(Arc<Fault>),
-    /// Let go, because nobody could read it any more.
-    Spent,
+    /// Freed, because nobody could read it any more.
+    Freed,
 }
 
-/// A poisoned lock only means that a thread panicked; what is behind the engine's locks is
-/// consistent between statements.
+/// Ignores poisoning, which only means that a thread panicked: the data behind the engine's locks
+/// is consistent between statements.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -145,7 +144,7 @@ impl Value {
         })
     }
 
-    /// A value that is there already.
+    /// A value whose samples are ready.
     pub fn ready(meta: Meta, samples: impl Into<Vec<Sample>>) -> Handle {
         let samples = samples.into();
         match Stack::of(&samples) {
@@ -154,12 +153,12 @@ impl Value {
         }
     }
 
-    /// A value that is there already, as one block.
+    /// A value whose samples are ready, as one block.
     pub fn stacked(meta: Meta, stack: Stack) -> Handle {
         Handle::new(Value::of(meta, Samples::Stacked(stack), 0))
     }
 
-    /// A value of which all is known already, failures included.
+    /// A value whose samples are ready or have failed.
     pub fn settled(meta: Meta, outcomes: Vec<Outcome>) -> Handle {
         let state = |outcome| match outcome {
             Ok(sample) => State::Ready(sample),
@@ -195,7 +194,7 @@ impl Value {
         }
     }
 
-    /// The slots, none for a stack, whose samples are there and stay there.
+    /// The slots. A stack has none: its samples are ready and are never freed separately.
     fn slots(&self) -> &[Mutex<Slot>] {
         match &self.samples {
             Samples::Slots(slots) => slots,
@@ -207,18 +206,18 @@ impl Value {
         let _ = self.maker.set(Arc::downgrade(node));
     }
 
-    /// The node that has yet to finish this.
+    /// The node that still has to finish this.
     pub fn maker(&self) -> Option<Arc<Node>> {
         if self.is_finished() { None } else { self.maker.get()?.upgrade() }
     }
 
-    /// Puts the making of this value off until [`Value::demand`].
+    /// Defers the computation of this value until [`Value::demand`].
     pub fn defer(&self, node: Arc<Node>) {
         *lock(&self.deferred) = Some(node);
     }
 
-    /// The node that was put off, if any: the caller must start it. What a process put off
-    /// before it was forked stays undone in the child, as all of its unfinished work.
+    /// The deferred node, if any; the caller must start it. Nodes deferred before a fork are never
+    /// run in the child, like all unfinished work.
     pub fn demand(&self) -> Option<Arc<Node>> {
         if self.is_lost() { None } else { lock(&self.deferred).take() }
     }
@@ -227,23 +226,23 @@ impl Value {
         self.unfinished.load(Ordering::Acquire) == 0
     }
 
-    /// Whether it can't be finished any more, because the process that made it was forked.
+    /// Whether it can never be finished, because the process was forked in the meantime.
     pub fn is_lost(&self) -> bool {
         self.epoch != epoch() && !self.is_finished()
     }
 
-    /// Whether a sample that is there lies in such a buffer.
-    pub fn lies_in(&self, is_meant: impl Fn(&Buffer) -> bool) -> bool {
+    /// Whether a sample that is ready is in a buffer for which `accepts` holds.
+    pub fn lies_in(&self, accepts: impl Fn(&Buffer) -> bool) -> bool {
         match &self.samples {
             Samples::Slots(slots) => slots.iter().any(|slot| match &lock(slot).state {
-                State::Ready(sample) => is_meant(sample.buffer()),
+                State::Ready(sample) => accepts(sample.buffer()),
                 _ => false,
             }),
-            Samples::Stacked(stack) => stack.count > 0 && is_meant(stack.first.buffer()),
+            Samples::Stacked(stack) => stack.count > 0 && accepts(stack.first.buffer()),
         }
     }
 
-    /// Whether the sample is there, and in the buffer.
+    /// Whether the sample is ready and in the buffer.
     pub fn sample_lies_in(&self, index: usize, buffer: &Buffer) -> bool {
         let slots = match &self.samples {
             Samples::Slots(slots) => slots,
@@ -255,12 +254,12 @@ impl Value {
         })
     }
 
-    /// Whether others may write to a sample, or to what a sample will be a view of.
+    /// Whether others may write to a sample, or to memory that a sample will be a view of.
     pub fn is_lent(&self) -> bool {
         if self.lies_in(|buffer| buffer.is_lent()) {
             return true;
         }
-        // Views can be put off for long. By the loan, all else that read the memory had been run.
+        // Views can be deferred for long. All other readers of the memory ran before it was lent.
         let mut stack: Vec<_> = self.unstarted_view().into_iter().collect();
         while let Some(view) = stack.pop() {
             for input in view.inputs() {
@@ -282,12 +281,12 @@ impl Value {
         self.gathered.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody, in the engine or outside, could take all samples for one array.
+    /// Whether somebody, inside the engine or outside, may read all samples as one array.
     pub fn is_read_as_a_whole(&self) -> bool {
         self.gathered.load(Ordering::Relaxed) || self.handles.load(Ordering::Relaxed) > 0
     }
 
-    /// What became of a sample; `None` when it is not there yet.
+    /// The sample or its fault; `None` while it is pending.
     pub fn peek(&self, index: usize) -> Option<Outcome> {
         let slots = match &self.samples {
             Samples::Slots(slots) => slots,
@@ -299,8 +298,8 @@ impl Value {
             State::Pending(_) => None,
             State::Ready(sample) => Some(Ok(sample.clone())),
             State::Failed(fault) => Some(Err(fault.clone())),
-            State::Spent => Some(Err(Arc::new(Fault {
-                cause: Cause::Internal("a sample was read after it had been let go".into()),
+            State::Freed => Some(Err(Arc::new(Fault {
+                cause: Cause::Internal("a sample was read after it had been freed".into()),
                 operator: "engine",
                 sample: Some(index),
                 source: None,
@@ -309,7 +308,7 @@ impl Value {
         }
     }
 
-    /// Bytes of a sample that is there.
+    /// Bytes of a sample that is ready.
     pub fn bytes(&self, index: usize) -> usize {
         match &self.samples {
             Samples::Stacked(stack) => stack.first.desc.bytes(),
@@ -320,8 +319,8 @@ impl Value {
         }
     }
 
-    /// Announces a reader of the sample, and takes its task if it has to wait. Each call needs
-    /// one [`Value::release`].
+    /// Registers a reader of the sample; if the sample is pending, its task is queued when the
+    /// sample is ready. Each call needs one [`Value::release`].
     pub fn subscribe(&self, index: usize, task: impl FnOnce() -> Task) {
         let slots = match &self.samples {
             Samples::Slots(slots) => slots,
@@ -333,7 +332,7 @@ impl Value {
         match &mut slot.state {
             State::Pending(waiting) => waiting.push(task()),
             State::Ready(sample) => sample.buffer().begin_reads(1, epoch()),
-            State::Failed(_) | State::Spent => {}
+            State::Failed(_) | State::Freed => {}
         }
     }
 
@@ -345,7 +344,7 @@ impl Value {
         })
     }
 
-    /// One reader is done with the sample. Memory that nobody else can read goes back at once.
+    /// Unregisters a reader of the sample. Memory that nobody else can read is freed immediately.
     pub fn release(&self, index: usize) {
         let slots = match &self.samples {
             Samples::Slots(slots) => slots,
@@ -357,19 +356,19 @@ impl Value {
         if let State::Ready(sample) = &slot.state {
             sample.buffer().end_read(epoch());
         }
-        let spent = self.spend(&mut slot);
+        let freed = self.take_if_unread(&mut slot);
         drop(slot);
-        drop(spent);
+        drop(freed);
     }
 
     /// Takes the sample out if nobody can read it any more.
-    fn spend(&self, slot: &mut Slot) -> Option<State> {
+    fn take_if_unread(&self, slot: &mut Slot) -> Option<State> {
         let unread = slot.readers == 0 && self.handles.load(Ordering::Acquire) == 0;
         (unread && matches!(slot.state, State::Ready(_)))
-            .then(|| std::mem::replace(&mut slot.state, State::Spent))
+            .then(|| std::mem::replace(&mut slot.state, State::Freed))
     }
 
-    /// Fills a sample, and returns the tasks that waited for it.
+    /// Fills a slot, and returns the tasks that waited for it.
     pub fn finish(&self, index: usize, outcome: Outcome) -> SmallVec<[Task; 1]> {
         let Some(slot) = self.slots().get(index) else { return SmallVec::new() };
         let mut slot = lock(slot);
@@ -389,9 +388,9 @@ impl Value {
                 State::Failed(fault)
             }
         };
-        let spent = self.spend(&mut slot);
+        let freed = self.take_if_unread(&mut slot);
         drop(slot);
-        drop(spent);
+        drop(freed);
         if self.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
             // Taking the lock orders this after a waiter's check.
             drop(lock(&self.finished.0));
@@ -400,14 +399,14 @@ impl Value {
         waiting
     }
 
-    /// Lets the work that this value still needs go before other work, as somebody waits for it.
+    /// Moves the work that this value still needs to the front, because somebody waits for it.
     pub fn hasten(&self) {
         if let Some(node) = self.maker() {
             node.hasten();
         }
     }
 
-    /// Waits until all samples are there or have failed, at most this long; says whether they
+    /// Waits until all samples are ready or have failed, or until the timeout; returns whether they
     /// are.
     pub fn wait(&self, at_most: Duration) -> bool {
         if self.is_finished() || self.is_lost() {
@@ -440,7 +439,7 @@ impl Value {
 
 impl Drop for Value {
     fn drop(&mut self) {
-        // A long chain of deferred nodes must not be dropped by recursion.
+        // A long chain of deferred nodes must not be dropped recursively.
         let deferred = self.deferred.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(node) = deferred.take() {
             Node::drop_chain(node);
@@ -448,7 +447,7 @@ impl Drop for Value {
     }
 }
 
-/// A way to read a value from outside of the engine.
+/// A reference to a value from outside the engine.
 pub struct Handle(Arc<Value>);
 
 impl Handle {
@@ -478,13 +477,13 @@ impl Deref for Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         let last = self.0.handles.fetch_sub(1, Ordering::AcqRel) == 1;
-        // The engine still holds it: let go of what is there and has no reader.
+        // The engine still holds the value: free the samples that nobody will read.
         if last && Arc::strong_count(&self.0) > 1 && self.0.epoch == epoch() {
             for slot in self.0.slots() {
                 let mut slot = lock(slot);
-                let spent = self.0.spend(&mut slot);
+                let freed = self.0.take_if_unread(&mut slot);
                 drop(slot);
-                drop(spent);
+                drop(freed);
             }
         }
     }

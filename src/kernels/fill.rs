@@ -1,4 +1,4 @@
-//! New arrays of one value, or of one repeated.
+//! New arrays filled with a value or a repeated array.
 
 use smallvec::SmallVec;
 
@@ -32,8 +32,8 @@ pub mod problem {
     }
 }
 
-/// A shape from an argument. `rank` is how many extents the definition has counted; every sample
-/// must have as many.
+/// A shape from an argument. `rank` is the number of extents that the definition expects of every
+/// sample.
 fn shape(wanted: Option<&[i64]>, rank: i64) -> Result<Shape> {
     let extents = wanted.unwrap_or_default().iter();
     if i64::try_from(extents.len()) != Ok(rank) {
@@ -53,7 +53,7 @@ fn shape(wanted: Option<&[i64]>, rank: i64) -> Result<Shape> {
     }
 }
 
-/// A number in all elements.
+/// Fills all elements with a number.
 struct Constant;
 
 args! {
@@ -74,7 +74,7 @@ impl Kernel for Constant {
     }
 }
 
-/// A number in as many elements as the input has.
+/// Fills an array of the input's shape with a number.
 struct ConstantLike;
 
 args! {
@@ -100,7 +100,7 @@ fn set(out: &mut Output<'_>, value: i64) -> Result<()> {
     with_element!(out.desc.dtype, |T| put::<T>(out, value.convert()))
 }
 
-/// Puts `value` in all elements.
+/// Sets all elements to `value`.
 fn put<T: Element>(out: &mut Output<'_>, value: T) -> Result<()> {
     out.write(|_, piece| {
         piece.fill(value);
@@ -108,7 +108,7 @@ fn put<T: Element>(out: &mut Output<'_>, value: T) -> Result<()> {
     })
 }
 
-/// The input, repeated to a shape.
+/// The input, broadcast to a shape.
 struct Full;
 
 args! {
@@ -131,7 +131,7 @@ impl Kernel for Full {
     }
 }
 
-/// The second input, repeated to the shape of the first and in its type.
+/// The second input, broadcast to the shape of the first and converted to its type.
 struct FullLike;
 
 impl Kernel for FullLike {
@@ -153,7 +153,7 @@ impl Kernel for FullLike {
     }
 }
 
-/// Writes a contiguous sample over and over; `index` is that of the input it came from.
+/// Broadcasts a contiguous sample to the output; `index` is that of the input it came from.
 fn repeat(fill: &Sample, index: usize, out: &mut Output<'_>) -> Result<()> {
     let strides = repeating(&fill.desc, &out.desc.shape).ok_or_else(|| {
         let (given, wanted) = (fill.desc.shape.to_vec(), out.desc.shape.to_vec());
@@ -163,15 +163,15 @@ fn repeat(fill: &Sample, index: usize, out: &mut Output<'_>) -> Result<()> {
         return with_element!(out.desc.dtype, |T| put(out, fill.elements::<T>()[0]));
     }
     let (shape, size) = (out.desc.shape.clone(), out.desc.dtype.size());
-    // SAFETY: `repeating` matched every axis of the result with one of the sample that is as
-    // long, or with none.
+    // SAFETY: `repeating` gave every axis of the result the stride of an axis of the same extent,
+    // or zero.
     out.store(|bytes, stores| unsafe {
         copy_strided(fill.as_ptr(), &strides, &shape, size, bytes, stores);
     });
     Ok(())
 }
 
-/// Strides that read a sample as an array of the given shape, axes aligned at the end.
+/// Strides that broadcast a sample to the given shape, aligning the last axes.
 fn repeating(fill: &Desc, shape: &[usize]) -> Option<Strides> {
     let own = contiguous_strides(&fill.shape, fill.dtype.size());
     let surplus = fill.ndim().saturating_sub(shape.len());
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fill_value_repeats_from_the_end() {
+    fn a_fill_value_is_broadcast_from_the_last_axis() {
         let strides = |own: &[usize], shape: &[usize]| {
             repeating(&Desc::new(DType::U8, own), shape).map(|s| s.to_vec())
         };

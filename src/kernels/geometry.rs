@@ -1,4 +1,4 @@
-//! Where pixels go: flip.
+//! Moving pixels: flip.
 
 use super::{Entry, Family, Kernel, Output, Outputs, Result, Traits, args, one};
 #[cfg(target_arch = "x86_64")]
@@ -28,7 +28,7 @@ impl Kernel for Flip {
         let out = &mut outputs[0];
         let volumes = Volumes::of(out.desc);
         let src = inputs[0].elements_as_bytes();
-        // A pixel only moves, so its bytes are all that matters; the usual sizes get their own code.
+        // Pixels only move, so only their size matters; common sizes get specialised code.
         match volumes.pixel {
             1 => flip::<1>(src, out, &volumes, args),
             2 => flip::<2>(src, out, &volumes, args),
@@ -44,8 +44,8 @@ impl Kernel for Flip {
     }
 }
 
-/// Any image layout as volumes of pixels: to `Volumes`, a CHW image is C one-channel volumes of
-/// depth 1, and the channels of an HWC image are one wide pixel.
+/// Any image layout as volumes of pixels: a CHW image is C one-channel volumes of depth 1, and the
+/// channels of an HWC image form one wide pixel.
 struct Volumes {
     depth: usize,
     height: usize,
@@ -68,7 +68,7 @@ impl Volumes {
     }
 }
 
-/// `PIXEL` is the number of bytes of a pixel, or 0 for any.
+/// `PIXEL` is the size of a pixel in bytes, or 0 for any size.
 fn flip<const PIXEL: usize>(src: &[u8], out: &mut Output<'_>, volumes: &Volumes, args: &FlipArgs) {
     let Volumes { depth, height, width, pixel } = *volumes;
     let row = width * pixel;
@@ -96,11 +96,11 @@ fn reverse_pixels<const PIXEL: usize>(src: &[u8], dst: &mut [u8], pixel: usize) 
         }
         return;
     }
-    #[allow(unused_mut)] // by other processors
+    #[allow(unused_mut)] // unused on other processors
     let mut done = 0;
     #[cfg(target_arch = "x86_64")]
     if src.len() >= LONG_ROW && Isa::best() == Isa::Avx2 {
-        // SAFETY: an `Isa::Avx2` is only made where it was detected.
+        // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
         done = unsafe {
             match PIXEL.is_multiple_of(4) {
                 true => vectors::reverse_words::<PIXEL>(src, dst),
@@ -114,15 +114,16 @@ fn reverse_pixels<const PIXEL: usize>(src: &[u8], dst: &mut [u8], pixel: usize) 
     }
 }
 
-/// Rows of fewer bytes are not worth vectors.
+/// Shorter rows (in bytes) are not worth vectors.
 #[cfg(target_arch = "x86_64")]
 const LONG_ROW: usize = 64;
 
-/// Several pixels at a time, from the end of a row. All functions return how many bytes they have
-/// written; the rest, less than two vectors, is left.
+/// Several pixels at a time, from the end of a row. The functions return how many bytes they have
+/// written; less than two vectors are left over.
 ///
-/// A vector may be longer than its whole pixels. What it reads beyond them has been moved before,
-/// for which the last pixel goes first; what it writes beyond them is overwritten by the next.
+/// A vector may be longer than its whole pixels. What it reads beyond them has already been moved
+/// (the last pixel is moved separately, first); what it writes beyond them is overwritten by the
+/// next vector.
 #[cfg(target_arch = "x86_64")]
 mod vectors {
     use std::arch::x86_64::*;
@@ -131,7 +132,7 @@ mod vectors {
     #[target_feature(enable = "avx2")]
     pub fn reverse_bytes<const PIXEL: usize>(src: &[u8], dst: &mut [u8]) -> usize {
         let order: [u8; 16] = std::array::from_fn(|to| reversed::<16>(PIXEL, to) as u8);
-        // SAFETY: `for_each` passes places with 16 bytes.
+        // SAFETY: `for_each` passes pointers to 16 bytes.
         unsafe {
             let order = _mm_loadu_si128(order.as_ptr().cast());
             for_each::<16>(PIXEL, src, dst, |from, to| {
@@ -145,7 +146,7 @@ mod vectors {
     #[target_feature(enable = "avx2")]
     pub fn reverse_words<const PIXEL: usize>(src: &[u8], dst: &mut [u8]) -> usize {
         let order: [i32; 8] = std::array::from_fn(|to| reversed::<8>(PIXEL / 4, to) as i32);
-        // SAFETY: `for_each` passes places with 32 bytes.
+        // SAFETY: `for_each` passes pointers to 32 bytes.
         unsafe {
             let order = _mm256_loadu_si256(order.as_ptr().cast());
             for_each::<32>(PIXEL, src, dst, |from, to| {
@@ -155,14 +156,14 @@ mod vectors {
         }
     }
 
-    /// Where part `to` of a vector of `N` comes from, in which pixels have `pixel` parts.
+    /// Source index of element `to` of a vector of `N` elements, with `pixel` elements per pixel.
     fn reversed<const N: usize>(pixel: usize, to: usize) -> usize {
         let whole = N / pixel * pixel;
         if to < whole { whole - pixel - to / pixel * pixel + to % pixel } else { 0 }
     }
 
-    /// Calls `reverse` with places in `src`, from its end on, and in `dst`, both of which have
-    /// `VECTOR` bytes.
+    /// Calls `reverse` with pointers into `src`, from its end on, and into `dst`, both to `VECTOR`
+    /// bytes.
     #[inline(always)]
     fn for_each<const VECTOR: usize>(
         pixel: usize,
@@ -179,14 +180,14 @@ mod vectors {
         }
         while done + VECTOR <= len {
             let at = len - done - whole;
-            // In bounds: `dst` has a vector left, and so has `src`, together with the pixel that
-            // went first where the vector is longer than its pixels.
+            // In bounds: `dst` has a vector left, and so has `src`, counting the pixel that was
+            // moved first if the vector is longer than its pixels.
             let (from, to) = (&src[at..at + VECTOR], &mut dst[done..done + VECTOR]);
             reverse(from.as_ptr(), to.as_mut_ptr());
-            // The next row, which lies behind this one: rows that are walked backwards are not
-            // foreseen by the processor.
+            // Prefetches the next row, which follows this one: the processor does not predict rows
+            // that are read backwards.
             let ahead = from.as_ptr().wrapping_add(len);
-            // SAFETY: this reads nothing that the program could notice, at any address.
+            // SAFETY: a prefetch has no visible effect, whatever the address.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(ahead.cast()) };
             done += whole;
         }

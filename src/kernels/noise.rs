@@ -1,4 +1,4 @@
-//! Noise on data. As all random numbers, it depends on the call, the sample and the element only.
+//! Noise. Like all random numbers, it depends only on the call, the sample and the element.
 
 use super::random::{normals, of_pairs};
 use super::{Entry, Family, Frames, Kernel, Output, Outputs, Result, Traits, args, one};
@@ -108,7 +108,7 @@ impl Kernel for SaltAndPepper {
             }
         }
         let desc = &inputs[0].desc;
-        // Grains are on all channels of a pixel, unless each is for itself.
+        // Noise applies to all channels of a pixel, unless it is per channel.
         let channels = if args.per_channel { None } else { channel_axis(desc)? };
         let (count, inner) = match channels {
             Some(axis) => (desc.shape[axis], desc.shape[axis + 1..].iter().product()),
@@ -124,7 +124,7 @@ impl Kernel for SaltAndPepper {
         });
         with_element!(desc.dtype, |T| {
             let (darkest, brightest) = ends(desc.dtype);
-            // What is behind the point is cut off, as in DALI.
+            // Truncated to integers, as in DALI.
             let value = |given: Option<f64>, end: f64| -> T {
                 given.map_or(end, |x| if end.abs() == 1.0 { x } else { x.trunc() }).convert()
             };
@@ -158,7 +158,7 @@ impl Kernel for SaltAndPepper {
     }
 }
 
-/// Where the channels are: the last axis when there is no layout, none of a single number.
+/// The channel axis: the last one if there is no layout; a scalar has none.
 fn channel_axis(desc: &Desc) -> Result<Option<usize>> {
     if desc.layout.is_empty() {
         return Ok(desc.ndim().checked_sub(1));
@@ -169,7 +169,7 @@ fn channel_axis(desc: &Desc) -> Result<Option<usize>> {
     })
 }
 
-/// Pepper and salt: the least and the largest number, and one about zero for floats.
+/// Pepper and salt: the smallest and largest value of an integer type, -1 and 1 for floats.
 fn ends(dtype: DType) -> (f64, f64) {
     match dtype {
         DType::I8 => (f64::from(i8::MIN), f64::from(i8::MAX)),
@@ -215,24 +215,24 @@ impl Kernel for Shot {
     }
 }
 
-/// Below this mean, numbers are counted up; above, they are made by rejection.
-const FEW: f64 = 10.0;
+/// Below this mean, inversion is used; above, rejection.
+const CUTOFF: f64 = 10.0;
 
-/// A number of the Poisson distribution; zero when the mean is none to have.
+/// A Poisson variate; zero if the mean is invalid.
 fn poisson<'a>(mean: f64, source: impl FnOnce() -> Source<'a>) -> f64 {
     if !(mean > 0.0 && mean.is_finite()) {
         return 0.0;
     }
     let mut source = source();
-    if mean < FEW { counted(mean, &mut source) } else { rejected(mean, &mut source) }
+    if mean < CUTOFF { by_inversion(mean, &mut source) } else { by_rejection(mean, &mut source) }
 }
 
-/// The first count whose chance, with those of all before it, is beyond a random part.
-fn counted(mean: f64, source: &mut Source<'_>) -> f64 {
+/// Inversion: the first count whose cumulative probability exceeds a random number.
+fn by_inversion(mean: f64, source: &mut Source<'_>) -> f64 {
     let [low, high, ..] = source.next();
     let mut part = fraction(low, high);
     let (mut count, mut chance) = (0.0, exp(-mean));
-    // The chances of more than a hundred are below what a fraction can tell.
+    // The probability of more than a hundred is below the resolution of a fraction.
     while part >= chance && count < 100.0 {
         part -= chance;
         count += 1.0;
@@ -241,15 +241,15 @@ fn counted(mean: f64, source: &mut Source<'_>) -> f64 {
     count
 }
 
-/// Hormann, "The transformed rejection method for generating Poisson random variables", 1993:
-/// algorithm PTRS, for means of ten and more.
-fn rejected(mean: f64, source: &mut Source<'_>) -> f64 {
+/// Hörmann, "The transformed rejection method for generating Poisson random variables", 1993:
+/// algorithm PTRS, for means of at least ten.
+fn by_rejection(mean: f64, source: &mut Source<'_>) -> f64 {
     let b = 0.931 + 2.53 * mean.sqrt();
     let a = -0.059 + 0.024_83 * b;
     let inverse_alpha = 1.123_9 + 1.132_8 / (b - 3.4);
     let v_r = 0.927_7 - 3.622_4 / (b - 2.0);
     let ln_mean = ln(mean);
-    // Four of five attempts succeed, at least.
+    // At least four of five attempts succeed.
     for _ in 0..1000 {
         let [low, high, c, d] = source.next();
         let u = fraction(low, high) - 0.5;
@@ -270,7 +270,7 @@ fn rejected(mean: f64, source: &mut Source<'_>) -> f64 {
     mean.floor()
 }
 
-/// Stirling's series, exact to the last digits from a few on.
+/// Stirling's series, accurate to the last digits from k = 10 on.
 fn ln_factorial(k: f64) -> f64 {
     const HALF_LN_TAU: f64 = 0.918_938_533_204_672_7;
     if k < 10.0 {
@@ -288,7 +288,7 @@ mod tests {
     use crate::kernels::numeric::philox::Position;
 
     #[test]
-    fn factorials_are_right() {
+    fn factorials_match_products() {
         let mut product = 1.0_f64;
         for k in 0..100 {
             product *= f64::from(k.max(1));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_have_the_mean_and_the_variance_of_poisson() {
+    fn counts_have_the_mean_and_variance_of_poisson() {
         let stream = Position { seed: 1, sequence: 0, offset: 0, phase: 0 }.stream(0);
         for mean in [0.05, 1.0, 4.5, 9.99, 10.0, 25.0, 300.0, 1e6] {
             let count = 40_000;

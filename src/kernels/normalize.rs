@@ -1,7 +1,7 @@
-//! Normalisation: shifts and scales data so that it has a given mean and standard deviation.
+//! Normalisation: shifts and scales data to a given mean and standard deviation.
 //!
-//! Statistics of a whole batch are made in two steps, so that its samples are read in parallel:
-//! `moments` of each sample, then `shared_moments` of them all.
+//! Statistics of a whole batch are computed in two steps, so that samples are read in parallel:
+//! `moments` of each sample, then `shared_moments` of all of them.
 
 use std::ops::{Add, Mul, Sub};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub mod problem {
 pub struct Normalize;
 
 args! {
-    /// `shared` has the moments of the whole batch, where they are to be used.
+    /// `shared` has the moments of the whole batch, if they are to be used.
     pub struct NormalizeArgs {
         axes: Option<Vec<i64>>,
         mean: Option<Given>,
@@ -63,7 +63,7 @@ args! {
     }
 }
 
-/// A mean or a standard deviation that the caller knows.
+/// A mean or standard deviation given by the caller.
 struct Given {
     /// `None` for a single number.
     shape: Option<Shape>,
@@ -81,7 +81,7 @@ impl FromArg for Given {
     }
 }
 
-/// The arguments, and the reduction that makes statistics along their axes.
+/// The arguments, and the reduction that computes statistics along their axes.
 pub struct Normalizing {
     args: NormalizeArgs,
     reduction: Reduction,
@@ -105,7 +105,7 @@ impl Kernel for Normalize {
         let Normalizing { args, reduction } = plan;
         let walk = reduction.walk();
         if walk.is_empty() {
-            // There may be many statistics, all of nothing.
+            // Avoids computing statistics, which can be many even if there is no data.
             return Ok(());
         }
         let statistics = Statistics::new(args, walk, input)?;
@@ -123,7 +123,8 @@ impl Kernel for Normalize {
     }
 }
 
-/// Along which axes the statistics are; where nobody says, those along which given ones repeat.
+/// The axes of the statistics; without `axes`, those along which the given statistics are
+/// broadcast.
 fn reduction(args: &NormalizeArgs, shape: &[usize]) -> Result<Reduction> {
     let given = [("mean", &args.mean), ("stddev", &args.stddev)];
     let arrays =
@@ -156,7 +157,7 @@ fn reduction(args: &NormalizeArgs, shape: &[usize]) -> Result<Reduction> {
     Ok(Reduction::new(reduced, shape))
 }
 
-/// What to subtract and what to multiply by, for each set of elements with a mean of its own.
+/// What to subtract and to multiply by, for each group of elements that share a mean.
 struct Statistics {
     means: Vec<f64>,
     factors: Vec<f64>,
@@ -179,7 +180,7 @@ impl Statistics {
             (None, None) => means(plan, input)?,
         };
         let factor = |variance: f64| match variance + args.epsilon {
-            // What doesn't vary becomes zero.
+            // Constant data becomes zero.
             0.0 => 0.0,
             spread => args.scale / spread.sqrt(),
         };
@@ -202,8 +203,8 @@ impl Statistics {
     }
 }
 
-/// Sums of squared distances from the means. Those are rounded to the type that distances are
-/// computed in; what this adds is taken away again, unless the means were given.
+/// Sums of squared distances from the means. Means are rounded to the type that distances are
+/// computed in; the error that this adds is subtracted, unless the means were given.
 fn exact_spreads(plan: &Plan, input: &Sample, means: &[f64], given: bool) -> Result<Vec<f64>> {
     let mut spreads = spreads(plan, input, means)?;
     if !given {
@@ -211,7 +212,7 @@ fn exact_spreads(plan: &Plan, input: &Sample, means: &[f64], given: bool) -> Res
             for (spread, &mean) in spreads.iter_mut().zip(means) {
                 let rounded: f64 = Center::<T>::from_f64(mean).convert();
                 let excess = plan.count() as f64 * (mean - rounded) * (mean - rounded);
-                // Not a number stays so.
+                // NaN stays NaN.
                 *spread = if *spread < excess { 0.0 } else { *spread - excess };
             }
         });
@@ -219,15 +220,15 @@ fn exact_spreads(plan: &Plan, input: &Sample, means: &[f64], given: bool) -> Res
     Ok(spreads)
 }
 
-/// Elements worked on at a time, so that what is between input and output stays in the first cache.
+/// Elements processed at a time, so that intermediate results stay in the L1 cache.
 const TILE: usize = 1024;
-/// Rows of fewer elements are put together to tiles.
+/// Rows of fewer elements are combined into tiles.
 const SHORT: usize = 64;
 
-/// Where results of type `R` go, in order.
+/// Receives results of type `R`, in order.
 enum Sink<'a, 's, R> {
     Direct(Writer<'a, 's, R>),
-    /// There by way of a conversion; `start` is the index of the next.
+    /// Results are converted first; `start` is the index of the next one.
     Converted {
         out: Output<'a>,
         start: usize,
@@ -254,7 +255,7 @@ impl<R: Computed> Sink<'_, '_, R> {
 
 /// A type that results are computed in.
 trait Computed: Real + Sub<Output = Self> + Mul<Output = Self> + Add<Output = Self> {
-    /// Converts results to the output's type, as `cast` does it.
+    /// Converts results to the output's type, like `cast`.
     fn convert_into(results: &[Self], start: usize, out: &mut Output<'_>);
 }
 
@@ -297,7 +298,7 @@ where
     }
 }
 
-/// All of `x` in order: the plan walks through it that way.
+/// Normalises all of `x` in memory order, which is the plan's order.
 fn apply_to<T, R>(
     plan: &Plan,
     x: &[T],
@@ -371,7 +372,7 @@ where
     Ok(())
 }
 
-/// Means and factors, laid out as the elements that they are for.
+/// Means and factors, arranged like the elements they apply to.
 struct Repeated<R> {
     means: Vec<R>,
     factors: Vec<R>,
@@ -382,7 +383,7 @@ impl<R: Copy + Default> Repeated<R> {
         Repeated { means: Vec::new(), factors: Vec::new() }
     }
 
-    /// All of them, several times.
+    /// Repeats the whole sequence.
     fn repeat(&mut self, means: &[R], factors: &[R], times: usize) {
         for (all, one) in [(&mut self.means, means), (&mut self.factors, factors)] {
             all.resize(one.len() * times, R::default());
@@ -395,7 +396,7 @@ impl<R: Copy + Default> Repeated<R> {
         }
     }
 
-    /// Each of them several times.
+    /// Repeats each element.
     fn stretch(&mut self, means: &[R], factors: &[R], times: usize) {
         for (all, one) in [(&mut self.means, means), (&mut self.factors, factors)] {
             all.resize(one.len() * times, R::default());
@@ -421,8 +422,9 @@ fn stretch<R: Copy, const N: usize>(all: &mut [R], one: &[R]) {
     }
 }
 
-/// Of one sample: how many elements, their mean, and their squared distances from it, in the
-/// sample's shape without the extents of `axes`, along a new first axis. With `mean`, that one.
+/// Number of elements, mean, and sum of squared distances from the mean of one sample, along a new
+/// first axis; the other axes are those of the sample, with extent 1 along `axes`. If `mean` is
+/// given, it is used instead.
 pub struct Moments;
 
 args! {
@@ -437,7 +439,7 @@ impl MomentsArgs {
     }
 }
 
-/// The mean if it is given, and the reduction.
+/// The mean, if given, and the reduction.
 pub struct Measuring {
     mean: Option<f64>,
     reduction: Reduction,
@@ -462,7 +464,7 @@ impl Kernel for Moments {
         let (input, walk) = (&inputs[0], plan.reduction.walk());
         let means = match plan.mean {
             Some(mean) => filled(mean, walk.kept())?,
-            // The mean of nothing has no weight, but must be a number.
+            // The mean of nothing has weight zero, but must be a number.
             None if walk.count() == 0 => zeroed(walk.kept())?,
             None => means(walk, input)?,
         };
@@ -476,7 +478,7 @@ impl Kernel for Moments {
     }
 }
 
-/// Mean and variance of all samples together, made of the moments of each.
+/// Mean and variance of all samples together, computed from the moments of each.
 pub struct SharedMoments;
 
 impl BatchKernel for SharedMoments {

@@ -1,4 +1,4 @@
-//! Parts of images that something else is put into: erase, paste, grid_mask.
+//! Parts of images that are overwritten or combined: erase, paste, grid_mask.
 
 use std::ops::Range;
 
@@ -42,7 +42,7 @@ type Floats = SmallVec<[f64; 6]>;
 pub struct Erase;
 
 args! {
-    /// `numbers` and `letters` say which axes the regions are for.
+    /// `numbers` and `letters` say which axes the regions refer to.
     pub struct EraseArgs {
         anchor: Option<Floats>,
         centered_anchor: bool,
@@ -79,7 +79,7 @@ impl Kernel for Erase {
 }
 
 impl EraseArgs {
-    /// The regions to erase, as far as they lie in the data: a range for each axis of it.
+    /// The regions to erase, clipped to the data: a range for each axis.
     fn regions(&self, desc: &Desc, axes: &[usize]) -> Result<Vec<SmallVec<[Range<usize>; 6]>>> {
         let anchors = self.anchor.as_deref().unwrap_or_default();
         let shapes = self.shape.as_deref().unwrap_or_default();
@@ -103,7 +103,7 @@ impl EraseArgs {
             let mut region = whole.clone();
             for (&axis, (&anchor, &shape)) in axes.iter().zip(anchor.iter().zip(shape)) {
                 let n = desc.shape[axis];
-                // In single precision, as DALI, unless the axis is too long for that.
+                // In single precision like DALI, unless the axis is too long for that.
                 let rounded = |x: f64| if is_long(n) { x } else { f64::from(x as f32) };
                 let measure =
                     |x, relative| rounded(rounded(x) * if relative { n as f64 } else { 1.0 });
@@ -117,7 +117,7 @@ impl EraseArgs {
                     let problem = Patches::NoRegion { shape, anchor: start };
                     return Err(argument("shape", problem));
                 }
-                // Cut off towards zero.
+                // Truncated towards zero.
                 let clip = |x: f64| (x as i64).clamp(0, n as i64) as usize;
                 let (first, last) = (clip(start), clip(end));
                 region[axis] = first..last.max(first);
@@ -128,14 +128,14 @@ impl EraseArgs {
     }
 }
 
-/// What is put into regions: one value, or one for each channel.
+/// The fill of regions: one value, or one per channel.
 struct Patch {
-    /// Bytes of an element, of the values.
+    /// Size of an element in bytes.
     size: usize,
     values: SmallVec<[u8; 16]>,
-    /// The axis that counts the channels, when there are several values.
+    /// The channel axis, if there are several values.
     channels: Option<usize>,
-    /// Bytes from one place to the next, along each axis.
+    /// Strides in bytes.
     steps: SmallVec<[usize; 6]>,
     shape: SmallVec<[usize; 6]>,
 }
@@ -171,8 +171,8 @@ impl Patch {
         })
     }
 
-    /// Fills a region from `axis` on. `channel` is the one that it lies in, if an axis before
-    /// counts them.
+    /// Fills a region from `axis` on. `channel` is the current channel, if an earlier axis is the
+    /// channel axis.
     fn put(&self, dst: &mut [u8], region: &[Range<usize>], axis: usize, channel: usize) {
         let value = |channel: usize| &self.values[channel * self.size..][..self.size];
         let Some(places) = region.get(axis) else {
@@ -311,7 +311,7 @@ impl Kernel for GridMask {
             }
         }
         let desc = out.desc.clone();
-        // Without letters, the first two axes are those of an image.
+        // Without a layout, the first two axes are height and width.
         let (h, w) = match (desc.layout.find(b'H'), desc.layout.find(b'W')) {
             (Some(h), Some(w)) => (h, w),
             _ => (0, 1),
@@ -339,7 +339,7 @@ impl Kernel for GridMask {
     }
 }
 
-/// Squares on a regular grid, turned about the first pixel and then shifted; all in tiles.
+/// A regular grid of squares, rotated about the first pixel and then shifted. Units are tiles.
 struct Grid {
     cosine: f32,
     sine: f32,
@@ -359,7 +359,7 @@ impl Grid {
         }
     }
 
-    /// Which pixels of a row lie in squares; of a column, where `is_column`.
+    /// Which pixels of a row are in squares (of a column, if `is_column`).
     fn row(&self, isa: Isa, place: usize, is_column: bool, mask: &mut [bool]) {
         match isa {
             #[cfg(target_arch = "x86_64")]
@@ -368,7 +368,7 @@ impl Grid {
                 unsafe fn run(grid: &Grid, place: usize, is_column: bool, mask: &mut [bool]) {
                     grid.row_inline(place, is_column, mask);
                 }
-                // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+                // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
                 unsafe { run(self, place, is_column, mask) }
             }
             _ => self.row_inline(place, is_column, mask),
@@ -388,7 +388,7 @@ impl Grid {
     }
 }
 
-/// Sets the masked pixels of a row to zero.
+/// Zeroes the masked pixels of a row.
 fn blank(row: &mut [u8], mask: &[bool], pixel: usize) {
     let mut at = 0;
     for run in mask.chunk_by(|a, b| a == b) {
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn patches_have_a_value_for_each_channel_wherever_their_axis_is() {
+    fn patches_have_a_value_for_each_channel_wherever_the_channel_axis_is() {
         let desc = |layout| Desc {
             layout: Layout::new(layout).unwrap(),
             ..Desc::new(crate::value::DType::U8, &[2, 2, 2])

@@ -38,7 +38,7 @@ pub mod problem {
     }
 }
 
-/// A position among `count`, if it is one.
+/// Checks that an index is below `count`.
 fn position(name: &'static str, index: i64, count: usize, of: &'static str) -> Result<usize> {
     match usize::try_from(index) {
         Ok(index) if index < count => Ok(index),
@@ -50,7 +50,7 @@ fn frames(desc: &Desc) -> Result<usize> {
     desc.shape.first().copied().ok_or_else(|| unfit(0, problem::Sequence::NoFrames))
 }
 
-/// Some frames, each as an output of its own.
+/// Selected frames, each as a separate output.
 struct ElementExtract;
 
 args! {
@@ -68,7 +68,7 @@ impl DirectKernel for ElementExtract {
     }
 }
 
-/// Frames in the order that is asked for, which may leave some out and repeat others.
+/// Frames in the given order, which may omit some and repeat others.
 struct SequenceRearrange;
 
 args! {
@@ -96,7 +96,7 @@ impl DirectKernel for SequenceRearrange {
         desc.shape[0] = order.len();
         let bytes = sample.desc.bytes() / count;
         if order.iter().enumerate().all(|(i, &frame)| frame == first + i) {
-            // They follow one another already.
+            // They are already consecutive.
             return Ok(smallvec![sample.part(desc, first * bytes)?]);
         }
         if crate::value::extent(&desc.shape).is_none() {
@@ -114,14 +114,14 @@ impl DirectKernel for SequenceRearrange {
         Ok(smallvec![out.into_sample()?])
     }
 
-    /// Frames can be named more often than there are.
+    /// Frames may be repeated, so the result can be larger than the input.
     fn result_bytes(args: &SequenceRearrangeArgs, inputs: &[Sample]) -> usize {
         let frame = inputs[0].desc.bytes() / frames(&inputs[0].desc).unwrap_or(1).max(1);
         frame.saturating_mul(args.new_order.len())
     }
 }
 
-/// Samples in another order; nothing is copied.
+/// Samples in another order, without a copy.
 struct PermuteBatch;
 
 impl BatchKernel for PermuteBatch {
@@ -139,7 +139,7 @@ impl BatchKernel for PermuteBatch {
         let order = order(args.first().unwrap_or(&Arg::Absent), inputs, count)?;
         let pick = |&index: &i64| {
             let index = position("indices", index, count, "samples")?;
-            // A single tensor stands for a batch of copies.
+            // A single tensor is broadcast to the batch.
             let place = if samples.len() == 1 { 0 } else { index };
             samples.get(place).cloned().ok_or(Cause::Internal("a batch is too small".into()))
         };

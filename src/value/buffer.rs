@@ -1,4 +1,4 @@
-//! Memory that samples share: a block of ours, or somebody else's kept alive by its owner.
+//! Memory that samples share: our own block, or foreign memory that its owner keeps alive.
 
 use std::any::Any;
 use std::mem::ManuallyDrop;
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use super::fault::Cause;
 use super::memory::Block;
 
-/// Bytes that live as long as any sample needs them. Written once, before anybody reads.
+/// Bytes that live as long as any sample uses them. Written once, before anybody reads them.
 pub struct Buffer {
     ptr: NonNull<u8>,
     len: usize,
     origin: Origin,
-    /// Views of it that others hold and may write through.
+    /// Number of views that others hold and may write through.
     loans: AtomicUsize,
-    /// Tasks that have yet to read it: the process's epoch above, their number below.
+    /// Tasks that still have to read it: the epoch in the upper half, their number in the lower.
     reads: AtomicU64,
 }
 
@@ -26,7 +26,7 @@ enum Origin {
         /// Dropping it releases the memory.
         _owner: Box<dyn Any + Send + Sync>,
         writable: bool,
-        /// Somebody outside may write to it while we read.
+        /// Code outside penstock may write to it while we read.
         mutable: bool,
     },
 }
@@ -73,7 +73,7 @@ impl Buffer {
         self.len == 0
     }
 
-    /// Whether the memory is somebody else's.
+    /// Whether the memory belongs to somebody else.
     pub fn is_foreign(&self) -> bool {
         matches!(self.origin, Origin::Foreign { .. })
     }
@@ -86,35 +86,35 @@ impl Buffer {
         }
     }
 
-    /// Whether a caller may change these bytes behind our back.
+    /// Whether code outside penstock may modify these bytes.
     pub fn mutable_outside(&self) -> bool {
         self.owner_may_write() || self.is_lent()
     }
 
-    /// Whether the memory is that of an owner who may write to it.
+    /// Whether the memory has a foreign owner, who may write to it.
     pub fn owner_may_write(&self) -> bool {
         matches!(self.origin, Origin::Foreign { mutable: true, .. })
     }
 
-    /// Whether somebody holds a view of it to write through.
+    /// Whether somebody holds a writable view of it.
     pub fn is_lent(&self) -> bool {
         self.loans.load(Ordering::SeqCst) > 0
     }
 
-    /// Announces so many tasks that will read the bytes. Each needs one [`Buffer::end_read`].
+    /// Registers `count` tasks that will read the bytes. Each needs one [`Buffer::end_read`].
     ///
-    /// A reader announces itself before it asks whether the memory is lent, and a lender lends
-    /// before it asks whether the memory is read, so that one of them sees the other.
+    /// A reader registers before it checks whether the memory is lent, and a lender lends before it
+    /// checks whether the memory is read, so at least one of them sees the other.
     pub fn begin_reads(&self, count: u32, epoch: u32) {
         self.count_reads(epoch, |reads| reads.saturating_add(count));
     }
 
-    /// A task has read what it wanted.
+    /// Unregisters a task that is done reading.
     pub fn end_read(&self, epoch: u32) {
         self.count_reads(epoch, |reads| reads.saturating_sub(1));
     }
 
-    /// Whether a task has yet to read the bytes. Tasks of an earlier epoch were lost in a fork.
+    /// Whether a task still has to read the bytes. Tasks of an earlier epoch were lost in a fork.
     pub fn is_read(&self, epoch: u32) -> bool {
         reads_of(self.reads.load(Ordering::SeqCst), epoch) > 0
     }
@@ -126,12 +126,12 @@ impl Buffer {
     }
 }
 
-/// How many reads were announced in this epoch.
+/// How many reads were registered in this epoch.
 fn reads_of(reads: u64, epoch: u32) -> u32 {
     if reads >> 32 == u64::from(epoch) { reads as u32 } else { 0 }
 }
 
-/// All loans there are. Most programs have none most of the time, and need not look for them.
+/// Number of all loans. It is usually zero, so most calls need not look for lent buffers.
 static LOANS: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether any memory is lent.
@@ -139,7 +139,7 @@ pub fn is_anything_lent() -> bool {
     LOANS.load(Ordering::Relaxed) > 0
 }
 
-/// As long as this lives, somebody outside may write to the buffer.
+/// While this exists, code outside penstock may write to the buffer.
 pub struct Loan(Arc<Buffer>);
 
 impl Loan {

@@ -1,4 +1,4 @@
-//! Where a value lives, and the small interface behind which an accelerator sits.
+//! Where a value lives, and the interface that an accelerator implements.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ pub enum Device {
     Gpu(u8),
 }
 
-/// What the engine asks of a device. A real accelerator is another implementation of this.
+/// What the engine needs from a device. A real accelerator would implement this.
 pub trait Accelerator: Send + Sync {
-    /// Memory on the device.
+    /// Allocates memory on the device.
     fn allocate(&self, len: usize) -> Result<Arc<Buffer>, Cause>;
-    /// The sample's data in the device's memory; the same memory where that is safe.
+    /// The sample's data in the device's memory; shares the memory where that is safe.
     fn copy(&self, sample: &Sample, force: bool) -> Result<Sample, Cause>;
-    /// Runs a kernel there.
+    /// Runs a kernel on the device.
     fn launch(&self, kernel: &mut dyn FnMut() -> Result<(), Cause>) -> Result<(), Cause>;
 }
 
-/// The host itself, and a device that is emulated on it: its memory is the host's, and kernels
-/// run on the thread that launches them.
+/// The host, and devices that are emulated on it: their memory is the host's, and kernels run on
+/// the thread that launches them.
 struct Host;
 
 impl Accelerator for Host {
@@ -33,7 +33,7 @@ impl Accelerator for Host {
     }
 
     fn copy(&self, sample: &Sample, force: bool) -> Result<Sample, Cause> {
-        // Memory that others may still write to must not be taken for the device's own.
+        // The device must not share memory that others may still write to.
         if force || sample.buffer().mutable_outside() {
             sample.duplicate()
         } else {
@@ -53,7 +53,7 @@ impl Device {
         }
     }
 
-    /// From the code that Python uses: -1 is the host.
+    /// From Python's code, in which -1 is the host.
     pub fn from_code(code: i32) -> Device {
         u8::try_from(code).map_or(Device::Cpu, Device::Gpu)
     }

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-/// Element type of a value. The order is the code the Python side uses.
+/// Element type of a value. The variants' order defines the codes that Python uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum DType {
@@ -62,7 +62,7 @@ impl DType {
         }
     }
 
-    /// The type that holds the numbers: the API's enumerations are stored as 32-bit integers.
+    /// The type in memory: the API's enumerations are stored as 32-bit integers.
     pub fn storage(self) -> DType {
         match self {
             DType::DataType | DType::ImageType | DType::InterpType => DType::I32,
@@ -93,7 +93,7 @@ impl DType {
     }
 }
 
-/// A truth value in memory that others may have written: any byte is valid, non-zero is true.
+/// A boolean in memory that others may have written: any byte is valid, non-zero is true.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
 pub struct Bool(pub u8);
@@ -114,7 +114,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A Rust type that stands for a [`DType`]: plain old data for which every bit pattern is valid.
+/// The Rust type of a [`DType`]: plain old data for which every bit pattern is valid.
 pub trait Element: sealed::Sealed + Copy + Send + Sync + 'static {
     const DTYPE: DType;
 }
@@ -135,7 +135,7 @@ elements! {
     u64 => U64, f16 => F16, bf16 => BF16, f32 => F32, f64 => F64,
 }
 
-/// Runs the expression with `$T` bound to the element type that `$dtype` is stored as.
+/// Evaluates the expression with `$T` bound to the Rust type that stores `$dtype`.
 macro_rules! with_element {
     ($dtype:expr, |$T:ident| $body:expr) => {{
         use $crate::value::DType as D;
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_name_their_own_type() {
+    fn codes_round_trip() {
         for (code, dtype) in DType::ALL.into_iter().enumerate() {
             assert_eq!(dtype.code() as usize, code);
             assert_eq!(DType::from_code(code as u8), Some(dtype));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn element_types_have_the_size_their_dtype_says() {
+    fn element_types_have_the_size_of_their_dtype() {
         for dtype in DType::ALL {
             with_element!(dtype, |T| {
                 assert_eq!(size_of::<T>(), dtype.size());

@@ -1,39 +1,39 @@
-//! What went wrong, as data. The Python side puts it into words.
+//! What went wrong, as data. Python turns it into a message.
 
 use std::any::Any;
 
 use super::problem::Problem;
 use super::sample::Origin;
 
-/// Why a kernel could not do its work.
+/// Why a kernel failed.
 pub enum Cause {
-    /// An argument's value can't be used: its name and what is wrong with it.
+    /// An argument has an invalid value: its name and what is wrong.
     Argument { name: &'static str, problem: Problem },
-    /// An input can't be used: its position and what is wrong with it.
+    /// An input is invalid: its position and what is wrong.
     Input { index: usize, problem: Problem },
-    /// The numbers of an input are such that there is no result.
+    /// The values of an input have no result.
     Value { problem: Problem },
-    /// Bytes that should be an image, or the like, are not; what is wrong with them.
+    /// Bytes that should be an image or the like can't be decoded.
     Undecodable { kind: Damage, problem: Problem },
-    /// An index lies outside of its axis.
+    /// An index is out of bounds for its axis.
     Index { axis: usize, index: i64, extent: usize },
-    /// Samples that had to be alike were not.
+    /// Samples that must have the same shape don't.
     Ragged { sample: usize, shape: Vec<usize>, first: Vec<usize> },
-    /// A file could not be read; the source says which.
+    /// A file could not be read; the fault's source says which.
     File { problem: Problem },
-    /// A file could not be read, and the machine is at fault: no descriptors, a server that is away.
+    /// A file could not be read because of the machine: no descriptors left, a server that is down.
     System { problem: Problem },
-    /// The memory for a result could not be had.
+    /// The memory for a result could not be allocated.
     Memory { bytes: usize },
-    /// The process was forked before the work was done; only the parent's engine has it.
+    /// The process was forked before the work was done; only the parent can finish it.
     Forked,
     /// The engine was shut down before the work was done.
     Stopped,
-    /// There was no thread to do the work, nor could one be started.
+    /// There was no thread to do the work, and none could be started.
     Threads,
-    /// A user's Python function raised; the exception itself, opaque to the engine.
+    /// A user's Python function raised; the exception is opaque to the engine.
     Python(Box<dyn Any + Send + Sync>),
-    /// A defect of ours: a panic, or a kernel that broke its promise.
+    /// A bug in penstock: a panic, or a kernel whose result differs from the definition.
     Internal(String),
 }
 
@@ -65,25 +65,25 @@ impl std::fmt::Debug for Cause {
 /// What is wrong with bytes that can't be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// They are of no known format.
+    /// The format is unknown.
     Unknown,
-    /// They claim more than the limit allows.
+    /// They claim a size beyond the limit.
     Large,
     /// They end too early.
     Truncated,
-    /// They are not what their format allows.
+    /// They violate their format.
     Broken,
 }
 
-/// A cause with the place it happened at. Dependants share the root's fault.
+/// A cause and where it happened. Dependent values share the fault of the first failure.
 #[derive(Debug)]
 pub struct Fault {
     pub cause: Cause,
     pub operator: &'static str,
-    /// Which sample of the batch; `None` when the whole batch is concerned.
+    /// Which sample of the batch; `None` when the whole batch failed.
     pub sample: Option<usize>,
     /// Where the sample came from, usually a file name.
     pub source: Option<Origin>,
-    /// The user's line, as a number that the Python side handed out.
+    /// The location of the call, as a number that Python assigned.
     pub site: u32,
 }

@@ -1,4 +1,4 @@
-//! Errors of the operating system as causes: what is wrong with the file, or with the machine.
+//! Maps operating system errors to causes: a fault of the file, or of the machine.
 
 use std::io::{Error, ErrorKind};
 
@@ -17,10 +17,10 @@ problems! {
     }
 }
 
-/// What the system says of the file itself: it is missing, or it is something else. Everything
-/// that is not listed (no descriptors left, a server that is away, a disk that fails) may be over
-/// in a moment and says nothing about the sample, so that no sample must be left out for it.
-const OF_THE_FILE: &[i32] = &[
+/// Errors about the file itself: it is missing, or is not a regular file. Any other error (no file
+/// descriptors left, a server that is down, a failing disk) may be temporary and says nothing about
+/// the sample, so it is no reason to skip the sample.
+const FILE_ERRORS: &[i32] = &[
     libc::ENOENT,
     libc::ENOTDIR,
     libc::EISDIR,
@@ -34,23 +34,23 @@ const OF_THE_FILE: &[i32] = &[
     libc::EILSEQ,
 ];
 
-/// The cause that an error of the system is.
+/// The cause of a failed system call.
 pub fn io_fault(error: &Error) -> Cause {
     let problem = io_problem(error);
     match error.raw_os_error() {
-        Some(code) if !OF_THE_FILE.contains(&code) => Cause::System { problem },
+        Some(code) if !FILE_ERRORS.contains(&code) => Cause::System { problem },
         _ => Cause::File { problem },
     }
 }
 
-/// What an error of the system says.
+/// The kind of an error of the system.
 pub fn io_problem(error: &Error) -> Problem {
     let fault = match (error.raw_os_error(), error.kind()) {
         (_, ErrorKind::NotFound) => SystemFault::NotFound,
         (_, ErrorKind::PermissionDenied) => SystemFault::Permission,
         (Some(libc::EMFILE), _) => SystemFault::TooManyFiles,
         (Some(libc::ENFILE), _) => SystemFault::TooManyFilesOfAll,
-        // Only Rust itself refuses a name, and only for this.
+        // Rust itself returns this error, without a code, only for names that contain NUL.
         (None, ErrorKind::InvalidInput) => SystemFault::NulInName,
         (code, _) => SystemFault::Other { code, text: error.to_string() },
     };
@@ -62,10 +62,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_wrong_with_the_file_is_its_fault() {
-        let is_of_the_file =
+    fn only_errors_about_the_file_are_file_faults() {
+        let is_file_fault =
             |code| matches!(io_fault(&Error::from_raw_os_error(code)), Cause::File { .. });
-        assert!([libc::ENOENT, libc::ENOTDIR, libc::EISDIR].into_iter().all(is_of_the_file));
+        assert!([libc::ENOENT, libc::ENOTDIR, libc::EISDIR].into_iter().all(is_file_fault));
         let machine = [
             libc::EMFILE,
             libc::ENFILE,
@@ -78,11 +78,11 @@ mod tests {
             libc::ENOTCONN,
             libc::EHOSTDOWN,
         ];
-        assert!(!machine.into_iter().any(is_of_the_file));
+        assert!(!machine.into_iter().any(is_file_fault));
     }
 
     #[test]
-    fn a_name_with_a_nul_is_told() {
+    fn a_name_with_a_nul_has_its_own_fault() {
         let error = std::fs::File::open("a\0b").unwrap_err();
         assert!(
             matches!(io_fault(&error), Cause::File { problem } if problem == SystemFault::NulInName.into())

@@ -1,6 +1,6 @@
 //! The letters that name a sample's axes.
 
-/// Letters of the axes, outermost first ("HWC"); empty when unset. Small enough to copy about.
+/// Letters of the axes, outermost first ("HWC"); empty when unset. Small enough to be `Copy`.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Layout {
     len: u8,
@@ -25,7 +25,7 @@ impl Layout {
     }
 
     pub fn as_str(&self) -> &str {
-        // `new` lets only ASCII in.
+        // `new` accepts only ASCII.
         std::str::from_utf8(self.letters()).unwrap_or_default()
     }
 
@@ -33,7 +33,7 @@ impl Layout {
         self.len == 0
     }
 
-    /// The same with an axis more, in front. `None` when that is too many.
+    /// This layout with another axis in front. `None` when that is too many.
     pub fn with_first(&self, letter: u8) -> Option<Layout> {
         let len = self.letters().len();
         let mut layout = Layout { len: self.len + 1, ..Layout::default() };
@@ -43,7 +43,7 @@ impl Layout {
         Some(layout)
     }
 
-    /// Where the axis of this letter is.
+    /// Index of the axis with this letter.
     pub fn find(&self, letter: u8) -> Option<usize> {
         self.letters().iter().position(|&l| l == letter)
     }

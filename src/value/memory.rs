@@ -1,35 +1,35 @@
-//! Blocks of memory, reused. In steady state a loop allocates nothing.
+//! Pooled memory blocks: in steady state a loop allocates nothing.
 //!
-//! A block is zeroed when the system first gives it and never again, so its bytes are always
-//! initialised, yet reuse costs no fill.
+//! A block is zeroed when it is first allocated and never again, so its bytes are always
+//! initialised, but reuse does not pay for filling it.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Vector loads and stores of any width may use a block's start.
+/// Alignment of a block's start, enough for vector loads and stores of any width.
 const ALIGN: usize = 64;
-/// Below this the system's allocator is as fast and wastes less.
+/// Smaller blocks are left to the system's allocator, which is as fast and wastes less.
 const SMALLEST_CACHED: usize = 4096;
-/// From here on, blocks consist of the system's large pages: those cost a fault where small ones
-/// cost 512, and hardly ever miss in the table of pages.
+/// Blocks of at least this size use huge pages, which take one page fault instead of 512 and hardly
+/// ever miss the TLB.
 const SMALLEST_MAPPED: usize = 2 * LARGE_PAGE;
 const LARGE_PAGE: usize = 2 << 20;
-/// Blocks kept for reuse, at most.
+/// Maximum number of bytes kept for reuse.
 const CACHE_LIMIT: usize = 1 << 30;
 const CLASSES: usize = 4 * (usize::BITS as usize - 12);
 
-/// Memory of at least the asked length, owned.
+/// Owned memory of at least the requested length.
 pub struct Block {
-    /// What the system gave.
+    /// The address that was allocated.
     base: NonNull<u8>,
-    /// The first aligned byte in there.
+    /// The first aligned byte after it.
     ptr: NonNull<u8>,
     capacity: usize,
 }
 
-// SAFETY: a block is owned memory; sharing it is governed by whoever holds it.
+// SAFETY: a block is owned memory; its holder controls how it is shared.
 unsafe impl Send for Block {}
 // SAFETY: as above.
 unsafe impl Sync for Block {}
@@ -37,17 +37,17 @@ unsafe impl Sync for Block {}
 struct Cache {
     free: [Mutex<Vec<Block>>; CLASSES],
     bytes: AtomicUsize,
-    /// Whose turn it is to make room.
-    next_to_go: AtomicUsize,
+    /// The size class to evict from next.
+    next_evicted: AtomicUsize,
 }
 
 static CACHE: Cache = Cache {
     free: [const { Mutex::new(Vec::new()) }; CLASSES],
     bytes: AtomicUsize::new(0),
-    next_to_go: AtomicUsize::new(0),
+    next_evicted: AtomicUsize::new(0),
 };
 
-/// All locks of the cache, for the moment of a fork.
+/// All locks of the cache, held during a fork.
 pub type CacheLocks = Vec<MutexGuard<'static, Vec<Block>>>;
 
 pub fn lock_cache() -> CacheLocks {
@@ -65,7 +65,7 @@ fn class_of(len: usize) -> Option<(usize, usize)> {
 }
 
 impl Block {
-    /// `None` when the system has no such memory.
+    /// `None` when out of memory.
     pub fn new(len: usize) -> Option<Block> {
         if len < SMALLEST_CACHED {
             return Block::fresh(len.max(1).next_multiple_of(ALIGN));
@@ -79,7 +79,7 @@ impl Block {
         Block::fresh(capacity)
     }
 
-    /// Zeroed memory of the system.
+    /// Zeroed memory from the system.
     fn fresh(capacity: usize) -> Option<Block> {
         let layout = Block::layout(capacity)?;
         let base = NonNull::new(match Block::is_mapped(capacity) {
@@ -88,7 +88,7 @@ impl Block {
             false => unsafe { alloc_zeroed(layout) },
         })?;
         let align = if Block::is_mapped(capacity) { LARGE_PAGE } else { ALIGN };
-        // SAFETY: there are as many bytes more than the capacity, enough to move the start up.
+        // SAFETY: the layout has `align` bytes to spare, enough to align the start.
         let ptr = unsafe { base.add(base.as_ptr().align_offset(align)) };
         if Block::is_mapped(capacity) {
             use_large_pages(ptr, capacity);
@@ -100,8 +100,8 @@ impl Block {
         capacity >= SMALLEST_MAPPED
     }
 
-    /// The system gives zeroed memory for nothing only where it need not align it: asked for more,
-    /// the allocator would write the zeros itself.
+    /// Without a larger alignment: the allocator gets zeroed memory from the system for free only
+    /// with the default one, and would otherwise write the zeros itself.
     fn layout(capacity: usize) -> Option<Layout> {
         let spare = if Block::is_mapped(capacity) { LARGE_PAGE } else { ALIGN };
         Layout::from_size_align(capacity.checked_add(spare)?, 16).ok()
@@ -111,14 +111,14 @@ impl Block {
         self.ptr.as_ptr()
     }
 
-    /// Gives the block back, for reuse where it is worth keeping.
+    /// Returns the block to the cache, or frees it if it is not worth keeping.
     pub fn recycle(self) {
         if !(SMALLEST_CACHED..=CACHE_LIMIT).contains(&self.capacity) {
             return;
         }
         let Some((class, _)) = class_of(self.capacity) else { return };
         let kept = CACHE.bytes.fetch_add(self.capacity, Ordering::Relaxed) + self.capacity;
-        if (kept <= CACHE_LIMIT || CACHE.make_room(kept - CACHE_LIMIT, class))
+        if (kept <= CACHE_LIMIT || CACHE.evict(kept - CACHE_LIMIT, class))
             && let Ok(mut free) = CACHE.free[class].lock()
         {
             free.push(self);
@@ -129,11 +129,11 @@ impl Block {
 }
 
 impl Cache {
-    /// Lets blocks of other sizes go: a program that has moved on to new sizes does not come back
-    /// for the old ones. Says whether that was enough.
-    fn make_room(&self, mut bytes: usize, keep: usize) -> bool {
+    /// Frees blocks of other sizes: a program that has moved on to new sizes rarely needs the old
+    /// ones again. Returns whether that freed enough.
+    fn evict(&self, mut bytes: usize, keep: usize) -> bool {
         for _ in 0..CLASSES {
-            let class = self.next_to_go.fetch_add(1, Ordering::Relaxed) % CLASSES;
+            let class = self.next_evicted.fetch_add(1, Ordering::Relaxed) % CLASSES;
             while class != keep && bytes > 0 {
                 let Some(block) = self.free[class].lock().ok().and_then(|mut free| free.pop())
                 else {
@@ -160,7 +160,7 @@ impl Drop for Block {
     }
 }
 
-/// Memory of its own from the system, zeroed when it is first used; null when there is none.
+/// A new anonymous mapping, zeroed on first use; null when out of memory.
 fn map(bytes: usize) -> *mut u8 {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -169,10 +169,10 @@ fn map(bytes: usize) -> *mut u8 {
     if start == libc::MAP_FAILED { std::ptr::null_mut() } else { start.cast() }
 }
 
-/// Asks for large pages. A system that has none gives small ones.
+/// Requests huge pages. A system without them uses small ones.
 fn use_large_pages(start: NonNull<u8>, bytes: usize) {
     #[cfg(target_os = "linux")]
-    // SAFETY: only how the block is mapped changes, not what is in it.
+    // SAFETY: this changes how the block is mapped, not its contents.
     unsafe {
         libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE);
     }
@@ -195,14 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn a_recycled_block_is_used_again() {
-        // An odd size, so that other tests don't take it first.
+    fn a_recycled_block_is_reused() {
+        // An unusual size, so that other tests don't take it first.
         let block = Block::new(7_340_033).unwrap();
         let at = block.as_ptr();
         block.recycle();
         assert_eq!(Block::new(7_340_033).unwrap().as_ptr(), at);
 
-        // A cache full of another size makes room.
+        // A cache that is full of another size evicts it.
         let others: Vec<Block> = (0..9).map(|_| Block::new(60 << 20).unwrap()).collect();
         others.into_iter().for_each(Block::recycle);
         let block = Block::new(7_340_033).unwrap();

@@ -1,9 +1,9 @@
-//! What is wrong, as data: a kind and its figures. Python has the sentence for each kind
-//! (`penstock/_errors/sentences.py`).
+//! What is wrong, as data: a kind and its figures. Python has a sentence for each kind
+//! (`penstock/_errors/sentences`).
 
 use super::dtype::DType;
 
-/// One thing that is wrong. Made from a variant of an enum that [`problems!`] declares.
+/// One thing that is wrong, created from a variant of an enum declared with [`problems!`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// The enum and its variant, such as "Frames.Count".
@@ -20,7 +20,7 @@ pub enum Figure {
     Text(String),
     Ints(Vec<i128>),
     Floats(Vec<f64>),
-    /// A problem inside of a problem, such as that of one page of a file.
+    /// A nested problem, such as that of one page of a file.
     Problem(Box<Problem>),
     Absent,
 }
@@ -28,8 +28,8 @@ pub enum Figure {
 /// A kind of problem: its name and the names of its fields.
 pub type Kind = (&'static str, &'static [&'static str]);
 
-/// Declares kinds of problems as an enum. `From` makes a [`Problem`] of a variant, and `KINDS` lets
-/// a test check that Python has a sentence for each.
+/// Declares kinds of problems as an enum. `From` turns a variant into a [`Problem`]; `KINDS` lets a
+/// test check that Python has a sentence for each.
 macro_rules! problems {
     ($(#[$doc:meta])* $vis:vis enum $name:ident {
         $($(#[$variant_doc:meta])* $variant:ident $({ $($field:ident: $type:ty),+ $(,)? })?),+ $(,)?
@@ -128,7 +128,7 @@ impl<T: Into<Figure>> From<Option<T>> for Figure {
     }
 }
 
-/// For Rust's own tests and panics; users read the sentence that Python has.
+/// For Rust's tests and panics; users see Python's sentence.
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {:?}", self.kind, self.figures)

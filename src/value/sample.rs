@@ -1,4 +1,4 @@
-//! One sample: a described piece of a buffer.
+//! One sample: part of a buffer, with a description.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::stores::Stores;
 use super::strided::copy_strided;
 
 problems! {
-    /// What is wrong with memory that somebody describes.
+    /// What is wrong with the description of memory.
     pub enum MemoryFault {
         Strides { bytes: usize },
     }
@@ -23,7 +23,7 @@ pub type Shape = SmallVec<[usize; 6]>;
 /// Bytes from one element to the next along each axis; may be negative or zero.
 pub type Strides = SmallVec<[isize; 6]>;
 
-/// Number of elements; `None` when it (times any element's size) can't be addressed.
+/// Number of elements; `None` when the array could not be addressed with 8-byte elements.
 pub fn extent(shape: &[usize]) -> Option<usize> {
     if shape.contains(&0) {
         return Some(0);
@@ -42,7 +42,7 @@ pub fn contiguous_strides(shape: &[usize], itemsize: usize) -> Strides {
     strides
 }
 
-/// Whether this can lie, in row-major order and aligned, at `offset` of `buffer`.
+/// Whether a contiguous array of this description fits at `offset` of `buffer`, and is aligned.
 pub fn fits(desc: &Desc, buffer: &Buffer, offset: usize) -> bool {
     let end = extent(&desc.shape)
         .and_then(|n| n.checked_mul(desc.dtype.size()))
@@ -51,8 +51,8 @@ pub fn fits(desc: &Desc, buffer: &Buffer, offset: usize) -> bool {
     end.is_some_and(|end| end <= buffer.len()) && aligned
 }
 
-/// Whether all elements of a strided array, the first at `offset`, are among `len` bytes.
-fn reaches_inside(desc: &Desc, strides: &[isize], offset: usize, len: usize) -> bool {
+/// Whether all elements of a strided array, the first at `offset`, are within `len` bytes.
+fn is_inside(desc: &Desc, strides: &[isize], offset: usize, len: usize) -> bool {
     if desc.shape.contains(&0) {
         return true;
     }
@@ -64,7 +64,7 @@ fn reaches_inside(desc: &Desc, strides: &[isize], offset: usize, len: usize) -> 
     strides.len() == desc.ndim() && low >= 0 && high <= len as i128
 }
 
-/// What a sample holds, without the data.
+/// The description of a sample, without its data.
 #[derive(Debug, PartialEq)]
 pub struct Desc {
     pub dtype: DType,
@@ -74,8 +74,8 @@ pub struct Desc {
 
 impl Clone for Desc {
     fn clone(&self) -> Desc {
-        // A small vector's own `clone` goes element by element, which is slow for what is done to
-        // every sample.
+        // `SmallVec::clone` copies element by element, which is too slow for something that is done
+        // for every sample.
         let shape = SmallVec::from_slice(&self.shape);
         Desc { dtype: self.dtype, shape, layout: self.layout }
     }
@@ -98,7 +98,8 @@ impl Desc {
         self.shape.len()
     }
 
-    /// `count` of these along a new first axis. `None` when that has no layout, or is too large.
+    /// `count` of these along a new first axis. `None` when the layout or the size would be too
+    /// large.
     pub fn stack(&self, count: usize) -> Option<Desc> {
         let mut shape: Shape = smallvec![count];
         shape.extend_from_slice(&self.shape);
@@ -111,27 +112,27 @@ impl Desc {
     }
 }
 
-/// Where a sample came from: a path, of which the last part may be what users know it by.
+/// Where a sample came from: a path, and the part of it, at its end, that users know it by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Origin {
     path: Arc<str>,
-    /// Where the name begins.
+    /// Start of the name within the path.
     name: usize,
 }
 
 impl Origin {
-    /// `name` is the end of `path`; else all of the path is the name.
+    /// `name` should be the end of `path`; if it is not, the name is the whole path.
     pub fn new(path: Arc<str>, name: &str) -> Origin {
         let start = if path.ends_with(name) { path.len() - name.len() } else { 0 };
         Origin { path, name: start }
     }
 
-    /// As users named it, which may be relative to some folder.
+    /// The name that users gave, which may be relative to some folder.
     pub fn name(&self) -> &str {
         &self.path[self.name..]
     }
 
-    /// As it was opened.
+    /// The path that was opened.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -143,22 +144,22 @@ impl From<Arc<str>> for Origin {
     }
 }
 
-/// One sample's data. Immutable once made; cloning shares the memory.
+/// One sample's data. Immutable once created; clones share the memory.
 #[derive(Clone)]
 pub struct Sample {
     pub desc: Desc,
     buffer: Arc<Buffer>,
-    /// Byte of the first element.
+    /// Byte offset of the first element.
     offset: usize,
-    /// `None` when contiguous. Boxed, as few samples have them and all are moved about.
+    /// `None` when contiguous. Boxed, since few samples have strides and all are moved around.
     strides: Option<Box<Strides>>,
     /// Where it came from, usually a file name.
     pub source: Option<Origin>,
 }
 
 impl Sample {
-    /// A contiguous sample at `offset` of `buffer`. `Err` when it does not fit in there, or when
-    /// its elements would not be aligned.
+    /// A contiguous sample at `offset` of `buffer`. `Err` when it does not fit, or when its
+    /// elements would not be aligned.
     pub fn new(desc: Desc, buffer: Arc<Buffer>, offset: usize) -> Result<Sample, Cause> {
         if !fits(&desc, &buffer, offset) {
             return Err(Cause::Internal(format!("{desc:?} does not fit its buffer at {offset}")));
@@ -166,7 +167,7 @@ impl Sample {
         Ok(Sample { desc, buffer, offset, strides: None, source: None })
     }
 
-    /// A strided view of foreign memory. `Err` says what is wrong with the description.
+    /// A strided view of foreign memory. `Err` when it would leave the buffer.
     pub fn strided(
         desc: Desc,
         buffer: Arc<Buffer>,
@@ -180,24 +181,24 @@ impl Sample {
         {
             return Sample::new(desc, buffer, offset);
         }
-        if !reaches_inside(&desc, &strides, offset, buffer.len()) {
+        if !is_inside(&desc, &strides, offset, buffer.len()) {
             let problem = MemoryFault::Strides { bytes: buffer.len() }.into();
             return Err(Cause::Input { index: 0, problem });
         }
         Ok(Sample { desc, buffer, offset, strides: Some(Box::new(strides)), source: None })
     }
 
-    /// What lies at `index` of the first axis, without that axis.
+    /// The view at `index` of the first axis, without that axis.
     pub fn row(&self, index: usize) -> Result<Sample, Cause> {
         let strides = self.strides();
         let desc = Desc::new(self.desc.dtype, &self.desc.shape[1..]);
-        // Rows without elements are nowhere in particular.
+        // Rows without elements may have strides that lead out of the buffer.
         let step = if desc.shape.contains(&0) { 0 } else { strides[0] };
         let offset = self.offset as isize + index as isize * step;
         let mut row = Sample::strided(
             desc,
             self.buffer.clone(),
-            // The whole sample was checked to lie in the buffer, and so does its row.
+            // The whole sample was checked to be inside the buffer, so its row is as well.
             usize::try_from(offset).unwrap_or(0),
             SmallVec::from_slice(&strides[1..]),
         )?;
@@ -205,7 +206,7 @@ impl Sample {
         Ok(row)
     }
 
-    /// The same bits taken for another type of the same size.
+    /// The same bits as another type of the same size.
     pub fn reinterpret(&self, dtype: DType) -> Sample {
         assert_eq!(dtype.size(), self.desc.dtype.size());
         let mut sample = self.clone();
@@ -213,8 +214,8 @@ impl Sample {
         sample
     }
 
-    /// The same bytes in row-major order under another type and shape, which must take as many of
-    /// them. They are copied only where they are not in that order, or would not be aligned.
+    /// The same bytes in row-major order with another type and shape of the same size. They are
+    /// copied only if they are not contiguous, or would not be aligned.
     pub fn reshaped(&self, desc: Desc) -> Result<Sample, Cause> {
         if extent(&desc.shape).is_none() || desc.bytes() != self.desc.bytes() {
             return Err(Cause::Internal(format!("{:?} taken for {desc:?}", self.desc)));
@@ -226,7 +227,7 @@ impl Sample {
         Ok(made)
     }
 
-    /// Bytes of a contiguous sample, from `start` on, under another description.
+    /// Bytes of a contiguous sample, from `start` on, with another description.
     pub fn part(&self, desc: Desc, start: usize) -> Result<Sample, Cause> {
         let end = extent(&desc.shape).and_then(|_| start.checked_add(desc.bytes()));
         if self.strides.is_some() || end.is_none_or(|end| end > self.desc.bytes()) {
@@ -235,40 +236,40 @@ impl Sample {
         Sample::new(desc, self.buffer.clone(), self.offset + start)
     }
 
-    /// The sample with another description that begins at the same byte, and may end after this.
+    /// A sample that starts at the same byte with another description, and may end later.
     ///
     /// # Safety
-    /// Nobody writes to the bytes that the other has beyond these while it exists.
+    /// Nobody may write to the additional bytes while the result exists.
     pub unsafe fn extended(&self, desc: Desc) -> Result<Sample, Cause> {
         Sample::new(desc, self.buffer.clone(), self.offset)
     }
 
-    /// Makes this the sample that lies, described alike, at another byte of the same buffer.
+    /// Moves this to another offset of the same buffer, with the same description.
     ///
     /// # Safety
-    /// Nobody writes to the bytes there while the sample exists.
+    /// Nobody may write to the bytes there while the sample exists.
     pub unsafe fn move_to(&mut self, offset: usize) {
         assert!(self.strides.is_none());
         assert!(fits(&self.desc, &self.buffer, offset));
         self.offset = offset;
     }
 
-    /// The memory, of which all but the sample's own bytes may be others'.
+    /// The underlying memory; bytes outside the sample may belong to others.
     pub fn buffer(&self) -> &Buffer {
         &self.buffer
     }
 
-    /// Lets somebody outside write to the memory, for as long as the loan lives.
+    /// Lets code outside penstock write to the memory while the loan exists.
     pub fn lend(&self) -> Loan {
         Loan::new(&self.buffer)
     }
 
-    /// How many samples, spaces and loans hold the buffer.
+    /// How many samples, output buffers and loans hold the buffer.
     pub fn buffer_owners(&self) -> usize {
         Arc::strong_count(&self.buffer)
     }
 
-    /// Whether this lies in the buffer of another sample.
+    /// Whether both are in the same buffer.
     pub fn shares_buffer(&self, other: &Sample) -> bool {
         Arc::ptr_eq(&self.buffer, &other.buffer)
     }
@@ -293,7 +294,7 @@ impl Sample {
         }
     }
 
-    /// The same data in row-major order: itself where it is so already.
+    /// The same data, contiguous: the sample itself if it already is.
     pub fn compact(&self) -> Result<Sample, Cause> {
         match &self.strides {
             None => Ok(self.clone()),
@@ -301,15 +302,15 @@ impl Sample {
         }
     }
 
-    /// A contiguous copy in memory of its own.
+    /// A contiguous copy in a new buffer.
     pub fn duplicate(&self) -> Result<Sample, Cause> {
         let bytes = self.desc.bytes();
         let buffer = Buffer::new(bytes)?;
         let (shape, size) = (&self.desc.shape, self.desc.dtype.size());
         let strides = self.strides();
-        assert!(reaches_inside(&self.desc, &strides, self.offset, self.buffer.len()));
-        // SAFETY: the source lies in its buffer; the new buffer has `bytes` bytes and
-        // nobody else knows it yet.
+        assert!(is_inside(&self.desc, &strides, self.offset, self.buffer.len()));
+        // SAFETY: the source is inside its buffer; the new buffer has `bytes` bytes and nobody else
+        // has access to it yet.
         unsafe {
             let dst = std::slice::from_raw_parts_mut(buffer.as_ptr(), bytes);
             copy_strided(self.as_ptr(), &strides, shape, size, dst, &Stores::plain());
@@ -319,8 +320,8 @@ impl Sample {
         Ok(copy)
     }
 
-    /// The bytes of samples one after the other, each in row-major order: where they lie, if they
-    /// lie so, else copied.
+    /// The bytes of all samples, one after the other, each in row-major order: a view if they are
+    /// already arranged like that in memory, otherwise a copy.
     pub fn packed(samples: &[Sample]) -> Result<Sample, Cause> {
         let bytes: usize = samples.iter().map(|sample| sample.desc.bytes()).sum();
         let desc = Desc::new(DType::U8, &[bytes]);
@@ -337,12 +338,13 @@ impl Sample {
             }
         }
         let buffer = Buffer::new(bytes)?;
-        // SAFETY: the new buffer has `bytes` bytes and nobody else knows it yet.
+        // SAFETY: the new buffer has `bytes` bytes and nobody else has access to it yet.
         let mut rest = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), bytes) };
         for sample in samples {
             let (dst, after) = rest.split_at_mut(sample.desc.bytes());
             let (shape, size) = (&sample.desc.shape, sample.desc.dtype.size());
-            // SAFETY: the source was checked when it was made; `dst` is as long as its elements.
+            // SAFETY: the source was checked when it was created; `dst` has the size of its
+            // elements.
             unsafe {
                 copy_strided(
                     sample.as_ptr(),
@@ -358,9 +360,9 @@ impl Sample {
         Sample::new(desc, buffer, 0)
     }
 
-    /// That a contiguous sample is where it says. The description is everybody's to change.
+    /// Asserts that a contiguous sample is inside its buffer, since anybody can change `desc`.
     #[inline]
-    fn check_place(&self) {
+    fn assert_in_bounds(&self) {
         let end = self.offset.saturating_add(self.desc.bytes());
         assert!(self.strides.is_none() && end <= self.buffer.len());
         assert!((self.as_ptr() as usize).is_multiple_of(self.desc.dtype.size()));
@@ -369,16 +371,16 @@ impl Sample {
     /// The elements of a contiguous sample.
     pub fn elements<T: Element>(&self) -> &[T] {
         assert!(T::DTYPE == self.desc.dtype.storage());
-        self.check_place();
-        // SAFETY: bounds and alignment were checked, the dtype is the one asked for, every bit
-        // pattern is valid for an `Element`, and the bytes don't change once a sample exists
-        // (memory that others may write is only read while its caller waits).
+        self.assert_in_bounds();
+        // SAFETY: bounds and alignment were checked, the dtype matches, every bit pattern is valid
+        // for an `Element`, and the bytes don't change once a sample exists (memory that others may
+        // write is only read while its caller waits).
         unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), self.desc.elements()) }
     }
 
     /// The bytes of a contiguous sample.
     pub fn elements_as_bytes(&self) -> &[u8] {
-        self.check_place();
+        self.assert_in_bounds();
         // SAFETY: as for `elements`.
         unsafe { std::slice::from_raw_parts(self.as_ptr(), self.desc.bytes()) }
     }

@@ -1,43 +1,43 @@
-//! How bytes get to memory.
+//! Normal and non-temporal stores.
 //!
-//! A usual store fetches the line that it writes to, and throws out another. For a result larger
-//! than the caches, both are for nothing: going around the caches takes less than half the time.
-//! Where somebody reads the result soon, and it fits, the caches are the better place.
+//! A normal store first reads the cache line that it overwrites, and evicts another one. Both are
+//! wasted on a result larger than the caches: bypassing them takes less than half the time. A
+//! result that fits and is read soon is better off in the caches.
 
 use std::marker::PhantomData;
 
-/// Bytes that the processor moves at a time.
+/// Size of a cache line.
 pub const LINE: usize = 64;
-/// Rows of fewer bytes are written as usual: too much of them is parts of lines.
+/// Shorter rows use normal stores: too much of them would be partial lines.
 const SHORTEST: usize = 4 * LINE;
 
-/// How far ahead of a copy its source is fetched: these stores wait for it otherwise.
+/// Prefetch distance of a copy: non-temporal stores would otherwise wait for the source.
 const AHEAD: usize = 32 * LINE;
 
-/// Writes into bytes that nobody can touch for `'a`, in one of the two ways.
+/// Writes bytes that nobody else can access for `'a`, with normal or non-temporal stores.
 pub struct Stores<'a> {
     around: bool,
-    /// Something that takes bytes, so that `'a` can't become shorter: nobody may read bytes again
-    /// before the stores end.
+    /// Makes `'a` contravariant, so that it can't be shortened: the bytes must not be read before
+    /// the final fence.
     bytes: PhantomData<fn(&'a mut [u8])>,
 }
 
 impl Stores<'_> {
-    /// Has `write` fill `bytes`, around the caches if so asked.
+    /// Calls `write` to fill `bytes`, with non-temporal stores if `around` is set.
     pub fn with<R>(
         bytes: &mut [u8],
         around: bool,
         write: impl for<'a> FnOnce(&'a mut [u8], &Stores<'a>) -> R,
     ) -> R {
-        // Dropped also when `write` panics. The bytes can't be read before: a slice of them that
-        // was written lives as long as the stores, and those end here.
+        // Dropped even if `write` panics. The bytes can't be read earlier: slices of them that were
+        // written stay borrowed for as long as the stores exist, which end here.
         let _fence = around.then_some(Fence);
         write(bytes, &Stores { around, bytes: PhantomData })
     }
 }
 
 impl<'a> Stores<'a> {
-    /// As usual.
+    /// Normal stores.
     pub const fn plain() -> Stores<'a> {
         Stores { around: false, bytes: PhantomData }
     }
@@ -46,7 +46,7 @@ impl<'a> Stores<'a> {
         self.around
     }
 
-    /// Copies `src` into `dst`, which is as long.
+    /// Copies `src` into `dst`, which has the same length.
     pub fn copy(&self, dst: &'a mut [u8], src: &[u8]) {
         if self.around && dst.len() >= SHORTEST {
             // SAFETY: see `with`.
@@ -62,7 +62,7 @@ struct Fence;
 impl Drop for Fence {
     fn drop(&mut self) {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: every such processor has this instruction.
+        // SAFETY: every x86-64 processor has this instruction.
         unsafe {
             std::arch::x86_64::_mm_sfence();
         }
@@ -81,17 +81,17 @@ unsafe fn copy_around(dst: &mut [u8], src: &[u8]) {
     struct Line([u8; LINE]);
 
     assert_eq!(dst.len(), src.len());
-    // SAFETY: a line is bytes, at an address that it can be at.
+    // SAFETY: a `Line` is plain bytes, valid at any aligned address.
     let (head, lines, tail) = unsafe { dst.align_to_mut::<Line>() };
     let (first, src) = src.split_at(head.len());
     let (whole, last) = src.split_at(lines.len() * LINE);
     head.copy_from_slice(first);
     for (line, src) in lines.iter_mut().zip(whole.as_chunks::<LINE>().0) {
-        // SAFETY: this reads nothing that the program could notice, at any address.
+        // SAFETY: a prefetch has no visible effect, whatever the address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(src.as_ptr().wrapping_add(AHEAD).cast()) };
         let (to, from) = (line.0.as_mut_ptr().cast::<__m128i>(), src.as_ptr().cast::<__m128i>());
         for part in 0..LINE / size_of::<__m128i>() {
-            // SAFETY: both have the bytes of a line, which starts at a multiple of 64.
+            // SAFETY: both have a whole line of bytes, and `to` is 64-byte aligned.
             unsafe { _mm_stream_si128(to.add(part), _mm_loadu_si128(from.add(part))) };
         }
     }
@@ -99,7 +99,7 @@ unsafe fn copy_around(dst: &mut [u8], src: &[u8]) {
 }
 
 /// # Safety
-/// None is needed here: there is no such store, and the usual one takes its place.
+/// None required: without non-temporal stores, this is a normal copy.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn copy_around(dst: &mut [u8], src: &[u8]) {
     dst.copy_from_slice(src);
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_copy_the_same_at_any_place_and_length() {
+    fn both_kinds_of_stores_copy_the_same_at_any_offset_and_length() {
         let src: Vec<u8> = (0..2000_u32).map(|i| (i % 251) as u8).collect();
         for start in [0, 1, 17, 63, 64, 100] {
             for len in [0, 1, 255, 256, 257, 320, 383, 1500] {

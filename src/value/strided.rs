@@ -1,14 +1,14 @@
-//! Copying between memory orders.
+//! Copies strided arrays.
 
 use smallvec::SmallVec;
 
 use super::sample::{Shape, Strides, extent};
 use super::stores::Stores;
 
-/// Copies a strided array into row-major order, of which `dst` has the size.
+/// Copies a strided array to `dst`, which has exactly its size, in row-major order.
 ///
 /// # Safety
-/// Every element that `strides` reach from `src` must be readable.
+/// Every element that is reachable from `src` by `strides` must be readable.
 pub unsafe fn copy_strided<'a>(
     src: *const u8,
     strides: &[isize],
@@ -23,7 +23,7 @@ pub unsafe fn copy_strided<'a>(
     }
     let (shape, strides, item) = merge_axes(shape, strides, itemsize);
     let to = dst.as_mut_ptr();
-    // SAFETY: merging axes visits the same bytes in the same order; there is room for them.
+    // SAFETY: merging axes visits the same bytes in the same order, and `dst` has their size.
     unsafe {
         match item {
             1 => copy_items::<1>(src, &strides, &shape, to),
@@ -39,7 +39,8 @@ pub unsafe fn copy_strided<'a>(
     }
 }
 
-/// Joins what lies together in memory: inner axes become one long item, neighbouring axes one.
+/// Merges axes that are contiguous in memory: inner ones into one long item, neighbours into one
+/// axis.
 fn merge_axes(shape: &[usize], strides: &[isize], itemsize: usize) -> (Shape, Strides, usize) {
     let mut item = itemsize;
     let mut axes: SmallVec<[(usize, isize); 6]> = SmallVec::new();
@@ -55,7 +56,7 @@ fn merge_axes(shape: &[usize], strides: &[isize], itemsize: usize) -> (Shape, St
     (shape, strides, item)
 }
 
-/// Both sides of an axis: its extent, and the bytes from one item to the next here and there.
+/// An axis: its extent, and the bytes from one item to the next in source and destination.
 #[derive(Clone, Copy)]
 struct Axis {
     len: usize,
@@ -64,7 +65,7 @@ struct Axis {
 }
 
 /// # Safety
-/// As [`copy_strided`], with items of `N` bytes, for which `dst` has room.
+/// As [`copy_strided`], with items of `N` bytes; `dst` must have room for all of them.
 unsafe fn copy_items<const N: usize>(
     src: *const u8,
     strides: &[isize],
@@ -77,10 +78,10 @@ unsafe fn copy_items<const N: usize>(
         axes.push(Axis { len, src, dst: step });
         step *= len as isize;
     }
-    // Where items that are neighbours in the source are not so in the result, going along either
-    // order alone touches a cache line per item: both are walked together, tile by tile.
+    // Where neighbours in the source are not neighbours in the result, following either order
+    // touches a cache line per item, so the copy goes tile by tile.
     let nearest = (1..axes.len()).min_by_key(|&axis| axes[axis].src.unsigned_abs());
-    // SAFETY: both ways visit each item once, at the same place on either side.
+    // SAFETY: both variants visit each item once, at the same position on either side.
     unsafe {
         match nearest {
             Some(nearest) if axes[nearest].src.unsigned_abs() < axes[0].src.unsigned_abs() => {
@@ -90,7 +91,7 @@ unsafe fn copy_items<const N: usize>(
                 let is_far = |axis: &Axis| axis.src.unsigned_abs() > last.src.unsigned_abs();
                 let (far, close): (SmallVec<[Axis; 6]>, SmallVec<[Axis; 6]>) =
                     axes.into_iter().partition(is_far);
-                // What lies between two items of the last axis is read while it is in cache.
+                // Items between two of the last axis are read while their lines are in cache.
                 for_each(src, dst, &far, &mut |src, dst| {
                     for first in (0..last.len).step_by(TILE) {
                         let (from, to) = (first as isize * last.src, first as isize * last.dst);
@@ -107,7 +108,7 @@ unsafe fn copy_items<const N: usize>(
 }
 
 /// # Safety
-/// The axes must not lead out of either side.
+/// The axes must stay inside both source and destination.
 unsafe fn for_each(
     src: *const u8,
     dst: *mut u8,
@@ -118,7 +119,7 @@ unsafe fn for_each(
         [] => visit(src, dst),
         [axis, inner @ ..] => {
             for i in 0..axis.len as isize {
-                // SAFETY: the caller vouches for it.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     for_each(src.offset(i * axis.src), dst.offset(i * axis.dst), inner, visit);
                 }
@@ -127,20 +128,20 @@ unsafe fn for_each(
     }
 }
 
-/// Copies two axes: `near` is the one along which the source is dense, `last` at most a tile of
-/// the one along which the result is.
+/// Copies two axes: the source is dense along `near`; the result is dense along `last`, which is at
+/// most a tile long.
 ///
 /// # Safety
-/// The axes must not lead out of either side.
+/// The axes must stay inside both source and destination.
 unsafe fn copy_plane<const N: usize>(src: *const u8, dst: *mut u8, near: Axis, last: Axis) {
     for first in (0..near.len).step_by(TILE) {
         let near_len = TILE.min(near.len - first);
-        // SAFETY: the caller vouches for every item of the two axes.
+        // SAFETY: the caller guarantees it for every item of the two axes.
         unsafe {
             let src = src.offset(first as isize * near.src);
             let dst = dst.offset(first as isize * near.dst);
             let near = Axis { len: near_len, ..near };
-            // The longer axis is the inner one, for the loop to be worth its while.
+            // The longer axis is the inner loop.
             let (rows, row) = if last.len < near.len { (last, near) } else { (near, last) };
             for r in 0..rows.len as isize {
                 let (src, dst) = (src.offset(r * rows.src), dst.offset(r * rows.dst));
@@ -153,18 +154,18 @@ unsafe fn copy_plane<const N: usize>(src: *const u8, dst: *mut u8, near: Axis, l
     }
 }
 
-/// Items along each side of a tile: the lines that it touches stay in the first cache.
+/// Items per side of a tile, chosen so that the lines it touches stay in the L1 cache.
 const TILE: usize = 64;
 
 /// # Safety
-/// As [`copy_strided`], with items of `N` bytes. Returns where the next item would go.
+/// As [`copy_strided`], with items of `N` bytes. Returns the end of the copy.
 unsafe fn walk<const N: usize>(
     src: *const u8,
     strides: &[isize],
     shape: &[usize],
     mut dst: *mut u8,
 ) -> *mut u8 {
-    // SAFETY: the caller vouches for every element on both sides.
+    // SAFETY: the caller guarantees it for every element on both sides.
     unsafe {
         match shape {
             [] => {
@@ -200,7 +201,7 @@ unsafe fn copy_rows<'a>(
     stores: &Stores<'a>,
 ) {
     let &[n, ref inner @ ..] = shape else {
-        // SAFETY: the caller vouches for every element of the source.
+        // SAFETY: the caller guarantees it for every element of the source.
         return stores.copy(dst, unsafe { std::slice::from_raw_parts(src, item) });
     };
     let row = dst.len() / n;
@@ -219,7 +220,7 @@ mod tests {
 
     fn copy(src: &[u8], start: usize, shape: &[usize], strides: &[isize], item: usize) -> Vec<u8> {
         let mut dst = vec![0; shape.iter().product::<usize>() * item];
-        // SAFETY: the tests below stay inside of `src`.
+        // SAFETY: the tests below stay inside `src`.
         unsafe {
             let src = src[start..].as_ptr();
             copy_strided(src, strides, shape, item, &mut dst, &Stores::plain());
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn transposed_reversed_and_repeated_axes_come_out_in_order() {
+    fn transposed_reversed_and_broadcast_axes_are_copied_in_order() {
         let src: Vec<u8> = (0..24).collect();
         assert_eq!(copy(&src, 0, &[3, 2], &[1, 3], 1), [0, 3, 1, 4, 2, 5]);
         assert_eq!(copy(&src, 23, &[3], &[-1], 1), [23, 22, 21]);
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_cover_every_item_of_any_order_of_axes() {
+    fn tiles_cover_every_item_for_any_order_of_axes() {
         let extents = [3, 70, 1, 5, 67];
         let strides = [70 * 5 * 67, 5 * 67, 335, 67, 1];
         let src: Vec<u8> = (0..3 * 70 * 5 * 67_u32).map(|i| (i % 251) as u8).collect();

@@ -1,14 +1,14 @@
-//! Sound at another rate: a windowed sine of few lobes, as wide as the distance of the input's
-//! samples (so that a lower rate is not band limited).
+//! Audio resampling with a windowed sinc filter of a few lobes, scaled to the input's sample rate
+//! (so that downsampling does not band-limit).
 
 use crate::value::{Cause, with_room};
 
-/// Entries of the filter for each sample of the input.
+/// Filter entries per input sample.
 const PHASES: usize = 32;
-/// Outputs whose places are counted on from the first one's, in single precision.
+/// Number of outputs whose positions are accumulated in single precision.
 const BLOCK: usize = 256;
 
-/// A filter, as a row of weights for each place between two samples.
+/// A filter, as a row of weights for each position between two samples.
 pub struct Resampler {
     taps: usize,
     /// `PHASES + 1` rows of `taps` weights.
@@ -16,7 +16,7 @@ pub struct Resampler {
 }
 
 impl Resampler {
-    /// `quality` from 0 to 100: from three lobes on each side to sixty four.
+    /// `quality` from 0 to 100: from three lobes on each side to sixty-four.
     pub fn new(quality: f32) -> Resampler {
         let quality = f64::from(quality).clamp(0.0, 100.0);
         let lobes = (0.007 * quality * quality - 0.09 * quality + 3.0).round() as usize;
@@ -33,13 +33,13 @@ impl Resampler {
         Resampler { taps, rows }
     }
 
-    /// How many frames there will be.
+    /// Number of frames after resampling.
     pub fn frames(frames: usize, from: f64, to: f64) -> usize {
         (frames as f64 * to / from).ceil() as usize
     }
 
-    /// Frames of `channels` samples each, which came `from` times a second, as if they came `to`
-    /// times. Both rates are positive.
+    /// Resamples frames of `channels` samples each from one rate to another. Both rates are
+    /// positive.
     pub fn run(
         &self,
         samples: &[f32],
@@ -78,7 +78,7 @@ impl Resampler {
         Ok(made)
     }
 
-    /// The weights for a place that lies `fraction` before a sample.
+    /// The weights for a position that is `fraction` before a sample.
     fn weigh(&self, fraction: f32, weights: &mut [f32]) {
         let entry = fraction * PHASES as f32;
         let phase = (entry as usize).min(PHASES - 1);
@@ -91,7 +91,7 @@ impl Resampler {
     }
 }
 
-/// In several sums, which run side by side.
+/// Uses several sums, which are computed in parallel.
 fn dot(weights: &[f32], samples: &[f32]) -> f32 {
     let count = weights.len().min(samples.len());
     let (left, left_rest) = weights[..count].as_chunks::<8>();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_wave_stays_what_it_is() {
+    fn a_slow_wave_keeps_its_shape() {
         let wave = |rate: f64, i: usize| (i as f64 / rate).sin() as f32;
         let samples: Vec<f32> = (0..2000).map(|i| wave(20.0, i)).collect();
         let made = run(&samples, 1, 20.0, 33.3);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_extreme_rates_make_no_trouble() {
+    fn empty_input_and_extreme_rates_are_handled() {
         assert!(run(&[], 1, 1.0, 2.0).is_empty());
         assert_eq!(run(&[1.0], 1, 1e9, 1.0).len(), 1);
         assert!(Resampler::new(50.0).run(&[1.0; 8], 1, 1.0, 1e18).is_err());

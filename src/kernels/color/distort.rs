@@ -1,4 +1,4 @@
-//! What JPEG does to images.
+//! JPEG compression artifacts.
 
 use crate::codecs::Window;
 use crate::codecs::jpeg::encode as jpeg_encode;

@@ -45,13 +45,13 @@ impl Kernel for Equalize {
     }
 }
 
-/// Numbers of pixels by brightness.
+/// Number of pixels for each brightness.
 type Histogram = [u32; 256];
 
-/// Pixels of `N` channels.
+/// Equalises pixels of `N` channels.
 fn equalize<const N: usize>(src: &[u8], dst: &mut [u8]) {
     let (src, dst) = (src.as_chunks::<N>().0, dst.as_chunks_mut::<N>().0);
-    // Two sets of counts: neighbours are often alike, and counting the same twice has to wait.
+    // Two sets of counts: neighbours are often equal, and incrementing the same count twice stalls.
     let (mut even, mut odd) = ([[0_u32; 256]; N], [[0_u32; 256]; N]);
     let (pairs, last) = src.as_chunks::<2>();
     for [a, b] in pairs {
@@ -95,8 +95,8 @@ fn equalize_any(src: &[u8], dst: &mut [u8], channels: usize) -> Result<()> {
     Ok(())
 }
 
-/// The share of pixels that are at most as bright, from the darkest there is on; a plane of one
-/// brightness stays as it is.
+/// Maps each brightness to the share of pixels that are at most as bright, not counting the darkest
+/// level. A plane of uniform brightness stays unchanged.
 fn equalizing(counts: &Histogram) -> [u8; 256] {
     let total: u32 = counts.iter().sum();
     let darkest = counts.iter().position(|&count| count > 0).unwrap_or(0);
@@ -108,7 +108,7 @@ fn equalizing(counts: &Histogram) -> [u8; 256] {
     let mut table = [0; 256];
     for x in darkest + 1..256 {
         sum += counts[x];
-        // Halves to the even number, as DALI does it.
+        // Rounds halves to even, as in DALI.
         table[x] = (sum as f32 * scale).round_ties_even() as u8;
     }
     table

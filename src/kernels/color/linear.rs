@@ -1,4 +1,4 @@
-//! Linear functions of the numbers of a sample, in tiles that stay in the first cache.
+//! Linear functions of pixel values, in tiles that stay in the L1 cache.
 
 use std::ops::{Add, Mul};
 
@@ -9,7 +9,7 @@ use crate::kernels::numeric::floats;
 use crate::kernels::numeric::isa::Isa;
 use crate::value::{DType, Sample, with_element};
 
-/// Elements worked on at a time: a multiple of three, for whole pixels.
+/// Elements processed at a time: a multiple of three, so that pixels stay whole.
 const TILE: usize = 1536;
 
 /// `out = gain * input + bias`.
@@ -28,7 +28,7 @@ pub fn scale(input: &Sample, out: &mut Output<'_>, gain: f64, bias: f64) {
     }
 }
 
-/// Each pixel of three channels becomes a mix of its own.
+/// Applies a linear mix to the channels of each pixel.
 pub fn mix(input: &Sample, out: &mut Output<'_>, mix: &Mix<f64, 3>) {
     if is_wide(input.desc.dtype) {
         tiles::<f64>(input, out, |_, tile| mix_row(tile, mix));
@@ -42,12 +42,12 @@ pub fn mix(input: &Sample, out: &mut Output<'_>, mix: &Mix<f64, 3>) {
     }
 }
 
-/// Whether 32-bit floats would be too coarse. DALI has them for 32-bit integers, too.
+/// Whether 32-bit floats would be too coarse. DALI also uses them for 32-bit integers.
 fn is_wide(dtype: DType) -> bool {
     matches!(dtype, DType::U32 | DType::I64 | DType::U64 | DType::F64)
 }
 
-/// What is computed in.
+/// A type that is computed in.
 trait Real: Number + Add<Output = Self> + Mul<Output = Self> {
     fn read(isa: Isa, input: &Sample, start: usize, tile: &mut [Self]);
     fn write(isa: Isa, tile: &[Self], start: usize, out: &mut Output<'_>);
@@ -114,7 +114,7 @@ fn scale_floats(isa: Isa, tile: &mut [f32], gain: f32, bias: f32) {
             unsafe fn avx2(tile: &mut [f32], gain: f32, bias: f32) {
                 scale_row(tile, gain, bias);
             }
-            // SAFETY: an `Isa::Avx2` is only made where it was detected.
+            // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
             unsafe { avx2(tile, gain, bias) }
         }
         _ => scale_row(tile, gain, bias),
@@ -135,7 +135,7 @@ fn scale_to(isa: Isa, src: &[f32], dst: &mut [f32], gain: f32, bias: f32) {
             unsafe fn avx2(src: &[f32], dst: &mut [f32], gain: f32, bias: f32) {
                 run(src, dst, gain, bias);
             }
-            // SAFETY: an `Isa::Avx2` is only made where it was detected.
+            // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
             unsafe { avx2(src, dst, gain, bias) }
         }
         _ => run(src, dst, gain, bias),
@@ -150,7 +150,7 @@ fn mix_floats(isa: Isa, tile: &mut [f32], mix: &Mix<f32, 3>) {
             unsafe fn avx2(tile: &mut [f32], mix: &Mix<f32, 3>) {
                 mix_row(tile, mix);
             }
-            // SAFETY: an `Isa::Avx2` is only made where it was detected.
+            // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
             unsafe { avx2(tile, mix) }
         }
         _ => mix_row(tile, mix),

@@ -1,4 +1,4 @@
-//! Mixes of the channels of byte images.
+//! Linear mixes of the channels of 8-bit images.
 
 use crate::kernels::numeric::floats::BELOW_HALF;
 use crate::kernels::numeric::isa::Isa;
@@ -19,9 +19,9 @@ impl<const N: usize> Mix<f64, N> {
     }
 }
 
-/// Mixes pixels of three channels to pixels of `N`, rounded and saturated.
+/// Mixes pixels of three channels into pixels of `N` channels, rounded and saturated.
 pub fn bytes<const N: usize>(isa: Isa, src: &[u8], dst: &mut [u8], mix: &Mix<f32, N>) {
-    // Rounding is by cutting off.
+    // With this offset, truncation rounds.
     let mix = Mix { matrix: mix.matrix, offset: mix.offset.map(|x| x + BELOW_HALF) };
     let (src, dst) = (src.as_chunks::<3>().0, dst.as_chunks_mut::<N>().0);
     let mut done = 0;
@@ -29,7 +29,7 @@ pub fn bytes<const N: usize>(isa: Isa, src: &[u8], dst: &mut [u8], mix: &Mix<f32
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 => {
             done = src.len().min(dst.len()) & !15;
-            // SAFETY: an `Isa::Avx2` is only made where it was detected.
+            // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
             unsafe { avx2::mix(&src[..done], &mut dst[..done], &mix) };
         }
         _ => {}
@@ -37,7 +37,8 @@ pub fn bytes<const N: usize>(isa: Isa, src: &[u8], dst: &mut [u8], mix: &Mix<f32
     for (d, &[x, y, z]) in dst[done..].iter_mut().zip(&src[done..]) {
         let [x, y, z] = [x, y, z].map(f32::from);
         for (d, (row, offset)) in d.iter_mut().zip(mix.matrix.iter().zip(mix.offset)) {
-            // This order of operations is that of the vector code, to the bit.
+            // The same order of operations as in the vector code, so that results are
+            // bit-identical.
             *d = (row[0] * x + row[1] * y + row[2] * z + offset) as u8;
         }
     }
@@ -47,7 +48,7 @@ pub fn bytes<const N: usize>(isa: Isa, src: &[u8], dst: &mut [u8], mix: &Mix<f32
 pub fn swap(isa: Isa, src: &[u8], dst: &mut [u8]) {
     let done = match isa {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa::Avx2` is only made where it was detected.
+        // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
         Isa::Avx2 => unsafe { avx2::swap(src, dst) },
         _ => 0,
     };
@@ -57,12 +58,12 @@ pub fn swap(isa: Isa, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Makes three channels of one.
+/// Repeats one channel three times.
 pub fn repeat(isa: Isa, src: &[u8], dst: &mut [u8]) {
     let dst = dst.as_chunks_mut::<3>().0;
     let done = match isa {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa::Avx2` is only made where it was detected.
+        // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
         Isa::Avx2 => unsafe { avx2::repeat(src, dst) },
         _ => 0,
     };
@@ -79,7 +80,7 @@ mod avx2 {
 
     const NONE: i8 = -128;
 
-    /// For each channel and each 16 of 48 bytes: where in there the channel's bytes are.
+    /// Shuffle masks that gather a channel: for each channel and each 16 of 48 bytes.
     const SPLIT: [[[i8; 16]; 3]; 3] = {
         let mut masks = [[[NONE; 16]; 3]; 3];
         let mut byte = 0;
@@ -90,12 +91,12 @@ mod avx2 {
         masks
     };
 
-    /// Where packing puts the result of a pixel: groups of four, the second and third swapped.
+    /// Where packing puts the result of a pixel: in groups of four, the second and third swapped.
     const fn packed(pixel: usize) -> i8 {
         [0, 8, 4, 12][pixel / 4] + (pixel % 4) as i8
     }
 
-    /// For each 16 of 48 bytes and each channel: which packed results go there.
+    /// Shuffle masks that interleave packed results: for each 16 of 48 bytes and each channel.
     const JOIN: [[[i8; 16]; 3]; 3] = {
         let mut masks = [[[NONE; 16]; 3]; 3];
         let mut byte = 0;
@@ -127,10 +128,10 @@ mod avx2 {
         _mm_or_si128(_mm_or_si128(parts[0], parts[1]), parts[2])
     }
 
-    /// Most of the pixels; returns how many bytes they have.
+    /// Most of the pixels; returns the number of bytes processed.
     #[target_feature(enable = "avx2")]
     pub fn swap(src: &[u8], dst: &mut [u8]) -> usize {
-        // Five pixels, and a byte of the next one, which the next step writes again.
+        // Five pixels, and one byte of the next pixel, which the next step overwrites.
         let order = mask(&[2, 1, 0, 5, 4, 3, 8, 7, 6, 11, 10, 9, 14, 13, 12, 15]);
         let count = src.len().min(dst.len());
         let mut at = 0;
@@ -145,7 +146,7 @@ mod avx2 {
         at
     }
 
-    /// Whole groups of 16 pixels; returns how many they are.
+    /// Whole groups of 16 pixels; returns the number of pixels processed.
     #[target_feature(enable = "avx2")]
     pub fn repeat(src: &[u8], dst: &mut [[u8; 3]]) -> usize {
         let first = mask(&[0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5]);
@@ -154,7 +155,7 @@ mod avx2 {
         let (src, dst) = (src.as_chunks::<16>().0, dst.as_chunks_mut::<16>().0);
         for (src, dst) in src.iter().zip(dst.iter_mut()) {
             let to = dst.as_mut_ptr().cast::<__m128i>();
-            // SAFETY: there are 16 bytes, and there is room for three times as many.
+            // SAFETY: there are 16 bytes, and room for three times as many.
             unsafe {
                 let gray = _mm_loadu_si128(src.as_ptr().cast());
                 _mm_storeu_si128(to, _mm_shuffle_epi8(gray, first));
@@ -200,7 +201,7 @@ mod avx2 {
                     let sum = _mm256_add_ps(_mm256_mul_ps(a, x[0]), _mm256_mul_ps(b, x[1]));
                     let sum = _mm256_add_ps(sum, _mm256_mul_ps(c, x[2]));
                     let sum = _mm256_add_ps(sum, offset[channel]);
-                    // Lets "not a number" through, which becomes the least integer, and then zero.
+                    // Lets NaN through; it converts to the lowest integer, which saturates to zero.
                     _mm256_cvttps_epi32(_mm256_min_ps(top, sum))
                 };
                 let words = _mm256_packs_epi32(dot(low), dot(high));
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_mixed_stay() {
+    fn the_identity_keeps_every_byte() {
         let matrix = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
         let src = pixels(100);
         for isa in Isa::available() {

@@ -1,5 +1,5 @@
-//! Colors: brightness, contrast, hue and saturation, which are all linear in a pixel's channels;
-//! and from one color space to another.
+//! Colors: brightness, contrast, hue and saturation, which are linear in a pixel's channels; color
+//! space conversion; histogram equalisation; JPEG artifacts.
 
 mod distort;
 mod equalize;
@@ -37,7 +37,7 @@ pub mod problem {
     }
 }
 
-/// The largest number of a type, which stands for full brightness; one for floats.
+/// The value of full brightness: the largest number of an integer type, one for floats.
 fn full(dtype: DType) -> f64 {
     match dtype {
         DType::I8 => f64::from(i8::MAX),
@@ -56,7 +56,7 @@ fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
 }
 
-/// The description of the result, of the same shape, when all are types of numbers.
+/// The description of the result, with the shape of the input; checks that both types are numeric.
 fn recolored(input: &Desc, dtype: DType) -> Result<Desc> {
     if input.dtype == DType::Bool || input.dtype.storage() != input.dtype {
         return Err(unfit(0, Input::NotNumbers { dtype: input.dtype.name() }));
@@ -99,7 +99,7 @@ impl Kernel for BrightnessContrast {
     ) -> Result<()> {
         let out = &mut outputs[0];
         let dtype = inputs[0].desc.dtype;
-        // Half of what the input can hold, as DALI has it: 128, 16384, 0.5.
+        // Half of the input's range, as in DALI: 128, 16384, 0.5.
         let half = if is_float(dtype) { 0.5 } else { (full(dtype) * 0.5).ceil() };
         let center = args.contrast_center.unwrap_or(half);
         let gain = args.brightness * args.contrast;
@@ -146,7 +146,7 @@ impl Kernel for ColorTwist {
         let gain = args.brightness * args.contrast * args.value;
         let bias = args.brightness * (center - args.contrast * center);
         if inputs[0].desc.shape.last() == Some(&1) {
-            // Gray has no hue to turn.
+            // Gray has no hue to rotate.
             linear::scale(&inputs[0], out, gain, bias);
         } else {
             let matrix = twist(args.hue, args.saturation).map(|row| row.map(|x| gain * x));
@@ -158,11 +158,10 @@ impl Kernel for ColorTwist {
 
 type Matrix = [[f64; 3]; 3];
 
-/// Luma and the two color differences of a television signal (YIQ), with the digits that the
-/// reference has.
+/// RGB to YIQ (luma and two color differences), with as many digits as DALI uses.
 const TO_YIQ: Matrix = [[0.299, 0.587, 0.114], [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]];
 
-/// Turns colors by `hue` degrees and multiplies their saturation, at the same luma.
+/// Rotates hues by `hue` degrees and scales the saturation, keeping the luma.
 fn twist(hue: f64, saturation: f64) -> Matrix {
     let (sine, cosine) = hue.to_radians().sin_cos();
     let (sine, cosine) = (saturation * sine, saturation * cosine);
@@ -176,7 +175,7 @@ fn product(a: &Matrix, b: &Matrix) -> Matrix {
 }
 
 fn inverse(m: &Matrix) -> Matrix {
-    // The cofactors, with their signs by going round.
+    // Cofactors; cyclic indices give the right signs.
     let minor = |i: usize, j: usize| {
         let [(a, b), (c, d)] = [i, j].map(|k| ((k + 1) % 3, (k + 2) % 3));
         m[a][c] * m[b][d] - m[a][d] * m[b][c]
@@ -190,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_turn_changes_nothing() {
+    fn full_turns_change_nothing() {
         for hue in [0.0, 360.0, -720.0] {
             for (i, row) in twist(hue, 1.0).iter().enumerate() {
                 for (j, &x) in row.iter().enumerate() {
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quarter_turn_is_that_of_the_reference() {
+    fn a_quarter_turn_matches_dali() {
         let row = twist(90.0, 1.0)[0];
         for (ours, seen) in row.iter().zip([0.1307, 0.2567, 0.6107]) {
             assert!((ours - seen).abs() < 1e-4, "{row:?}");

@@ -1,4 +1,4 @@
-//! From one color space to another.
+//! Color space conversion.
 
 use super::mix::{self, Mix};
 use crate::kernels::color::problem::Color;
@@ -22,7 +22,7 @@ impl ColorSpace {
     }
 }
 
-/// By the numbers of the API's `ImageType`.
+/// From the values of the API's `ImageType`.
 impl FromArg for ColorSpace {
     fn from_constant(arg: &Arg) -> std::result::Result<ColorSpace, Problem> {
         match i64::from_constant(arg)? {
@@ -113,8 +113,8 @@ impl Kernel for ColorSpaceConversion {
     }
 }
 
-// ITU-R BT.601. Luma of full range for gray; 16 to 235, and color differences of 16 to 240 about
-// 128, for YCbCr.
+// ITU-R BT.601. Gray is luma in full range; YCbCr has luma from 16 to 235, and color differences
+// from 16 to 240, centered at 128.
 
 const LUMA: Mix<f64, 1> = Mix { matrix: [[0.299, 0.587, 0.114]], offset: [0.0] };
 
@@ -152,7 +152,7 @@ const FROM_YCBCR: Mix<f64, 3> = {
     }
 };
 
-/// The same of pixels whose first and last channel are swapped.
+/// The same mix for pixels whose first and last channel are swapped.
 fn reversed<const N: usize>(mix: Mix<f64, N>) -> Mix<f64, N> {
     Mix { matrix: mix.matrix.map(|[a, b, c]| [c, b, a]), offset: mix.offset }
 }

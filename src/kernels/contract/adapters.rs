@@ -1,8 +1,9 @@
-//! Kernels as the engine sees them, and where an operator has one.
+//! Kernels as the engine sees them, and the entries of operators' kernels.
 //!
 //! The engine runs a [`SampleKernel`] sample by sample and a [`BatchKernel`] on the whole batch.
-//! The two adapters here make a `SampleKernel` of a [`Kernel`] and of a [`DirectKernel`]. Readers'
-//! `Fetch` is one by itself, as it holds state: the data set that it reads from.
+//! The two adapters here turn a [`Kernel`] and a [`DirectKernel`] into a `SampleKernel`. The
+//! readers' `Fetch` implements it directly, because it holds state: the data set that it reads
+//! from.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -22,24 +23,24 @@ use crate::kernels::contract::stacked_runs;
 use crate::kernels::contract::uniform::{Placement, UniformBatch};
 use crate::value::{Desc, Origin, Sample};
 
-/// A sample's plan that one attempt has made for another to use.
+/// A sample's plan, saved by one attempt for the next one.
 pub type SavedPlan = Box<dyn Any + Send>;
 
-/// What became of running a sample whose results must be small.
+/// Outcome of running a sample with a limit on the size of its results.
 pub enum Attempt {
     Done(Samples),
     /// The results would be too large; nothing was run.
     TooLarge(SavedPlan),
 }
 
-/// What became of running samples of one description in one go.
+/// Outcome of running samples with the same description in one go.
 pub enum UniformAttempt {
     /// The first result, which the others follow in memory.
     Done(Sample),
-    /// They have to be taken one by one. This has no say about faults, since every sample can then
+    /// They must be processed one by one. Also returned for failures, since each sample can then
     /// fail on its own.
     OneByOne,
-    /// The results would be too large; nothing was run. The plan is the first sample's.
+    /// The results would be too large; nothing was run. Holds the plan of the first sample.
     TooLarge(SavedPlan),
 }
 
@@ -52,7 +53,7 @@ pub trait SampleKernel: Send + Sync {
         allocate: &Allocate<'_>,
     ) -> Result<Samples>;
 
-    /// As `run`, if the results have at most `limit` bytes, where that can be told beforehand.
+    /// Like `run`, if the results have at most `limit` bytes, where that is known in advance.
     fn run_if_small(
         &self,
         args: &ArgReader<'_>,
@@ -63,7 +64,7 @@ pub trait SampleKernel: Send + Sync {
         self.run(args, inputs, allocate).map(Attempt::Done)
     }
 
-    /// As `run`, with the plan that an attempt on the same sample has made.
+    /// Like `run`, with a plan that an earlier attempt on the same sample has saved.
     fn run_saved(
         &self,
         _plan: SavedPlan,
@@ -74,24 +75,24 @@ pub trait SampleKernel: Send + Sync {
         self.run(args, inputs, allocate)
     }
 
-    /// Runs on samples whose inputs have one description, into one block.
+    /// Runs samples whose inputs have the same description, into one block.
     fn run_uniform(&self, batch: &mut UniformBatch<'_>) -> UniformAttempt {
-        one_after_the_other(self, batch).map_or(UniformAttempt::OneByOne, UniformAttempt::Done)
+        run_one_by_one(self, batch).map_or(UniformAttempt::OneByOne, UniformAttempt::Done)
     }
 
     fn traits(&self) -> Traits {
         Traits::DEFAULT
     }
 
-    /// Where a sample comes from that is made of nothing in the engine, usually a file name.
+    /// Where a sample of a kernel without inputs comes from, usually a file name.
     fn origin(&self, _sample: usize) -> Option<Origin> {
         None
     }
 }
 
-/// Runs samples of which each may or may not be made where it belongs. Returns the first result if
-/// the others follow it.
-fn one_after_the_other<K: SampleKernel + ?Sized>(
+/// Runs samples that may or may not be written to their place in the block. Returns the first
+/// result if the others follow it in memory.
+fn run_one_by_one<K: SampleKernel + ?Sized>(
     kernel: &K,
     batch: &mut UniformBatch<'_>,
 ) -> Option<Sample> {
@@ -121,9 +122,9 @@ fn one_after_the_other<K: SampleKernel + ?Sized>(
     Some(first.clone())
 }
 
-/// A kernel that needs its whole batch at once. It has no plan: what it makes of one sample depends
-/// on the others, and each of these kernels runs once per call. `inputs` has a row of samples for
-/// each input; the results of all outputs follow one another.
+/// A kernel that needs its whole batch at once. It has no plan: the result for one sample depends
+/// on the others, and the kernel runs once per call. `inputs` has a row of samples for each input;
+/// the results of all outputs are returned one after the other.
 pub trait BatchKernel: Send + Sync {
     fn run(
         &self,
@@ -136,12 +137,12 @@ pub trait BatchKernel: Send + Sync {
         true
     }
 
-    /// Whether these inputs, of any size, would be handed on as they lie in memory.
+    /// Whether the result would be a view of these inputs.
     fn is_view_of(&self, _inputs: &[&[Sample]]) -> bool {
         false
     }
 
-    /// Whether nobody notices when it does not run.
+    /// Whether it has no side effects, so that it can be skipped.
     fn is_pure(&self) -> bool {
         true
     }
@@ -150,13 +151,13 @@ pub trait BatchKernel: Send + Sync {
 #[derive(Clone)]
 pub enum Work {
     Sample(&'static dyn SampleKernel),
-    /// As `Sample`, for a kernel that knows more than its arguments: where to read from.
+    /// Like `Sample`, for a kernel with state: where to read from.
     Source(Arc<dyn SampleKernel>),
     Batch(Arc<dyn BatchKernel>),
 }
 
 impl Work {
-    /// The kernel of work that is done sample by sample.
+    /// The kernel, if it runs sample by sample.
     pub fn sample_kernel(&self) -> Option<&dyn SampleKernel> {
         match self {
             Work::Sample(kernel) => Some(*kernel),
@@ -185,12 +186,12 @@ impl Work {
     }
 }
 
-/// A row of a family's table: an operator's kernel for each device that has one.
+/// An entry of a family's table: an operator's kernel for each device that has one.
 pub struct Entry {
     pub name: &'static str,
     /// Names of the arguments, in the order in which calls pass them.
     pub args: &'static [&'static str],
-    /// Runs on the host. Other devices have no kernels yet; each will be an optional field here.
+    /// The kernel for the host. Kernels for other devices would be optional fields here.
     pub cpu: fn() -> Work,
 }
 
@@ -208,7 +209,7 @@ impl Entry {
 
 struct Planned<K>(PhantomData<K>);
 
-/// The plan for a sample, or those for its frames.
+/// The plan for a sample, or the plans for its frames.
 enum Plans<P> {
     Sample(P),
     Frames { plans: Vec<P>, divided: usize },
@@ -262,7 +263,7 @@ impl<K: Kernel> SampleKernel for Planned<K> {
         inputs: &[Sample],
         allocate: &Allocate<'_>,
     ) -> Result<Samples> {
-        let inputs = as_needed::<K>(inputs)?;
+        let inputs = contiguous::<K>(inputs)?;
         SamplePlan::new::<K>(args, &inputs)?.run::<K>(&inputs, allocate)
     }
 
@@ -277,7 +278,7 @@ impl<K: Kernel> SampleKernel for Planned<K> {
         if plan.bytes() > limit {
             return Ok(Attempt::TooLarge(Box::new(plan)));
         }
-        plan.run::<K>(&as_needed::<K>(inputs)?, allocate).map(Attempt::Done)
+        plan.run::<K>(&contiguous::<K>(inputs)?, allocate).map(Attempt::Done)
     }
 
     fn run_saved(
@@ -288,7 +289,7 @@ impl<K: Kernel> SampleKernel for Planned<K> {
         allocate: &Allocate<'_>,
     ) -> Result<Samples> {
         match plan.downcast::<SamplePlan<K::Plan>>() {
-            Ok(plan) => plan.run::<K>(&as_needed::<K>(inputs)?, allocate),
+            Ok(plan) => plan.run::<K>(&contiguous::<K>(inputs)?, allocate),
             Err(_) => self.run(args, inputs, allocate),
         }
     }
@@ -302,7 +303,7 @@ impl<K: Kernel> SampleKernel for Planned<K> {
     }
 }
 
-/// `None` when the samples have to be taken one by one.
+/// `None` if the samples must be processed one by one.
 fn run_uniform<K: Kernel>(batch: &mut UniformBatch<'_>) -> Option<UniformAttempt> {
     let reader = batch.reader(0);
     let framed = Sequence::of(K::TRAITS.frames, K::Args::NAMES, &reader, batch.data()).ok()?;
@@ -340,8 +341,8 @@ fn run_uniform<K: Kernel>(batch: &mut UniformBatch<'_>) -> Option<UniformAttempt
     Some(UniformAttempt::Done(stack.into_sample().ok()?.part(each, 0).ok()?))
 }
 
-/// Strided inputs are made contiguous for kernels that don't take them as they are.
-fn as_needed<K: Kernel>(inputs: &[Sample]) -> Result<Cow<'_, [Sample]>> {
+/// Copies strided inputs for kernels that need contiguous ones.
+fn contiguous<K: Kernel>(inputs: &[Sample]) -> Result<Cow<'_, [Sample]>> {
     if K::TRAITS.strided || inputs.iter().all(Sample::is_contiguous) {
         return Ok(Cow::Borrowed(inputs));
     }
@@ -389,10 +390,10 @@ impl<K: DirectKernel> SampleKernel for Direct<K> {
             stacked_runs::finish();
             return UniformAttempt::Done(first);
         }
-        one_after_the_other(self, batch).map_or(UniformAttempt::OneByOne, UniformAttempt::Done)
+        run_one_by_one(self, batch).map_or(UniformAttempt::OneByOne, UniformAttempt::Done)
     }
 
-    /// It takes inputs as they are, sequences and strided ones too.
+    /// A direct kernel gets its inputs unchanged, including sequences and strided ones.
     fn traits(&self) -> Traits {
         Traits { strided: true, frames: Frames::Whole, ..K::TRAITS }
     }

@@ -1,4 +1,4 @@
-//! A call's arguments: constants, or per-sample values that arrive like inputs.
+//! A call's arguments: constants, or per-sample values that are passed like inputs.
 
 use smallvec::SmallVec;
 
@@ -8,7 +8,7 @@ use crate::kernels::Result;
 use crate::kernels::numeric::philox::{Position, Stream};
 use crate::value::{Cause, DType, Layout, Problem, Sample, collected, with_element};
 
-/// One argument as the call gave it.
+/// One argument as it was passed.
 #[derive(Clone, Debug)]
 pub enum Arg {
     Absent,
@@ -17,14 +17,14 @@ pub enum Arg {
     Text(Box<str>),
     Ints(Box<[i64]>),
     Floats(Box<[f64]>),
-    /// The value of this input of the node, one per sample.
+    /// A per-sample value: this input of the node.
     Input(usize),
-    /// The call's place in the sequence of an RNG.
+    /// The call's position in the sequence of an RNG.
     Draw(Position),
 }
 
 impl Arg {
-    /// For messages: as Python writes it.
+    /// The value as Python would print it, for messages.
     pub fn shown(&self) -> String {
         match self {
             Arg::Absent => "None".into(),
@@ -43,11 +43,11 @@ impl Arg {
 #[derive(Clone)]
 pub struct ArgReader<'a> {
     pub(super) args: &'a [Arg],
-    /// All inputs of the node for this sample, those behind [`Arg::Input`] among them.
+    /// All inputs of the node for this sample, including those that [`Arg::Input`] refers to.
     pub(super) inputs: &'a [Sample],
-    /// The sample's number.
+    /// The sample's index in its batch.
     sample: usize,
-    /// Arguments that have a value for each frame are read for this one.
+    /// The frame to read per-frame arguments for.
     frame: Option<usize>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> ArgReader<'a> {
         ArgReader { frame: Some(frame), ..self.clone() }
     }
 
-    /// The arguments behind the first `count`.
+    /// The arguments after the first `count`.
     pub fn skip(&self, count: usize) -> ArgReader<'a> {
         ArgReader { args: self.args.get(count..).unwrap_or(&[]), ..*self }
     }
@@ -69,7 +69,7 @@ impl<'a> ArgReader<'a> {
         self.args.len()
     }
 
-    /// The number of the sample in its batch.
+    /// The sample's index in its batch.
     pub fn sample(&self) -> usize {
         self.sample
     }
@@ -86,7 +86,7 @@ impl<'a> ArgReader<'a> {
                 let Some(sample) = self.inputs.get(*index) else {
                     return Err(Cause::Internal(format!("`{name}` has no value")));
                 };
-                T::from_sample(&self.own(sample)?).map_err(|problem| {
+                T::from_sample(&self.for_frame(sample)?).map_err(|problem| {
                     if problem == Argument::Memory.into() {
                         let count = sample.desc.elements();
                         return Cause::Memory { bytes: count.saturating_mul(size_of::<f64>()) };
@@ -99,8 +99,8 @@ impl<'a> ArgReader<'a> {
         }
     }
 
-    /// What of an argument's value is meant, in row-major order.
-    fn own(&self, sample: &Sample) -> Result<Sample> {
+    /// The part of an argument's value that applies to this frame, contiguous.
+    fn for_frame(&self, sample: &Sample) -> Result<Sample> {
         match (self.frame, frames::count(&sample.desc)) {
             (Some(_), Some(1)) => sample.row(0)?.compact(),
             (Some(frame), Some(_)) => sample.row(frame)?.compact(),
@@ -131,7 +131,7 @@ impl FromArgs for () {
     }
 }
 
-/// Declares a kernel's arguments. The order is that of the definition.
+/// Declares a kernel's arguments, in the order of the definition.
 macro_rules! args {
     ($(#[$doc:meta])* $vis:vis struct $name:ident { $($field:ident: $type:ty),* $(,)? }) => {
         $(#[$doc])*
@@ -151,7 +151,7 @@ macro_rules! args {
 }
 pub(crate) use args;
 
-/// `wanted` is a word that Python has a phrase for.
+/// `wanted` is a key for which Python has a phrase.
 fn unfit<T>(wanted: &'static str, arg: &Arg) -> std::result::Result<T, Problem> {
     Err(match arg {
         Arg::Absent => Argument::Missing { wanted },
@@ -167,12 +167,12 @@ fn scalar(sample: &Sample) -> std::result::Result<(), Problem> {
     }
 }
 
-/// All of an iterator's numbers, which may be as many as an array has.
+/// Collects numbers, of which there may be as many as an array has.
 fn all<T>(numbers: impl ExactSizeIterator<Item = T>) -> std::result::Result<Vec<T>, Problem> {
     collected(numbers).map_err(|_| Argument::Memory.into())
 }
 
-/// The same without memory of their own, where they are few.
+/// Like `all`, but without an allocation if they are few.
 fn few<T: Copy, A: smallvec::Array<Item = T>>(
     numbers: impl ExactSizeIterator<Item = T>,
 ) -> std::result::Result<SmallVec<A>, Problem> {
@@ -293,7 +293,7 @@ impl FromArg for Vec<f64> {
     }
 }
 
-/// A few numbers, without memory of their own.
+/// A few numbers, without an allocation.
 impl FromArg for SmallVec<[i64; 6]> {
     fn from_constant(arg: &Arg) -> std::result::Result<Self, Problem> {
         match arg {
@@ -324,7 +324,7 @@ impl FromArg for SmallVec<[f64; 6]> {
     }
 }
 
-/// Letters of axes.
+/// The letters of the axes.
 impl FromArg for Layout {
     fn from_constant(arg: &Arg) -> std::result::Result<Layout, Problem> {
         match arg {

@@ -1,5 +1,5 @@
-//! Sequences whose arguments differ from frame to frame: the kernel runs on each frame with its
-//! own. A frame axis is one with the letter "F" at the front of a layout.
+//! Sequences with per-frame arguments: the kernel runs once per frame, with the frame's arguments.
+//! A frame axis is the first axis of a layout that starts with "F".
 
 use smallvec::{SmallVec, smallvec};
 
@@ -8,19 +8,19 @@ use crate::kernels::contract::output::Output;
 use crate::kernels::{Arg, ArgReader, FromArgs, Result};
 use crate::value::{Cause, Desc, Layout, Sample, extent, with_room};
 
-/// What a frame axis of arguments and inputs means to a kernel.
+/// How a kernel treats a frame axis of arguments and inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frames {
-    /// Where the first input is a sequence, arguments may have a value for each of its frames.
+    /// If the first input is a sequence, arguments may have a value for each of its frames.
     Arguments,
     /// As `Arguments`, and the other inputs may be sequences too.
     Inputs,
-    /// Whatever has a frame axis has a value for each frame, and what is not a sequence becomes
-    /// one. The definition says `makes_frames`.
+    /// Anything with a frame axis has a value per frame, and an input that is not a sequence
+    /// becomes one. The definition says `makes_frames`.
     Made,
-    /// Nothing: it is an axis like any other, and arguments can't differ per frame. So it is where
-    /// an argument counts the axes of the whole sample, and where random numbers are drawn: all
-    /// frames would draw the same ones.
+    /// It is an axis like any other, and arguments can't be per frame. For kernels with arguments
+    /// that count the axes of the whole sample, and for random ones, since all frames would draw
+    /// the same numbers.
     Whole,
 }
 
@@ -30,11 +30,11 @@ pub mod problem {
     problems! {
         /// What is wrong with the frames of a call.
         pub enum Frames {
-            /// An argument has values for another number of frames than there are.
+            /// An argument has values for a different number of frames than there are.
             Count { given: usize, frames: usize },
-            /// The same of an input.
+            /// An input has a different number of frames.
             InputCount { index: usize, given: usize, frames: usize },
-            /// Arguments have values for frames, but there are no frames.
+            /// Arguments have values per frame, but there are no frames.
             Empty,
             /// The arguments give frames different shapes.
             Shapes { first: Vec<usize>, frame: usize, shape: Vec<usize> },
@@ -47,7 +47,7 @@ pub fn count(desc: &Desc) -> Option<usize> {
     (desc.layout.letters().first() == Some(&b'F')).then(|| desc.shape.first().copied())?
 }
 
-/// A call that is to be run frame by frame.
+/// A call that runs frame by frame.
 pub struct Sequence<'a> {
     args: ArgReader<'a>,
     inputs: &'a [Sample],
@@ -57,7 +57,7 @@ pub struct Sequence<'a> {
 }
 
 impl<'a> Sequence<'a> {
-    /// `None` when the kernel takes all frames at once. `names` are those of the arguments.
+    /// `None` if the kernel processes all frames at once. `names` are the arguments' names.
     pub fn of(
         meaning: Frames,
         names: &[&'static str],
@@ -82,7 +82,7 @@ impl<'a> Sequence<'a> {
         }
         let all = || of_args().map(|(_, n)| n).chain(of_inputs().filter_map(|(_, n)| n));
         let frames = first.unwrap_or_else(|| all().max().unwrap_or(0));
-        // Nothing but the first input is divided: the kernel can take no frames at all.
+        // If only the first input is divided, the kernel can handle an empty sequence.
         let alone = of_args().next().is_none() && of_inputs().skip(1).all(|(_, n)| n.is_none());
         if frames == 0 && alone {
             return Ok(None);
@@ -102,7 +102,7 @@ impl<'a> Sequence<'a> {
         Ok(Some(Sequence { args: args.clone(), inputs, frames, divided }))
     }
 
-    /// The plan for each frame, and what each output becomes for all of them.
+    /// The plan for each frame, and the description of each output for the whole sequence.
     pub fn plan<K: Kernel>(&self) -> Result<(Vec<K::Plan>, Outputs)> {
         if self.frames == 0 {
             return Err(Cause::Value { problem: problem::Frames::Empty.into() });
@@ -136,7 +136,7 @@ impl<'a> Sequence<'a> {
         Ok((plans, outputs))
     }
 
-    /// Writes all frames. `divided` is that of the sequence that made the plans.
+    /// Writes all frames. `divided` is that of the sequence which made the plans.
     pub fn run<K: Kernel>(
         plans: &[K::Plan],
         inputs: &[Sample],
@@ -159,7 +159,8 @@ impl<'a> Sequence<'a> {
     }
 }
 
-/// This frame of the first `divided` inputs, where they are sequences, and the others as they are.
+/// Frame `frame` of those among the first `divided` inputs that are sequences; other inputs
+/// unchanged.
 fn frame_of(inputs: &[Sample], divided: usize, frame: usize) -> Result<SmallVec<[Sample; 2]>> {
     let one = |(index, input): (usize, &Sample)| match count(&input.desc) {
         Some(frames) if index < divided => {
@@ -182,7 +183,7 @@ fn sequence_layout(layout: Layout) -> Layout {
     if layout.is_empty() { layout } else { layout.with_first(b'F').unwrap_or_default() }
 }
 
-/// What all frames are, which must be the same.
+/// The description of all frames, which must be the same.
 pub fn uniform(frames: &[Desc]) -> Result<Desc> {
     let first = &frames[0];
     match frames.iter().position(|frame| frame != first) {
@@ -195,7 +196,7 @@ pub fn uniform(frames: &[Desc]) -> Result<Desc> {
     }
 }
 
-/// What has room for all frames, which differ in their extents.
+/// A description that is large enough for all frames.
 pub fn largest(frames: &[Desc]) -> Desc {
     let mut all = frames[0].clone();
     for frame in frames {
@@ -207,7 +208,7 @@ pub fn largest(frames: &[Desc]) -> Desc {
 }
 
 impl ArgReader<'_> {
-    /// Positions of the arguments that have a frame axis, and for how many frames.
+    /// Positions of the arguments that have a frame axis, and their numbers of frames.
     fn frames(&self) -> impl Iterator<Item = (usize, usize)> {
         let frames = |arg: &Arg| match arg {
             Arg::Input(index) => count(&self.inputs.get(*index)?.desc),

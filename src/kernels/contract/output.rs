@@ -1,12 +1,12 @@
-//! Where a kernel's results go.
+//! Output buffers of kernels.
 
 use std::sync::Arc;
 
 use crate::kernels::Result;
 use crate::value::{Buffer, Desc, Element, LINE, Sample, Stores, fits};
 
-/// Memory for one result. It is neither cloned nor handed out, so nobody else can reach its bytes
-/// before it has become a sample. It is written through the [`Output`] that it lends.
+/// Memory for one result. It is neither cloned nor handed out, so nobody else can access its bytes
+/// before it becomes a sample. It is written through the [`Output`] that it lends.
 pub struct OutputBuffer {
     desc: Desc,
     buffer: Arc<Buffer>,
@@ -15,13 +15,13 @@ pub struct OutputBuffer {
 }
 
 impl OutputBuffer {
-    /// Host memory of its own.
+    /// A new buffer on the host.
     pub fn new(desc: Desc) -> Result<OutputBuffer> {
         let buffer = Buffer::new(desc.bytes())?;
         Ok(OutputBuffer::of(desc, buffer))
     }
 
-    /// The beginning of new memory. Panics when somebody else has the buffer.
+    /// The start of a new buffer. Panics if anybody else holds the buffer.
     pub fn of(desc: Desc, mut buffer: Arc<Buffer>) -> OutputBuffer {
         assert!(Arc::get_mut(&mut buffer).is_some() && !buffer.is_foreign());
         // SAFETY: the buffer is new and ours.
@@ -31,15 +31,15 @@ impl OutputBuffer {
     /// A part of a buffer that holds other results as well.
     ///
     /// # Safety
-    /// The buffer is ours, and no other output or sample whose bytes are used has one of these
-    /// bytes, until this is dropped or becomes a sample.
+    /// The buffer must be ours, and no other output, and no sample that is in use, may overlap
+    /// these bytes until this is dropped or becomes a sample.
     pub unsafe fn at(desc: Desc, buffer: Arc<Buffer>, offset: usize) -> OutputBuffer {
         assert!(fits(&desc, &buffer, offset));
         OutputBuffer { desc, buffer, offset, around: false }
     }
 
-    /// Sets whether the result is written around the caches (see [`Stores`]). Kernels that compute
-    /// more than they write can ignore it.
+    /// Sets whether the result is written with non-temporal stores (see [`Stores`]). Kernels that
+    /// compute more than they write can ignore it.
     pub fn around_caches(self, around: bool) -> OutputBuffer {
         OutputBuffer { around, ..self }
     }
@@ -48,11 +48,11 @@ impl OutputBuffer {
         &self.desc
     }
 
-    /// The result, to be written.
+    /// The result, for writing.
     pub fn output(&mut self) -> Output<'_> {
         let len = self.desc.bytes();
-        // SAFETY: `at` checked the bounds; the bytes are this buffer's alone, borrowed as it is,
-        // and initialised (see `memory`).
+        // SAFETY: `at` checked the bounds; the bytes belong to this buffer only, which stays
+        // borrowed, and are initialised (see `memory`).
         let bytes = unsafe {
             let start = self.buffer.as_ptr().add(self.offset);
             std::slice::from_raw_parts_mut(start, len)
@@ -74,15 +74,15 @@ impl OutputBuffer {
     }
 }
 
-/// A result that is being written: borrowed bytes and what they will be.
+/// A result that is being written: borrowed bytes and their description.
 pub struct Output<'a> {
     pub desc: &'a Desc,
     bytes: &'a mut [u8],
     around: bool,
 }
 
-/// Elements that [`Output::write`] asks for at a time: with what they are made of, they stay in the
-/// first cache.
+/// Number of elements that [`Output::write`] requests at a time: together with their inputs, they
+/// stay in the L1 cache.
 pub const PIECE: usize = 1024;
 
 impl<'a> Output<'a> {
@@ -92,44 +92,45 @@ impl<'a> Output<'a> {
 
     pub fn elements<T: Element>(&mut self) -> &mut [T] {
         self.check_elements::<T>();
-        // SAFETY: the alignment was checked, and any bits are a valid element.
+        // SAFETY: the alignment was checked, and any bit pattern is a valid element.
         unsafe { cast(self.bytes) }
     }
 
     fn into_elements<T: Element>(self) -> &'a mut [T] {
         self.check_elements::<T>();
-        // SAFETY: the alignment was checked, and any bits are a valid element.
+        // SAFETY: the alignment was checked, and any bit pattern is a valid element.
         unsafe { cast(self.bytes) }
     }
 
-    /// That the bytes can be taken for elements of this type.
+    /// Asserts that the bytes are aligned elements of this type.
     fn check_elements<T: Element>(&self) {
         assert!(T::DTYPE == self.desc.dtype.storage());
         assert!((self.bytes.as_ptr() as usize).is_multiple_of(size_of::<T>()));
     }
 
-    /// All bytes, and the way to copy into them.
+    /// Calls `write` with all bytes, and the stores to copy into them with.
     pub fn store<R>(&mut self, write: impl for<'b> FnOnce(&'b mut [u8], &Stores<'b>) -> R) -> R {
         Stores::with(self.bytes, self.around, write)
     }
 
-    /// All elements, to be written in order.
+    /// Calls `write` with a writer for all elements, in order.
     pub fn write_in_order<T: Element, R>(
         &mut self,
         write: impl for<'b, 's> FnOnce(Writer<'b, 's, T>) -> R,
     ) -> R {
         self.check_elements::<T>();
-        // SAFETY: any bits are a valid element, and the alignment was checked.
+        // SAFETY: any bit pattern is a valid element, and the alignment was checked.
         self.store(|bytes, stores| write(Writer::new(unsafe { cast(bytes) }, stores)))
     }
 
-    /// Has `make` write all elements in order, some at a time: it gets the index of the first.
+    /// Calls `make` to write all elements in order, a piece at a time; it gets the index of the
+    /// first.
     pub fn write<T: Element>(
         &mut self,
         mut make: impl FnMut(usize, &mut [T]) -> Result<()>,
     ) -> Result<()> {
         self.write_in_order(|mut writer: Writer<'_, '_, T>| {
-            // A short piece first, for all others to begin with a line.
+            // A short first piece, so that all others start on a cache line.
             let head = writer.rest.as_ptr().align_offset(LINE);
             let mut count = if writer.is_around() && head > 0 { head } else { PIECE };
             let (mut start, all) = (0, writer.rest.len());
@@ -143,7 +144,7 @@ impl<'a> Output<'a> {
         })
     }
 
-    /// Has `make` write all bytes, in rows of equal length: it gets the index of the row.
+    /// Calls `make` to write all bytes, in rows of equal length; it gets the index of the row.
     pub fn write_rows(&mut self, row: usize, mut make: impl FnMut(usize, &mut [u8])) {
         let rows = self.bytes.len().checked_div(row).unwrap_or(0);
         self.store(|bytes, stores| {
@@ -152,8 +153,8 @@ impl<'a> Output<'a> {
         });
     }
 
-    /// One of the equal parts, described by `desc`, that this consists of: a sample of a stack, or
-    /// a frame of a sequence.
+    /// One of the equal parts that this consists of, described by `desc`: a sample of a stack, or a
+    /// frame of a sequence.
     pub fn part<'b>(&'b mut self, index: usize, desc: &'b Desc) -> Output<'b> {
         assert!(desc.dtype == self.desc.dtype);
         let len = desc.bytes();
@@ -161,11 +162,11 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Elements that are written in order, some at a time.
+/// Writes elements in order, some at a time.
 pub struct Writer<'a, 's, T> {
     rest: &'a mut [T],
     stores: &'s Stores<'a>,
-    /// Where they are made before they go around the caches. Words, as any element may lie there.
+    /// Scratch space for non-temporal stores. Words, so that it is aligned for any element.
     made: Vec<u64>,
 }
 
@@ -178,7 +179,7 @@ impl<'a, 's, T: Element> Writer<'a, 's, T> {
         self.stores.is_around()
     }
 
-    /// Has `make` write the next `count` elements.
+    /// Calls `make` to write the next `count` elements.
     #[inline]
     pub fn next<R>(&mut self, count: usize, make: impl FnOnce(&mut [T]) -> R) -> R {
         let (next, rest) = std::mem::take(&mut self.rest).split_at_mut(count);
@@ -193,11 +194,11 @@ impl<'a, 's, T: Element> Writer<'a, 's, T> {
             }
             self.made.resize(words, 0);
         }
-        // SAFETY: there are as many bytes, at a place for any element, and any bits are one.
+        // SAFETY: there are enough bytes, aligned for any element, and any bit pattern is valid.
         let made =
             unsafe { std::slice::from_raw_parts_mut(self.made.as_mut_ptr().cast::<T>(), count) };
         let outcome = make(made);
-        // SAFETY: elements have no padding, so that they are initialised bytes.
+        // SAFETY: elements have no padding, so their bytes are initialised.
         unsafe { self.stores.copy(cast(next), cast(made)) };
         outcome
     }
@@ -206,10 +207,10 @@ impl<'a, 's, T: Element> Writer<'a, 's, T> {
 /// The same memory as elements of another type.
 ///
 /// # Safety
-/// Its bits must be valid ones, and all of it must be whole elements at a place for them.
+/// Its bits must be valid elements of `B`, and it must be aligned and hold a whole number of them.
 unsafe fn cast<A, B>(from: &mut [A]) -> &mut [B] {
     let count = size_of_val(from) / size_of::<B>();
-    // SAFETY: the caller vouches for it.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::slice::from_raw_parts_mut(from.as_mut_ptr().cast(), count) }
 }
 
@@ -219,7 +220,7 @@ mod tests {
     use crate::value::DType;
 
     #[test]
-    fn pieces_and_rows_make_the_same_either_way() {
+    fn pieces_and_rows_are_the_same_with_either_kind_of_stores() {
         for (dtype, offset) in [(DType::U16, 0), (DType::U16, 6), (DType::U16, 64)] {
             for count in [0, 1, 29, 1024, 5000] {
                 for around in [false, true] {
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_disjoint_and_make_the_whole() {
+    fn parts_are_disjoint_and_cover_the_whole() {
         let mut whole = OutputBuffer::new(Desc::new(DType::U16, &[5, 3, 7])).unwrap();
         let (start, len) = (whole.bytes().as_ptr() as usize, whole.bytes().len());
         let (mut output, part) = (whole.output(), Desc::new(DType::U16, &[3, 7]));
@@ -261,21 +262,21 @@ mod tests {
 
     #[test]
     #[should_panic]
-    fn there_is_no_part_behind_the_last() {
+    fn a_part_beyond_the_last_panics() {
         let mut whole = OutputBuffer::new(Desc::new(DType::U16, &[5, 3])).unwrap();
         whole.output().part(5, &Desc::new(DType::U16, &[3]));
     }
 
     #[test]
     #[should_panic]
-    fn memory_that_somebody_else_has_is_refused() {
+    fn memory_that_somebody_else_holds_is_rejected() {
         let buffer = Buffer::new(8).unwrap();
         let _other = buffer.clone();
         OutputBuffer::of(Desc::new(DType::U8, &[8]), buffer);
     }
 
     #[test]
-    fn a_fault_ends_the_writing() {
+    fn a_fault_stops_the_writing() {
         let made = OutputBuffer::new(Desc::new(DType::U8, &[1 << 16])).unwrap();
         let mut made = made.around_caches(true);
         let mut calls = 0;

@@ -1,19 +1,19 @@
-//! What is wrong with arguments and inputs, where several families say the same.
+//! Problems with arguments and inputs that several families share.
 
 use crate::value::{Cause, Problem, problems};
 
 problems! {
     /// What is wrong with an argument.
     pub enum Argument {
-        /// There is none, and `wanted` is needed.
+        /// It is missing, and `wanted` is required.
         Missing { wanted: &'static str },
-        /// It is something else than `wanted`.
+        /// It is not what was `wanted`.
         Kind { wanted: &'static str, given: String },
         NotScalar { shape: Vec<usize> },
         SameForAll,
         NotRandom,
         NotData,
-        /// There is no memory for so many numbers.
+        /// There is no memory for that many numbers.
         Memory,
         LongLayout { most: usize, given: String },
         OneOf { choices: &'static str, given: String },
@@ -25,7 +25,7 @@ problems! {
         AllNegative { given: Vec<i64> },
         NotPositive { given: f64 },
         NotFinite { given: f64 },
-        /// One number, or one for each of so many things.
+        /// There must be one number, or one for each of `wanted` things.
         Count { wanted: usize, given: usize },
         Numbers { wanted: usize, given: Vec<f64> },
         ChannelCount { channels: usize, given: usize },

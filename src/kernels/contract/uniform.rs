@@ -1,5 +1,5 @@
-//! Samples of one description, taken in one go: what costs as much as a tiny sample's work is done
-//! once for all of them.
+//! Samples with the same description, processed in one go: overhead that would outweigh the work on
+//! a tiny sample is paid once for all of them.
 
 use smallvec::SmallVec;
 
@@ -9,29 +9,29 @@ use crate::kernels::contract::kernel::{Allocate, Samples};
 use crate::kernels::contract::output::OutputBuffer;
 use crate::value::{Cause, Desc, Sample};
 
-/// Loads the inputs of a sample; `None` when their descriptions are not those of the first.
+/// Loads the inputs of a sample; `None` if their descriptions differ from the first sample's.
 pub type Load<'a> = dyn FnMut(usize, &mut [Sample]) -> Option<()> + 'a;
 
 /// Where the samples of an input are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Placement {
-    /// One serves all.
+    /// One sample is shared by all.
     Shared,
-    /// They follow one another in memory.
+    /// They are consecutive in memory.
     Stacked,
     Separate,
 }
 
-/// The samples of a call. They are loaded one after the other; the first one is loaded at first.
+/// The samples of a call. They are loaded one after the other, starting with the first.
 pub struct UniformBatch<'a> {
     pub count: usize,
-    /// Bytes that the result of each sample may have at most.
+    /// Maximum size of each sample's result in bytes.
     pub limit: usize,
-    /// For each input.
+    /// One per input.
     pub placements: SmallVec<[Placement; 4]>,
-    /// Allocates an output of the sample that is loaded.
+    /// Allocates an output of the current sample.
     pub allocate: &'a Allocate<'a>,
-    /// Allocates the stack of all samples' outputs, of which each has this description.
+    /// Allocates the stack of all samples' outputs, each of which has this description.
     stack: &'a dyn Fn(Desc) -> Result<(Desc, OutputBuffer)>,
     args: &'a [Arg],
     inputs: SmallVec<[Sample; 4]>,
@@ -40,7 +40,8 @@ pub struct UniformBatch<'a> {
 }
 
 impl<'a> UniformBatch<'a> {
-    /// `inputs` are those of the first sample, the first `data_inputs` of them the operator's.
+    /// `inputs` are those of the first sample; the first `data_inputs` of them are the operator's
+    /// data.
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         count: usize,
@@ -56,20 +57,20 @@ impl<'a> UniformBatch<'a> {
         UniformBatch { count, limit, placements, allocate, stack, args, inputs, data_inputs, load }
     }
 
-    /// Goes on to another sample.
+    /// Loads another sample.
     pub fn load(&mut self, index: usize) -> Option<()> {
         (self.load)(index, &mut self.inputs)
     }
 
-    /// The inputs of all samples, stacked along a new first axis, for the results to be made as a
-    /// stack too. A shared one is as it is. `None` when they are not placed so, or when the samples
-    /// differ in more than the data.
+    /// The inputs of all samples, stacked along a new first axis; shared inputs stay as they are.
+    /// `None` if the inputs are not stacked in memory, or if the samples differ in more than their
+    /// data.
     pub fn stacked(&self) -> Option<SmallVec<[Sample; 4]>> {
         let each = || self.data().iter().zip(&self.placements);
         let (first, _) = each().find(|&(_, &placement)| placement == Placement::Stacked)?;
         let ndim = first.desc.ndim();
         let stack = |(sample, &placement): (&Sample, &Placement)| match placement {
-            // Broadcast along the new axis, as it lacks it.
+            // Lacks the new axis, so it is broadcast along it.
             Placement::Shared => (sample.desc.ndim() <= ndim).then(|| sample.clone()),
             Placement::Stacked => {
                 let desc = sample.desc.stack(self.count).filter(|_| sample.desc.ndim() == ndim)?;
@@ -81,13 +82,13 @@ impl<'a> UniformBatch<'a> {
         if self.args_vary() { None } else { each().map(stack).collect() }
     }
 
-    /// Memory for the stack of all results, of which each has the description that is returned:
-    /// `desc` with the layout that the definition promised.
+    /// Allocates the stack of all results. Also returns the description of each of them: `desc`
+    /// with the layout that the definition promised.
     pub fn allocate_stack(&self, desc: Desc) -> Option<(Desc, OutputBuffer)> {
         (self.stack)(desc).ok()
     }
 
-    /// Runs a kernel once, on the stacks of the inputs.
+    /// Runs a kernel once, on the stacked inputs.
     pub fn run_stacked(
         &self,
         run: impl FnOnce(&[Sample], &Allocate<'_>) -> Result<Samples>,
@@ -103,12 +104,12 @@ impl<'a> UniformBatch<'a> {
         stack.part(of_each(&stack.desc), 0).ok()
     }
 
-    /// The inputs of the sample that is loaded.
+    /// The inputs of the current sample.
     pub fn data(&self) -> &[Sample] {
         &self.inputs[..self.data_inputs]
     }
 
-    /// The arguments of the sample that is loaded.
+    /// The arguments of the current sample.
     pub fn reader(&self, index: usize) -> ArgReader<'_> {
         ArgReader::new(self.args, &self.inputs, index)
     }

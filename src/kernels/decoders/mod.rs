@@ -1,4 +1,4 @@
-//! Decoding images: whole ones, and windows of them.
+//! Decoding of images and of windows of images.
 
 mod window;
 
@@ -37,7 +37,7 @@ pub mod problem {
     }
 }
 
-/// What all decoders are told: how the image is wanted.
+/// The color format that all decoders take as an argument.
 impl FromArg for Output {
     fn from_constant(arg: &Arg) -> std::result::Result<Output, Problem> {
         match i64::from_constant(arg)? {
@@ -58,14 +58,14 @@ impl FromArg for Output {
     }
 }
 
-/// The bytes of an encoded image, which nobody changes.
+/// The bytes of an encoded image, protected from modification.
 fn encoded(sample: &Sample) -> Result<Sample> {
     if sample.desc.ndim() != 1 || sample.desc.dtype.size() != 1 {
         let (shape, dtype) = (sample.desc.shape.to_vec(), sample.desc.dtype.name());
         return Err(unfit(0, problem::Decoders::NotBytes { shape, dtype }));
     }
-    // Codecs read headers and data more than once, and rely on finding the same. Bytes that somebody
-    // else may write to meanwhile are decoded from a copy.
+    // Codecs read headers and data more than once and rely on finding the same bytes, so bytes that
+    // somebody else may modify are copied.
     if sample.buffer().mutable_outside() { sample.duplicate() } else { sample.compact() }
 }
 

@@ -14,10 +14,10 @@ use crate::value::{DType, Desc, Layout, Sample};
 
 type Floats = SmallVec<[f64; 6]>;
 
-/// The arguments of a decoder: how the image is wanted, and which part of it.
+/// The arguments of a decoder: the requested format, and the part of the image.
 pub trait WindowArgs: FromArgs + 'static {
     fn request(&self) -> Request;
-    /// The part that is wanted of an image of this size. It lies inside.
+    /// The part to decode of an image of this size. It is inside the image.
     fn window(&self, inputs: &[Sample], height: usize, width: usize) -> Result<Window>;
 }
 
@@ -67,9 +67,9 @@ args! {
 }
 
 impl CropArgs {
-    /// The size that is asked for; 0 stands for the whole extent.
+    /// The requested size; 0 is the whole extent.
     fn size(&self) -> Result<[f64; 2]> {
-        // 0 is not given.
+        // 0 means not given.
         let given = |size: f64| Some(size).filter(|&size| size != 0.0);
         match (&self.crop, given(self.crop_h), given(self.crop_w)) {
             (None, None, None) => Ok([0.0, 0.0]),
@@ -96,7 +96,7 @@ impl CropArgs {
         extent: usize,
         name: &'static str,
     ) -> Result<(usize, usize)> {
-        // Fractions of a pixel are cut off; nothing, and what is no number, is everything.
+        // Truncated to whole pixels; zero and NaN select the whole extent.
         let length = if size >= 1.0 { size as usize } else { extent };
         if length > extent {
             return Err(unfit(0, Decoders::LargeWindow { length, extent }));
@@ -104,7 +104,7 @@ impl CropArgs {
         if !(0.0..=1.0).contains(&place) {
             return Err(argument(name, Argument::Between { low: 0.0, high: 1.0, given: place }));
         }
-        // In floats of 32 bits, as DALI.
+        // In single precision, like DALI.
         let start = place as f32 * (extent - length) as f32;
         let start = match self.rounding {
             Rounding::Round => start.round(),
@@ -127,7 +127,7 @@ impl WindowArgs for CropArgs {
     }
 }
 
-/// The arguments of `slice`, and behind them those of decoders.
+/// The arguments of `slice`, followed by those of decoders.
 pub struct WindowedSliceArgs {
     slice: SliceArgs,
     request: Request,
@@ -165,7 +165,7 @@ impl WindowArgs for WindowedSliceArgs {
         if height == 0 || width == 0 {
             return Err(unfit(0, Decoders::EmptyWindow { height, width }));
         }
-        // The policy is to refuse what is outside.
+        // Regions outside the image have been rejected, see `inside`.
         let [y, x] = [region.start[0], region.start[1]].map(|start| start.max(0) as usize);
         Ok(Window { y, x, height, width })
     }

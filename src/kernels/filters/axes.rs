@@ -1,4 +1,4 @@
-//! Separable filters along the spatial axes of a sample, whatever its layout.
+//! Separable filters along the spatial axes of a sample of any layout.
 
 use smallvec::SmallVec;
 
@@ -12,7 +12,7 @@ use crate::value::{DType, Desc, Sample, zeroed};
 
 pub type Axes = SmallVec<[usize; 6]>;
 
-/// The axes that are neither frames nor channels; all of them without a layout.
+/// The axes that are neither frames nor channels; all axes if there is no layout.
 pub fn spatial(desc: &Desc) -> Result<Axes> {
     let letters = desc.layout.letters();
     let axes: Axes =
@@ -23,7 +23,7 @@ pub fn spatial(desc: &Desc) -> Result<Axes> {
     Ok(axes)
 }
 
-/// The description of the result, where both types can be computed with.
+/// The description of the result; checks that both types are numeric.
 pub fn filtered(input: &Desc, dtype: DType) -> Result<Desc> {
     if input.dtype == DType::Bool || input.dtype.storage() != input.dtype {
         return Err(unfit(0, Input::NotNumbers { dtype: input.dtype.name() }));
@@ -34,7 +34,7 @@ pub fn filtered(input: &Desc, dtype: DType) -> Result<Desc> {
     Ok(Desc { dtype, ..input.clone() })
 }
 
-/// An argument with a number for each axis, or one for all.
+/// An argument with one number per axis, or one for all.
 pub fn per_axis<T: Copy>(name: &'static str, given: &[T], axes: usize) -> Result<Vec<T>> {
     match given {
         &[one] => Ok(vec![one; axes]),
@@ -43,11 +43,12 @@ pub fn per_axis<T: Copy>(name: &'static str, given: &[T], axes: usize) -> Result
     }
 }
 
-/// Pixels of so many numbers are rows of their own, for what surrounds rows to stay small.
+/// Pixels with at least this many elements are treated as rows, so that the padding of rows stays
+/// small.
 const WIDE_PIXEL: usize = 64;
 
-/// Filters along each of the axes with the window of the same position. `write` takes the results
-/// row by row, with the number of their first element.
+/// Filters along each axis with its window. `write` gets the results row by row, with the index of
+/// their first element.
 pub fn convolve_axes(
     isa: Isa,
     input: &Sample,
@@ -68,7 +69,8 @@ pub fn convolve_axes(
     };
     let last = axes.len() - 1;
     let pixel = product(&shape[axes[last] + 1..]);
-    // The last axes at once: the last one along rows, the one before along columns.
+    // The last two axes are filtered together if possible: the last along rows, the other along
+    // columns.
     let (final_axes, stack) = if pixel >= WIDE_PIXEL {
         (1, column(axes[last]))
     } else if last > 0 && axes[last - 1] + 1 == axes[last] {
@@ -79,14 +81,14 @@ pub fn convolve_axes(
         let outer = product(&shape[..axes[last]]);
         (1, Stack { outer: 1, rows: outer, columns: shape[axes[last]], pixel })
     };
-    let nothing = [1.0];
+    let identity = [1.0];
     let along_columns = pixel >= WIDE_PIXEL;
     let (vertical, horizontal): (&[f32], &[f32]) = match (final_axes, along_columns) {
         (2, _) => (&windows[last - 1], &windows[last]),
-        (_, true) => (&windows[last], &nothing),
-        (_, false) => (&nothing, &windows[last]),
+        (_, true) => (&windows[last], &identity),
+        (_, false) => (&identity, &windows[last]),
     };
-    // The axes before, one after another.
+    // The axes before those, one after another.
     let mut between: Option<Vec<f32>> = None;
     for (&axis, window) in axes.iter().zip(windows).take(axes.len() - final_axes) {
         let mut made = zeroed::<f32>(input.desc.elements())?;
@@ -94,7 +96,7 @@ pub fn convolve_axes(
             isa,
             &column(axis),
             window,
-            &nothing,
+            &identity,
             |start, row| read(isa, input, between.as_deref(), start, row),
             |start, row| made[start..start + row.len()].copy_from_slice(row),
         )?;
@@ -110,7 +112,7 @@ pub fn convolve_axes(
     )
 }
 
-/// A row of what has been made so far, or else of the input.
+/// A row of the intermediate result, or of the input if there is none.
 fn read(isa: Isa, input: &Sample, between: Option<&[f32]>, start: usize, row: &mut [f32]) {
     match between {
         Some(made) => row.copy_from_slice(&made[start..start + row.len()]),

@@ -1,4 +1,4 @@
-//! Correlation with a filter of the user's.
+//! Correlation with a user-defined filter.
 
 use smallvec::SmallVec;
 
@@ -18,7 +18,7 @@ args! {
     pub struct FilterArgs { anchor: Vec<i64>, border: Border, dtype: DType, valid: bool }
 }
 
-/// What is beyond the edge.
+/// How the data is extended beyond its edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Border {
     Constant,
@@ -49,7 +49,7 @@ impl FromArg for Border {
 }
 
 impl Border {
-    /// The place inside that one beyond stands for; none for a constant.
+    /// Maps a position outside the data to one inside; `None` for a constant border.
     fn place(self, place: isize, extent: usize) -> Option<usize> {
         let end = extent as isize;
         if (0..end).contains(&place) {
@@ -68,7 +68,7 @@ impl Border {
     }
 }
 
-/// The spatial axes; as many as the filter has.
+/// The spatial axes; checks that the filter has as many.
 fn axes_for(inputs: &[&Desc]) -> Result<Axes> {
     let axes = spatial(inputs[0])?;
     let filter = inputs[1];
@@ -82,7 +82,7 @@ fn axes_for(inputs: &[&Desc]) -> Result<Axes> {
     Ok(axes)
 }
 
-/// Where the filter goes.
+/// Axes, anchors and border of the filter.
 pub struct Correlation {
     axes: Axes,
     anchors: Vec<isize>,
@@ -131,7 +131,8 @@ impl Kernel for Filter {
         let direct = out.desc.dtype == DType::F32;
         let mut results = zeroed::<f32>(if direct { 0 } else { 2 * inner })?;
         let mut taps = Taps::default();
-        // Rows follow one another downwards, where there is such an axis; the others turn outside.
+        // Rows are processed from top to bottom, if there is such an axis, inside loops over the
+        // other axes.
         let mut turns: Shape = SmallVec::from_slice(&shape[..last]);
         let below = down.map_or(1, |axis| std::mem::replace(&mut turns[axis], 1));
         let step = down.map_or(1, |axis| shape[axis + 1..last].iter().product()) * inner;
@@ -177,11 +178,11 @@ impl Kernel for Filter {
     }
 }
 
-/// Where in the filter the number is that goes to the place of the result.
+/// The position in the filter that is aligned with the output element.
 fn anchors(args: &FilterArgs, filter: &Desc, axes: usize) -> Result<Vec<isize>> {
     let anchors = per_axis("anchor", &args.anchor, axes)?;
     let anchor = |(anchor, &size): (i64, &usize)| match anchor {
-        // A result that has only whole sums starts with the first of them.
+        // Without padding, the output starts with the first complete sum.
         _ if !(-1..size as i64).contains(&anchor) => {
             Err(argument("anchor", Filters::Anchor { given: anchor, size }))
         }
@@ -192,12 +193,12 @@ fn anchors(args: &FilterArgs, filter: &Desc, axes: usize) -> Result<Vec<isize>> 
     anchors.into_iter().zip(&filter.shape).map(anchor).collect()
 }
 
-/// The number of the row at an index of the axes before the last one of a shape.
+/// Number of the row at this index of the axes before the last one.
 fn line(shape: &[usize], index: &[usize]) -> usize {
     index.iter().zip(shape).fold(0, |line, (&i, &extent)| line * extent + i)
 }
 
-/// The rows that the filter sees, as floats with what is around them, while it moves downwards.
+/// The rows that the filter covers, as padded floats, while it moves downwards.
 struct Seen<'a> {
     isa: Isa,
     data: &'a Sample,
@@ -205,14 +206,14 @@ struct Seen<'a> {
     filter: &'a [usize],
     anchors: &'a [isize],
     border: Border,
-    /// Rows that are kept for each place of the filter before its last two axes: what is seen
-    /// for two rows of the result.
+    /// Number of rows kept for each position of the filter's axes before the last two: those
+    /// covered for two output rows.
     kept: usize,
-    /// All of them, and then a row of nothing but what is beyond the edge.
+    /// All of these rows, followed by a row of only border values.
     rows: Vec<f32>,
-    /// Numbers of a row.
+    /// Elements per row.
     row: usize,
-    /// Numbers of a pixel.
+    /// Elements per pixel.
     pixel: usize,
 }
 
@@ -235,7 +236,7 @@ impl<'a> Seen<'a> {
         let row = (extent + size - 1).saturating_mul(pixel);
         let (height, planes) = places.split_last().unwrap_or((&1, &[]));
         let kept = before.last().map_or(1, |&axis| shape[axis].min(height.saturating_add(1)));
-        // Beyond that there are so many sums that none would ever finish.
+        // Anything larger would take too long to ever finish.
         let too_large = || unfit(1, Filters::TooLarge { size, extent });
         let planes: usize = planes.iter().product();
         let count = kept.checked_mul(planes).and_then(|n| n.checked_add(1));
@@ -244,14 +245,14 @@ impl<'a> Seen<'a> {
         Ok(Seen { isa, data, axes, filter, anchors, border, kept, rows, row, pixel })
     }
 
-    /// The filter's extent downwards.
+    /// The filter's extent along the vertical axis.
     fn height(&self) -> usize {
         self.filter.len().checked_sub(2).map_or(1, |k| self.filter[k])
     }
 
-    /// Where a row of a plane of the filter is: its number in the data, and among those kept. The
-    /// filter's first row above all is row 0, whether there are data or not; none is there for a
-    /// constant.
+    /// Where a row that a plane of the filter covers is: its number in the data, and its slot among
+    /// the kept rows. Row 0 is the filter's top row at the first position, which may be in the
+    /// border. `None` for a row of a constant border.
     fn place(&self, index: &[usize], plane: usize, row: usize) -> Option<(usize, usize)> {
         let shape = &self.data.desc.shape[..];
         let mut places: Shape = SmallVec::from_slice(index);
@@ -268,7 +269,7 @@ impl<'a> Seen<'a> {
             };
             places[axis] = self.border.place(place as isize - self.anchors[k], shape[axis])?;
             if k + 2 == self.axes.len() {
-                // For a filter as tall as the data all rows are kept, in their order.
+                // A filter as tall as the data keeps all rows, in their order.
                 slot = if self.height() < self.kept { row % self.kept } else { places[axis] };
             }
         }
@@ -279,12 +280,12 @@ impl<'a> Seen<'a> {
         self.filter[..self.filter.len().saturating_sub(2)].iter().product()
     }
 
-    /// The row of the result at the index.
+    /// The output row at the index.
     fn row_of(&self, index: &[usize]) -> usize {
         self.axes.len().checked_sub(2).map_or(0, |k| index[self.axes[k]])
     }
 
-    /// Reads the rows that come into sight for so many rows of the result, after those above.
+    /// Reads the rows that the next `count` output rows additionally cover.
     fn move_to(&mut self, index: &[usize], count: usize) {
         let y = self.row_of(index);
         let seen = y + self.height() - 1;
@@ -297,7 +298,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// What will be read next after two rows of the result; no more than a guess.
+    /// The bytes that will probably be read after two output rows, for prefetching.
     fn ahead(&self, index: &[usize]) -> &[u8] {
         let next = self.row_of(index) + self.height() + 1;
         let Some((line, _)) = self.place(index, 0, next) else { return &[] };
@@ -323,7 +324,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// What is summed up for a row of the result, or for two.
+    /// Collects the terms of the sums for one output row, or for two.
     fn taps(&self, index: &[usize], count: usize, weights: &[f64], taps: &mut Taps) {
         taps.upper.clear();
         taps.both.clear();
@@ -336,7 +337,7 @@ impl<'a> Seen<'a> {
                     Some((_, slot)) => slot,
                     None => self.rows.len() / self.row - 1,
                 };
-                // The lower row of the result sees as the filter's row what is one further down.
+                // For the lower output row, the filter is shifted down by one row.
                 let upper = weights.get(row * size..).unwrap_or_default();
                 let lower = if count == 2 && row > 0 { &weights[(row - 1) * size..] } else { &[] };
                 for offset in 0..size {
@@ -354,10 +355,10 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Where in the rows what is summed up starts, and its weight.
+/// Start of a term in the rows, and its weight.
 type Tap<W = f32> = (usize, W);
 
-/// Those for two rows of the result, one below the other: what both see is loaded once.
+/// The terms for two adjacent output rows: those needed by both are loaded once.
 #[derive(Default)]
 struct Taps {
     upper: Vec<Tap>,
@@ -365,20 +366,20 @@ struct Taps {
     lower: Vec<Tap>,
 }
 
-/// Floats that are summed up in registers.
+/// Number of floats that are summed in registers.
 const BLOCK: usize = 32;
 
 fn weighted_sum(isa: Isa, rows: &[f32], taps: &[Tap], out: &mut [f32]) {
     let done = match isa {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa::Avx2` is only made where AVX2 and FMA were detected.
+        // SAFETY: an `Isa::Avx2` only exists where AVX2 and FMA were detected.
         Isa::Avx2 => unsafe { avx2::weighted_sum(rows, taps, out) },
         _ => 0,
     };
     weighted_sum_from(done, rows, taps.iter().copied(), out);
 }
 
-/// Two rows at once. What is `ahead` comes nearer from memory meanwhile.
+/// Two rows at once. Prefetches `ahead` meanwhile.
 fn weighted_sums(
     isa: Isa,
     rows: &[f32],
@@ -398,7 +399,7 @@ fn weighted_sums(
     weighted_sum_from(done, rows, taps.lower.iter().copied().chain(both(1)), lower);
 }
 
-/// What is left of a row.
+/// The rest of a row.
 fn weighted_sum_from(
     done: usize,
     rows: &[f32],
@@ -430,14 +431,15 @@ mod avx2 {
 
     use super::{Tap, Taps};
 
-    /// Vectors that are summed up in registers: as many as need not wait for one another.
+    /// Vectors that are summed in registers: enough to hide the latency of the additions.
     const SUMS: usize = 8;
 
-    /// Bytes of a line of the cache.
+    /// Size of a cache line.
     const LINE: usize = 64;
 
-    /// Whole groups, and what is left of them once more with the last group; how many were done.
-    /// Here multiplications are fused: sums of many are twice as fast, and a bit more exact.
+    /// Processes whole groups; the last group overlaps the one before, so that none is left over.
+    /// Returns the number of elements done. Multiply-adds are fused: twice as fast, and slightly
+    /// more accurate.
     #[target_feature(enable = "avx2,fma")]
     pub fn weighted_sum(rows: &[f32], taps: &[Tap], out: &mut [f32]) -> usize {
         const WIDE: usize = 8 * SUMS;
@@ -449,7 +451,7 @@ mod avx2 {
         let mut start = 0;
         loop {
             let mut sums = [[_mm256_setzero_ps(); SUMS]];
-            // SAFETY: `start + WIDE` is at most `n`, which there are for all taps, and in `out`.
+            // SAFETY: `start + WIDE` is at most `n`; `out` and every tap have `n` elements.
             unsafe {
                 let rows = rows.as_ptr().add(start);
                 for &(from, weight) in taps {
@@ -464,7 +466,7 @@ mod avx2 {
         }
     }
 
-    /// The same for two rows.
+    /// Like `weighted_sum`, for two rows.
     #[target_feature(enable = "avx2,fma")]
     pub fn weighted_sums(
         rows: &[f32],
@@ -487,8 +489,7 @@ mod avx2 {
                 _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
             }
             let mut sums = [[_mm256_setzero_ps(); SUMS / 2]; 2];
-            // SAFETY: `start + WIDE` is at most `n`, which there are for all taps, and in both
-            // results.
+            // SAFETY: `start + WIDE` is at most `n`; both outputs and every tap have `n` elements.
             unsafe {
                 let rows = rows.as_ptr().add(start);
                 for &(from, weight) in &taps.upper {
@@ -510,14 +511,14 @@ mod avx2 {
         }
     }
 
-    /// Whether there are so many numbers for each of the taps.
+    /// Whether there are `n` elements for each tap.
     fn all_inside<W>(rows: &[f32], taps: &[Tap<W>], n: usize) -> bool {
         let room = rows.len().checked_sub(n);
         taps.iter().all(|(from, _)| Some(*from) <= room)
     }
 
     /// # Safety
-    /// There are numbers for `N` vectors.
+    /// There must be `N` vectors of numbers.
     #[inline]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn add<const R: usize, const N: usize>(
@@ -527,7 +528,7 @@ mod avx2 {
     ) {
         let mut x = [_mm256_setzero_ps(); N];
         for (i, x) in x.iter_mut().enumerate() {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             *x = unsafe { _mm256_loadu_ps(numbers.add(8 * i)) };
         }
         for (sums, weight) in sums.iter_mut().zip(weights) {
@@ -539,12 +540,12 @@ mod avx2 {
     }
 
     /// # Safety
-    /// There is room for `N` vectors.
+    /// There must be room for `N` vectors.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn store<const N: usize>(sums: &[__m256; N], out: *mut f32) {
         for (i, sum) in sums.iter().enumerate() {
-            // SAFETY: the caller's.
+            // SAFETY: guaranteed by the caller.
             unsafe { _mm256_storeu_ps(out.add(8 * i), *sum) };
         }
     }
@@ -555,7 +556,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_isa_sums_up_the_same() {
+    fn every_isa_computes_the_same_sums() {
         let data: Vec<f32> = (0..300).map(|i| (i * 7919 % 251) as f32 - 100.0).collect();
         let weight = |i: usize| 0.1 * i as f32 - 1.0;
         for n in [0, 1, 31, 32, 33, 63, 64, 65, 127, 128, 200] {

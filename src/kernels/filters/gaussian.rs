@@ -15,7 +15,7 @@ args! {
     pub struct GaussianBlurArgs { dtype: DType, sigma: Vec<f64>, window_size: Vec<i64> }
 }
 
-/// The axes to blur along, with the window for each.
+/// The axes to blur along, with a window for each.
 pub struct Blur {
     axes: Axes,
     windows: Vec<Window>,
@@ -44,10 +44,10 @@ impl Kernel for GaussianBlur {
     }
 }
 
-/// Far more than blurs anything, and few enough to have room.
+/// Larger than any useful blur, and small enough to allocate.
 const LARGEST_REACH: usize = 4096;
 
-/// Zero stands for what the other says.
+/// A zero `sigma` or `size` is derived from the other one.
 fn window(sigma: f32, size: i64) -> Result<Window> {
     if !(sigma >= 0.0 && sigma.is_finite()) {
         return Err(argument("sigma", Argument::Negative { given: f64::from(sigma) }));
@@ -58,7 +58,7 @@ fn window(sigma: f32, size: i64) -> Result<Window> {
     if sigma == 0.0 && size == 0 {
         return Err(argument("sigma", Filters::NoWindow));
     }
-    // Three standard deviations, as DALI has it.
+    // Three standard deviations, as in DALI.
     let reach = if size > 0 { (size / 2) as usize } else { (3.0 * sigma).ceil() as usize };
     if reach > LARGEST_REACH {
         let name = if size > 0 { "window_size" } else { "sigma" };
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_are_those_of_the_reference() {
+    fn windows_match_dali() {
         let close = |window: Window, seen: &[f32]| {
             assert_eq!(window.len(), seen.len());
             assert!(window.iter().zip(seen).all(|(a, b)| (a - b).abs() < 1e-5), "{window:?}");
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_window_is_refused() {
+    fn invalid_windows_are_rejected() {
         for (sigma, size) in
             [(0.0, 0), (-1.0, 0), (f32::NAN, 3), (f32::INFINITY, 0), (1e9, 0), (0.0, 4), (1.0, -3)]
         {

@@ -21,7 +21,7 @@ args! {
     }
 }
 
-/// The axes, and for each of them the windows along all axes that make its second derivative.
+/// The axes, and for the second derivative along each of them, the windows along all axes.
 pub struct Derivatives {
     axes: Axes,
     windows: Vec<Vec<Window>>,
@@ -55,7 +55,7 @@ impl Kernel for Laplacian {
 }
 
 impl LaplacianArgs {
-    /// For the derivative along each axis, the windows along all of them.
+    /// For the second derivative along each axis, the windows along all axes.
     fn windows(&self, count: usize) -> Result<Vec<Vec<Window>>> {
         let scales = per_axis("scale", &self.scale, count)?;
         let sizes = per_axis("window_size", &self.window_size, count)?;
@@ -70,7 +70,7 @@ impl LaplacianArgs {
             let mut windows = Vec::with_capacity(count);
             let mut scale = scales[derived];
             for axis in 0..count {
-                // Without sizes of their own, all windows of a derivative are of its size.
+                // By default, smoothing windows have the size of the derivative's window.
                 let size = match &smoothing {
                     _ if axis == derived => sizes[axis] - 2,
                     Some(smoothing) => smoothing[axis],
@@ -100,7 +100,7 @@ fn odd(name: &'static str, sizes: Vec<i64>, least: i64) -> Result<Vec<usize>> {
     sizes.into_iter().map(size).collect()
 }
 
-/// The right half of a row of Pascal's triangle with `size` numbers, an odd one, from its middle.
+/// A row of Pascal's triangle with `size` (odd) numbers, from its middle to its right end.
 fn binomial(size: usize) -> Window {
     let n = size as f64 - 1.0;
     let mut row = vec![1.0_f64];
@@ -111,7 +111,7 @@ fn binomial(size: usize) -> Window {
     row[size / 2..].iter().map(|&x| x as f32).collect()
 }
 
-/// The window followed by [1, -2, 1].
+/// The window convolved with [1, -2, 1].
 fn second_derivative(window: &[f32]) -> Window {
     let at = |k: isize| window.get(k.unsigned_abs()).copied().unwrap_or(0.0);
     (0..=window.len() as isize).map(|k| at(k - 1) - 2.0 * at(k) + at(k + 1)).collect()
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_are_half_of_what_they_should_be() {
+    fn windows_have_the_expected_right_halves() {
         assert_eq!(binomial(1), [1.0]);
         assert_eq!(binomial(5), [6.0, 4.0, 1.0]);
         assert_eq!(binomial(31)[0], 155_117_520.0);

@@ -1,4 +1,4 @@
-//! Neighbourhoods: every number becomes a weighted sum of those around it.
+//! Filters: weighted sums over neighbourhoods.
 
 mod axes;
 mod correlate;

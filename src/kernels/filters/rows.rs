@@ -6,18 +6,18 @@ use crate::kernels::Result;
 use crate::kernels::numeric::isa::Isa;
 use crate::value::zeroed;
 
-/// Weights of a window that is the same on both sides: the center's, then outward.
+/// Weights of a symmetric window: the center's, then outward.
 pub type Window = Vec<f32>;
 
-/// Floats that are summed up in registers.
+/// Number of floats that are summed in registers.
 const BLOCK: usize = 32;
 
-/// A stack of images: `outer` of `rows` rows of `columns` pixels.
+/// A stack of `outer` images with `rows` rows of `columns` pixels.
 pub struct Stack {
     pub outer: usize,
     pub rows: usize,
     pub columns: usize,
-    /// Numbers of a pixel.
+    /// Elements per pixel.
     pub pixel: usize,
 }
 
@@ -27,8 +27,7 @@ impl Stack {
     }
 }
 
-/// The index inside of `0..extent` that a place beyond its ends mirrors: -1 is 1, the end itself
-/// is not repeated.
+/// Reflects a position outside `0..extent` into it; the edge is not repeated, so -1 becomes 1.
 pub fn mirrored(place: isize, extent: usize) -> usize {
     if (0..extent as isize).contains(&place) {
         return place as usize;
@@ -41,8 +40,8 @@ pub fn mirrored(place: isize, extent: usize) -> usize {
     place.min(period - place)
 }
 
-/// Filters along rows and columns. `read` gives a row of the input from a number on, `write` takes
-/// one of the result.
+/// Filters along rows and columns. `read` gets a row of the input, by the index of its first
+/// element; `write` takes a row of the result.
 pub fn convolve(
     isa: Isa,
     stack: &Stack,
@@ -56,19 +55,19 @@ pub fn convolve(
         return Ok(());
     }
     let (reach, reach_along) = (vertical.len() - 1, horizontal.len() - 1);
-    // Rows that have been filtered along, as many as the window sees; row `y` is at `y % kept`.
+    // A ring of horizontally filtered rows, as many as the window covers; row `y` is at `y % kept`.
     let kept = stack.rows.min(2 * reach + 1);
     let mut ring = zeroed::<f32>(kept * row)?;
     let border = reach_along * stack.pixel;
-    let mut padded = zeroed::<f32>(if is_nothing(horizontal) { 0 } else { row + 2 * border })?;
-    let mut result = zeroed::<f32>(if is_nothing(vertical) { 0 } else { row })?;
+    let mut padded = zeroed::<f32>(if is_identity(horizontal) { 0 } else { row + 2 * border })?;
+    let mut result = zeroed::<f32>(if is_identity(vertical) { 0 } else { row })?;
     for image in 0..stack.outer {
         let start = |y: usize| (image * stack.rows + y) * row;
         let mut ready = 0;
         for y in 0..stack.rows {
             while ready < stack.rows.min(y + reach + 1) {
                 let slot = &mut ring[ready % kept * row..][..row];
-                if is_nothing(horizontal) {
+                if is_identity(horizontal) {
                     read(start(ready), slot);
                 } else {
                     read(start(ready), &mut padded[border..border + row]);
@@ -83,7 +82,7 @@ pub fn convolve(
             }
             let at = |place: isize| &ring[mirrored(place, stack.rows) % kept * row..][..row];
             let place = y as isize;
-            if is_nothing(vertical) {
+            if is_identity(vertical) {
                 write(start(y), at(place));
                 continue;
             }
@@ -96,12 +95,12 @@ pub fn convolve(
     Ok(())
 }
 
-/// A window that leaves everything as it is.
-fn is_nothing(window: &[f32]) -> bool {
+/// Whether a window has no effect.
+fn is_identity(window: &[f32]) -> bool {
     window == [1.0]
 }
 
-/// Mirrors the pixels at both ends of a row into the borders around it.
+/// Reflects the pixels at both ends of a row into the borders around it.
 fn pad(padded: &mut [f32], stack: &Stack, reach: usize) {
     let Stack { columns, pixel, .. } = *stack;
     for k in 1..=reach {
@@ -118,7 +117,7 @@ fn pad(padded: &mut [f32], stack: &Stack, reach: usize) {
 type Pairs<'a> = SmallVec<[(&'a [f32], &'a [f32]); 16]>;
 
 /// `out = weights[0] * center + sum of weights[k] * (pairs[k - 1].0 + pairs[k - 1].1)`. All rows
-/// are as long as `out`.
+/// have the length of `out`.
 fn combine(isa: Isa, center: &[f32], pairs: &Pairs<'_>, weights: &[f32], out: &mut [f32]) {
     match isa {
         #[cfg(target_arch = "x86_64")]
@@ -127,7 +126,7 @@ fn combine(isa: Isa, center: &[f32], pairs: &Pairs<'_>, weights: &[f32], out: &m
             unsafe fn avx2(center: &[f32], pairs: &Pairs<'_>, weights: &[f32], out: &mut [f32]) {
                 combine_blocks(center, pairs, weights, out);
             }
-            // SAFETY: an `Isa::Avx2` is only made where it was detected.
+            // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
             unsafe { avx2(center, pairs, weights, out) }
         }
         _ => combine_blocks(center, pairs, weights, out),
@@ -168,14 +167,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_beyond_the_ends_are_mirrored() {
+    fn positions_beyond_the_ends_are_reflected() {
         let places: Vec<usize> = (-5..9).map(|place| mirrored(place, 4)).collect();
         assert_eq!(places, [1, 2, 3, 2, 1, 0, 1, 2, 3, 2, 1, 0, 1, 2]);
         assert_eq!((mirrored(-7, 1), mirrored(5, 1), mirrored(-3, 2)), (0, 0, 1));
     }
 
-    /// One number after another.
-    fn plainly(stack: &Stack, vertical: &[f32], horizontal: &[f32], x: &[f32]) -> Vec<f32> {
+    /// The direct sum for each element.
+    fn direct_sums(stack: &Stack, vertical: &[f32], horizontal: &[f32], x: &[f32]) -> Vec<f32> {
         let mut out = Vec::new();
         let weight = |window: &[f32], k: isize| f64::from(window[k.unsigned_abs()]);
         for image in 0..stack.outer {
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn every_isa_sums_as_one_would_by_hand() {
+    fn every_isa_matches_the_direct_sum() {
         let windows: [&[f32]; 4] = [&[1.0], &[0.5, 0.25], &[0.4, 0.2, 0.1], &[0.2; 9]];
         for (rows, columns, pixel) in [(1, 1, 1), (2, 3, 3), (5, 40, 1), (12, 17, 3), (4, 5, 70)] {
             let stack = Stack { outer: 2, rows, columns, pixel };
@@ -210,7 +209,7 @@ mod tests {
             let x: Vec<f32> = (0..count).map(|i| (i * i % 97) as f32).collect();
             for vertical in windows {
                 for horizontal in windows {
-                    let expected = plainly(&stack, vertical, horizontal, &x);
+                    let expected = direct_sums(&stack, vertical, horizontal, &x);
                     for isa in Isa::available() {
                         let mut out = vec![f32::NAN; count];
                         convolve(

@@ -1,4 +1,4 @@
-//! Conversion between element types: to the nearest value (half away from zero), saturated.
+//! Conversion between element types: rounds to nearest (halves away from zero) and saturates.
 
 use half::{bf16, f16};
 
@@ -37,7 +37,7 @@ pub fn cast(sample: &Sample, out: &mut Output<'_>) -> Result<()> {
     }))
 }
 
-/// An element that any other can be converted to.
+/// An element type that any other can be converted to.
 pub trait Number: Element + Default {
     /// Converts `dst.len()` elements of a contiguous sample, from element `start` on.
     fn convert_row(src: &Sample, start: usize, dst: &mut [Self]);
@@ -63,7 +63,7 @@ macro_rules! numbers {
 }
 numbers!(Bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64);
 
-/// The conversion of one element.
+/// Conversion of one element.
 pub trait Convert<To> {
     fn convert(self) -> To;
 }
@@ -75,7 +75,7 @@ macro_rules! each_int {
     };
 }
 
-/// What DALI makes of "not a number": the pattern of the processor's own conversion.
+/// What DALI converts NaN to: the result of the processor's own conversion.
 trait FromNan {
     const FROM_NAN: Self;
 }
@@ -91,9 +91,8 @@ macro_rules! float_to_int {
             impl Convert<$int> for $float {
                 #[inline]
                 fn convert(self) -> $int {
-                    // Adding the largest number below one half and cutting off rounds half away
-                    // from zero; `round` would be a call into the maths library on older
-                    // processors.
+                    // Adding the largest number below one half and truncating rounds halves away
+                    // from zero; `round` would be a library call on older processors.
                     let rounded = $cut(self + (<$float>::copysign($below_half, self)));
                     if self.is_nan() { <$int>::FROM_NAN } else { rounded }
                 }
@@ -108,10 +107,10 @@ float_to_int! {
     f64, 0.499_999_999_999_999_94 => Small::cut; i8 i16 u8 u16;
 }
 
-/// An integer of which every value is a float, so that several are converted at once; `as` takes
-/// them one by one.
+/// An integer type whose values are all exact floats, so that the conversion vectorises; `as` would
+/// convert elements one by one.
 trait Small<F> {
-    /// Cuts the fraction off. What does not fit is the nearest that does; "not a number", any.
+    /// Truncates and saturates; any result is fine for NaN.
     fn cut(x: F) -> Self;
 }
 
@@ -124,7 +123,7 @@ macro_rules! small {
                     let (low, high) = (<$int>::MIN as $float, <$int>::MAX as $float);
                     let x = if x > low { x } else { low };
                     let x = if x < high { x } else { high };
-                    // SAFETY: it lies between `low` and `high`, also where it was not a number.
+                    // SAFETY: it is between `low` and `high`, even if it was NaN.
                     unsafe { x.to_int_unchecked::<i32>() as $int }
                 }
             }
@@ -189,7 +188,7 @@ macro_rules! int_to_others {
     };
 }
 
-/// 16-bit floats are computed with as 32-bit ones.
+/// 16-bit floats are converted by way of 32-bit ones.
 macro_rules! small_float_targets {
     ($from:ty) => {
         impl Convert<f16> for $from {
@@ -227,7 +226,7 @@ convert! {
     Bool => Bool: |x| Bool::from(x.get());
     Bool => f32: |x| f32::from(x.get());
     Bool => f64: |x| f64::from(x.get());
-    // Rounds first, so that 0.4 is false; "not a number" is true.
+    // Rounds first, so that 0.4 is false; NaN is true.
     f32 => Bool: |x| Bool::from(x.is_nan() || x.abs() >= 0.5);
     f64 => Bool: |x| Bool::from(x.is_nan() || x.abs() >= 0.5);
     f16 => Bool: |x| x.to_f32().convert();
@@ -262,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_round_away_from_zero_and_ends_saturate() {
+    fn halves_round_away_from_zero_and_values_saturate() {
         let u8s = [0.5, 1.5, 2.5, -0.6, 254.5, 300.0, -5.0, f32::NAN, f32::INFINITY].map(to::<u8>);
         assert_eq!(u8s, [1, 2, 3, 0, 255, 255, 0, 0, 255]);
         let i32s = [-0.5, -1.5, 3e9, f32::NAN, 0.499_999_97, 8_388_609.0].map(to::<i32>);

@@ -1,4 +1,4 @@
-//! From numbers that name something to values: tables, and classes as vectors.
+//! Lookup tables and one-hot encoding.
 
 use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
 use crate::kernels::generic::cast::Convert;
@@ -43,11 +43,11 @@ fn look_up<T: Element>(args: &LookupTableArgs, input: &Sample, out: &mut Output<
 where
     f32: Convert<T>,
 {
-    // Values are single precision in DALI.
+    // DALI's values are single precision.
     let value = |value: f64| (value as f32).convert();
     let other: T = value(args.default_value);
-    // Any 8-bit number has its place, so that reading one needs no check.
-    let length = args.keys.iter().map(|&key| key.clamp(0, MOST) + 1).fold(256, i64::max);
+    // At least 256 entries, so that 8-bit keys need no bounds check.
+    let length = args.keys.iter().map(|&key| key.clamp(0, LARGEST_KEY) + 1).fold(256, i64::max);
     let mut table = filled(other, length as usize)?;
     for (&key, &v) in args.keys.iter().zip(&args.values) {
         if let Some(place) = usize::try_from(key).ok().and_then(|key| table.get_mut(key)) {
@@ -72,13 +72,13 @@ where
     }))
 }
 
-/// The largest key, as in DALI; the definition refuses others.
-const MOST: i64 = 65_535;
+/// The largest key, as in DALI; the definition rejects larger ones.
+const LARGEST_KEY: i64 = 65_535;
 
 struct OneHot;
 
 args! {
-    /// `axis` is counted from the front; `lone` says that the input's one element has no axis.
+    /// `axis` counts from the front; `lone` says to treat the input's only element as a scalar.
     struct OneHotArgs {
         axis: i64,
         lone: bool,
@@ -123,7 +123,7 @@ impl Kernel for OneHot {
             if !out.is_empty() {
                 with_element!(inputs[0].desc.dtype, |K| {
                     let keys = inputs[0].elements::<K>();
-                    // A class that there is not is marked nowhere.
+                    // An unknown class sets no element.
                     let known = |key: &K| key.class().filter(|&class| class < classes);
                     if inner == 1 {
                         for (block, key) in out.chunks_exact_mut(classes).zip(keys) {
@@ -148,8 +148,8 @@ impl Kernel for OneHot {
     }
 }
 
-/// A number as DALI takes it for `one_hot`: cut off, and wrapped around where integers
-/// can't hold it.
+/// Conversion of numbers as in DALI's `one_hot`: truncated, and wrapped around if an integer can't
+/// hold them.
 trait Cut: Element {
     fn cut(value: f64) -> Self;
     fn class(self) -> Option<usize>;
@@ -160,7 +160,7 @@ macro_rules! cut_integers {
         $(
             impl Cut for $int {
                 fn cut(value: f64) -> $int {
-                    // What does not fit 64 bits either has the pattern of the processor's own
+                    // Numbers that don't fit 64 bits either get the result of the processor's own
                     // conversion.
                     let value = f64::from(value as f32);
                     match value {

@@ -1,4 +1,4 @@
-//! Kernels for arrays of any meaning: copies, subscripts, stacks, and what there is to know of them.
+//! Kernels for arrays of any kind: copies, subscripts, stacks, properties.
 
 pub(super) mod cast;
 pub(super) mod lookup;
@@ -39,7 +39,7 @@ pub mod problem {
     }
 }
 
-/// The numbers of the first input in the type of the second.
+/// The values of the first input, converted to the type of the second.
 struct CastLike;
 
 impl Kernel for CastLike {
@@ -56,7 +56,7 @@ impl Kernel for CastLike {
     }
 }
 
-/// What is known of a sample beside its data, as bytes of text.
+/// A property of a sample other than its data, as text bytes.
 struct GetProperty;
 
 args! {
@@ -83,7 +83,7 @@ impl DirectKernel for GetProperty {
     }
 }
 
-/// The same data in memory of its own.
+/// A copy of the data.
 pub struct Copy;
 
 impl Kernel for Copy {
@@ -102,7 +102,7 @@ impl Kernel for Copy {
     }
 }
 
-/// The same data, not copied: picks samples, or gives them another layout.
+/// The same data without a copy: selects samples, or changes their layout.
 struct Same;
 
 impl DirectKernel for Same {
@@ -125,15 +125,15 @@ impl DirectKernel for Move {
     type Args = MoveArgs;
 
     fn run(args: &MoveArgs, inputs: &[Sample], _: &Allocate<'_>) -> Result<Samples> {
-        // Devices of today share the host's memory, so that it does not matter which one it is.
+        // All current devices share the host's memory, so the target device does not matter.
         Ok(smallvec![Device::Cpu.accelerator().copy(&inputs[0], args.force)?])
     }
 }
 
-/// Indexing as Python does it.
+/// Python indexing.
 struct Subscript;
 
-/// What is done to an axis.
+/// What to do with an axis.
 enum Axis {
     Index(i64),
     Range {
@@ -142,7 +142,7 @@ enum Axis {
         step: Option<i64>,
     },
     Whole,
-    /// It is not one of the input's.
+    /// A new axis that the input doesn't have.
     New,
 }
 
@@ -150,8 +150,8 @@ struct SubscriptArgs {
     axes: SmallVec<[Axis; 4]>,
 }
 
-/// The first argument has a letter for each subscripted axis, and the others follow in order: `i`
-/// takes an index, `r` a start, a stop and a step, `:` nothing. The letter `n` is a new axis.
+/// The first argument has a letter for each subscripted axis; the other arguments follow in order:
+/// `i` takes an index, `r` a start, a stop and a step, `:` nothing. The letter `n` is a new axis.
 impl FromArgs for SubscriptArgs {
     const NAMES: &'static [&'static str] = &["axes"];
 
@@ -225,7 +225,7 @@ impl DirectKernel for Subscript {
         let mut out = made.output();
         let (shape, size) = (&out.desc.shape, out.desc.dtype.size());
         if !shape.contains(&0) {
-            // SAFETY: `range` and the check of indices keep every element inside of the sample.
+            // SAFETY: `range` and the index check keep every element inside the sample.
             out.store(|bytes, stores| unsafe {
                 let src = sample.as_ptr().offset(offset);
                 copy_strided(src, &kept, shape, size, bytes, stores);
@@ -235,7 +235,7 @@ impl DirectKernel for Subscript {
     }
 }
 
-/// The elements that `start:stop:step` names: the first, how many, and the step.
+/// The elements selected by `start:stop:step`: the first, how many, and the step.
 fn range(
     start: Option<i64>,
     stop: Option<i64>,
@@ -260,8 +260,8 @@ fn range(
     Ok((start, count as usize, step))
 }
 
-/// All samples of a batch as one, along a new first axis. Samples that are in one block
-/// already are not copied.
+/// Stacks all samples of a batch along a new first axis. Samples that are already consecutive in
+/// memory are not copied.
 struct Stack;
 
 impl BatchKernel for Stack {
@@ -289,7 +289,7 @@ impl BatchKernel for Stack {
         shape.extend_from_slice(&inner);
         let desc = Desc { shape, ..first.desc.clone() };
         if are_in_one_block(samples) {
-            // SAFETY: those after the first are samples as well, which nobody writes to any more.
+            // SAFETY: those after the first are samples as well, so nobody writes to them any more.
             return Ok(smallvec![unsafe { first.extended(desc) }?]);
         }
         let mut out = allocate(desc)?;
@@ -312,7 +312,7 @@ impl BatchKernel for Stack {
     }
 }
 
-/// Whether samples of one shape follow one another in memory.
+/// Whether samples of the same shape are consecutive in memory.
 fn are_in_one_block(samples: &[Sample]) -> bool {
     let Some(first) = samples.first() else { return true };
     let bytes = first.desc.bytes();
@@ -324,7 +324,7 @@ fn are_in_one_block(samples: &[Sample]) -> bool {
     })
 }
 
-/// Writes an array into the beginning of each axis of a larger one.
+/// Copies an array to the start of each axis of a larger one.
 fn place(src: &[u8], from: &[usize], dst: &mut [u8], to: &[usize]) {
     if from == to {
         return dst.copy_from_slice(src);
@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_pythons() {
+    fn ranges_match_python() {
         assert_eq!(range(Some(1), Some(-1), None, 5).unwrap(), (1, 3, 1));
         assert_eq!(range(None, None, Some(-2), 5).unwrap(), (4, 3, -2));
         assert_eq!(range(Some(5), Some(9), None, 3).unwrap().1, 0);

@@ -1,4 +1,4 @@
-//! Arithmetic as DALI does it: integers wrap and are divided towards zero.
+//! Arithmetic as in DALI: integers wrap around, and their division truncates towards zero.
 
 use super::{Operation, kernel, map, map2, single};
 use crate::value::Bool;
@@ -37,7 +37,7 @@ binary!(Add, ints: |a, b| a.wrapping_add(b), floats: |a, b| a + b);
 binary!(Subtract, ints: |a, b| a.wrapping_sub(b), floats: |a, b| a - b);
 binary!(Multiply, ints: |a, b| a.wrapping_mul(b), floats: |a, b| a * b);
 binary!(Divide, floats: |a, b| a / b);
-// As DALI, the second operand wins where they don't compare.
+// As in DALI, the second operand is returned if they can't be compared.
 binary!(Min, ints: |a, b| a.min(b), floats: |a, b| if a < b { a } else { b });
 binary!(Max, ints: |a, b| a.max(b), floats: |a, b| if a > b { a } else { b });
 binary!(@ Atan2, |y, x| y.atan2(x), f64);
@@ -63,19 +63,19 @@ impl Operation<2, Bool> for Multiply {
     }
 }
 
-/// `//`: integers are cut off; floats are divided, not floored, as in DALI.
+/// `//`: integer division truncates; floats are divided without rounding, as in DALI.
 pub struct Quotient;
 /// `%`: has the sign of the dividend.
 pub struct Remainder;
 
 kernel!(2 operands, numbers: Quotient);
-// As DALI, which leaves the remainders of all floats to double precision.
+// Like DALI, computes the remainders of all floats in double precision.
 kernel!(2 operands, [I8 I8, I16 I16, I32 I32, I64 I64, U8 U8, U16 U16, U32 U32, U64 U64, F64 F32,
     F64 F64, F64 F16, F64 BF16]: Remainder);
 binary!(Quotient, floats: |a, b| a / b);
 
 macro_rules! divide_integers {
-    // The quotient of small integers is exact in `$float`, whose division works on many at once.
+    // The quotient of small integers is exact in `$float`, whose division vectorises.
     ($($type:ty as $float:ty),*) => {
         $(
             divide_integers!(@ $type, |a, b| (a as $float / b as $float) as i32 as $type);
@@ -112,8 +112,8 @@ divide_integers!(i8 as f32, i16 as f32, u8 as f32, u16 as f32);
 divide_integers!(u32 i64 u64);
 divide_integers!(@ i32, |a, b| divide_i32(a, b));
 
-/// Division in 64-bit floats, where quotients of 32-bit integers are exact but for the one that
-/// wraps: several at once where the processor can.
+/// Division in 64-bit floats, which vectorises: quotients of 32-bit integers are exact, except for
+/// the one that overflows.
 #[inline(always)]
 fn divide_i32(a: i32, b: i32) -> i32 {
     let quotient = (f64::from(a) / f64::from(b)) as i32;
@@ -139,7 +139,7 @@ impl Operation<2, f64> for Remainder {
 
 /// `**`: integers to a negative power are zero, as in DALI.
 pub struct Power;
-/// The power in floats, whatever the operands are.
+/// The power in floats, whatever the type of the operands.
 pub struct FloatPower;
 
 kernel!(2 operands, numbers: Power);
@@ -189,7 +189,7 @@ macro_rules! float_power {
                         [a, &[2.0]] => map([a], out, |a| a * a),
                         [a, &[3.0]] => map([a], out, |a| a * a * a),
                         [a, &[0.5]] => map([a], out, |a| {
-                            // Not the root of -0.0 and -inf, whose powers are positive.
+                            // Unlike `sqrt`, the powers of -0.0 and -inf are positive.
                             let root = (a + 0.0).sqrt();
                             if a == <$type>::NEG_INFINITY { <$type>::INFINITY } else { root }
                         }),
@@ -221,7 +221,7 @@ fn double_power(operands: [&[f64]; 2], out: &mut [f64]) -> bool {
     map2(operands, out, f64::powf)
 }
 
-/// Asks `op` where a quicker way did not know the result.
+/// Calls `op` for elements whose fast computation returned NaN.
 #[inline(always)]
 fn redo_nan<C: Copy + PartialEq>([a, b]: [&[C]; 2], out: &mut [C], op: fn(C, C) -> C) -> bool {
     #[allow(clippy::eq_op)] // only NaN differs from itself
@@ -234,7 +234,7 @@ fn redo_nan<C: Copy + PartialEq>([a, b]: [&[C]; 2], out: &mut [C], op: fn(C, C) 
 
 pub struct Negate;
 pub struct Abs;
-/// The first operand, not below the second, and then not above the third.
+/// The first operand, raised to at least the second, then lowered to at most the third.
 pub struct Clamp;
 
 kernel!(1 operands, numbers: Negate Abs);

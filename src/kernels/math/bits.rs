@@ -1,4 +1,4 @@
-//! Bits of integers and truth values.
+//! Bitwise operations on integers and booleans.
 
 use super::{Operation, kernel, map, map2};
 use crate::value::Bool;
@@ -7,10 +7,10 @@ pub struct And;
 pub struct Or;
 pub struct Xor;
 pub struct Not;
-/// Of the amount, only the lowest five bits count, or six for 64-bit types: what DALI
-/// leaves to the processor. Smaller types are shifted as 32-bit ones.
+/// Only the lowest five bits of the shift count are used, six for 64-bit types: DALI leaves this to
+/// the processor. Smaller types are shifted as 32-bit ones.
 pub struct ShiftLeft;
-/// As [`ShiftLeft`]; signed integers keep their sign.
+/// Like [`ShiftLeft`]; signed integers keep their sign.
 pub struct ShiftRight;
 
 kernel!(2 operands, integers: And Or Xor ShiftLeft ShiftRight);
@@ -52,6 +52,6 @@ operation!(And of 2 on Bool: map2 |a, b| Bool::from(a.get() & b.get()));
 operation!(Or of 2 on Bool: map2 |a, b| Bool::from(a.get() | b.get()));
 operation!(Xor of 2 on Bool: map2 |a, b| Bool::from(a.get() ^ b.get()));
 operation!(Not of 1 on Bool: map |a: Bool| Bool::from(!a.get()));
-// Shifted as numbers: what is not zero is true.
+// Shifted as numbers: non-zero is true.
 operation!(ShiftLeft of 2 on Bool: map2 |a, _| Bool::from(a.get()));
 operation!(ShiftRight of 2 on Bool: map2 |a, by| Bool::from(a.get() & !by.get()));

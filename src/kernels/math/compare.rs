@@ -1,4 +1,4 @@
-//! Comparisons of numbers, whatever their types.
+//! Comparisons of numbers of any types.
 
 use std::marker::PhantomData;
 
@@ -46,7 +46,7 @@ impl<R: Relation> Kernel for Compare<R> {
         }
         let unsigned = |side: usize| inputs[side].desc.dtype == DType::U64;
         match types.compute {
-            // No type of numbers holds both 64 bits unsigned and a sign.
+            // No numeric type holds both uint64 and negative numbers.
             DType::I64 if unsigned(0) => apply::<2, i64, Bool, UnsignedLeft<R>>(inputs, out),
             DType::I64 if unsigned(1) => apply::<2, i64, Bool, UnsignedRight<R>>(inputs, out),
             DType::I8 => run!(i8),
@@ -72,9 +72,9 @@ impl<R: Relation, C: PartialOrd + Copy> Operation<2, C> for Compare<R> {
     }
 }
 
-/// The left operand's bits are those of an unsigned number.
+/// The bits of the left operand are those of an unsigned number.
 struct UnsignedLeft<R>(PhantomData<R>);
-/// The right operand's bits are those of an unsigned number.
+/// The bits of the right operand are those of an unsigned number.
 struct UnsignedRight<R>(PhantomData<R>);
 
 impl<R: Relation> Operation<2, i64> for UnsignedLeft<R> {

@@ -1,4 +1,4 @@
-//! Functions of one number, in floats.
+//! Functions of one floating-point number.
 
 use super::{Operation, kernel, map, single};
 
@@ -56,13 +56,13 @@ functions! {
     Tanh: |x| single::tanh(x), x.tanh();
 }
 
-/// The standard library's squares its operand, which overflows for large ones.
+/// The standard library squares the operand, which overflows for large ones.
 pub(super) fn acosh(x: f64) -> f64 {
     if x < 1e8 { x.acosh() } else { x.ln() + std::f64::consts::LN_2 }
 }
 
-/// Functions of angles, which are brought into the first quadrant; those of too many turns are
-/// left to the standard library.
+/// Trigonometric functions, computed by reduction to the first quadrant; angles that are too large
+/// for that are left to the standard library.
 macro_rules! of_angles {
     ($($name:ident: $function:ident;)*) => {
         $(

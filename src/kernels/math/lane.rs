@@ -1,4 +1,4 @@
-//! Operands in chunks: broadcast, and converted to the type that is computed in.
+//! Operands in chunks: broadcast, and converted to the type of the computation.
 
 use std::borrow::Cow;
 
@@ -11,28 +11,28 @@ use crate::kernels::contract::output::PIECE;
 use crate::kernels::generic::cast::Number;
 use crate::value::{Element, LINE, Sample, with_room, zeroed};
 
-/// One operand, read in order of the result's elements.
+/// One operand, read in the order of the result's elements.
 pub struct Lane<'a, C: Clone> {
     source: Source<'a, C>,
-    /// Where chunks are put together that don't lie in memory as they are needed.
+    /// Holds the current chunk if it is not available in memory as needed.
     scratch: Vec<C>,
 }
 
 enum Source<'a, C: Clone> {
-    /// One element for all.
+    /// One element for the whole result.
     Single([C; 1]),
-    /// The chunks are there.
+    /// Chunks are read from memory as they are.
     Direct(&'a [C]),
-    /// Only their type is another.
+    /// Only the type differs.
     Converted(&'a Sample),
-    /// The same `period` elements again and again; the tile goes on for a chunk beyond them.
+    /// The same `period` elements repeated; the tile extends beyond them by a chunk.
     Repeating { tile: Vec<C>, period: usize },
     /// Any other broadcast.
     Spread { elements: Cow<'a, [C]>, axes: Axes },
 }
 
-/// From the outermost: how long an axis of the result is, and how many elements of the operand to
-/// go forward per step along it, zero where it repeats.
+/// From the outermost axis: the extent in the result, and the step in elements of the operand, zero
+/// where it is broadcast.
 type Axes = SmallVec<[(usize, usize); 6]>;
 
 impl<'a, C: Number> Lane<'a, C> {
@@ -82,7 +82,7 @@ impl<'a, C: Number> Lane<'a, C> {
         Ok(Lane { source, scratch: vec![C::default(); scratch] })
     }
 
-    /// `len` elements of the broadcast operand from `start` on, or the one that stands for all.
+    /// `len` elements of the broadcast operand from `start` on, or the one element for all.
     pub fn chunk(&mut self, start: usize, len: usize) -> &[C] {
         match &self.source {
             Source::Single(one) => one,
@@ -103,15 +103,15 @@ impl<'a, C: Number> Lane<'a, C> {
     }
 }
 
-/// Has the elements from about `end` on fetched while those before it are worked on, as otherwise
-/// nothing is fetched while a piece of the result is stored.
+/// Prefetches the elements around `end` while those before it are processed; otherwise nothing
+/// would be loaded while a piece of the result is stored.
 fn fetch_ahead<C>(all: &[C], end: usize) {
     #[cfg(target_arch = "x86_64")]
     if end < all.len() {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let first = all.as_ptr().wrapping_add(end).cast::<i8>().wrapping_sub(FETCHED / 2);
         for line in (0..FETCHED).step_by(LINE) {
-            // SAFETY: this reads nothing that the program could notice, at any address.
+            // SAFETY: a prefetch has no visible effect, whatever the address.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(line)) };
         }
     }
@@ -119,11 +119,11 @@ fn fetch_ahead<C>(all: &[C], end: usize) {
     let _ = (all, end);
 }
 
-/// As many bytes as an operand's piece mostly has.
+/// The usual size of an operand's piece in bytes.
 #[cfg(target_arch = "x86_64")]
 const FETCHED: usize = 4 * PIECE;
 
-/// How an operand's elements lie along the axes of the result, as few axes as possible.
+/// The steps of an operand along the axes of the result, with as many axes merged as possible.
 fn axes(own: &[usize], shape: &[usize]) -> Axes {
     let mut axes = Axes::new();
     let mut step = 1;
@@ -153,10 +153,10 @@ fn spread<C: Copy>(elements: &[C], axes: &Axes, start: usize, mut out: &mut [C])
     let (extent, step) = axes[inner];
     let outer_step = if inner > 0 { axes[inner - 1].1 } else { 0 };
     while !out.is_empty() {
-        // Each of a row of elements several times, as for one mask on all channels.
+        // A row of elements, each repeated, such as one mask for all channels.
         if step == 0 && outer_step == 1 && index[inner] == 0 && out.len() >= extent {
             let count = (axes[inner - 1].0 - index[inner - 1]).min(out.len() / extent);
-            // All but the last, after which other axes may move on.
+            // All but the last, after which outer axes may advance.
             let whole = count - 1;
             let (rows, after) = out.split_at_mut(whole * extent);
             repeat_each(&elements[offset..offset + whole], extent, rows);
@@ -204,9 +204,9 @@ fn repeat_each<C: Copy>(elements: &[C], count: usize, out: &mut [C]) {
     }
 }
 
-/// An element that results of the type `R` are stored as.
+/// An element type that stores results of type `R`.
 pub trait Holds<R>: Element {
-    /// Has `write` make a row, and stores it. Returns what `write` does.
+    /// Calls `write` to compute a row, and stores it. Returns what `write` returns.
     fn fill(out: &mut [Self], write: impl FnOnce(&mut [R]) -> bool) -> bool;
 }
 
@@ -250,7 +250,7 @@ mod tests {
         space.into_sample().unwrap()
     }
 
-    /// The element of `own` that belongs to element `flat` of `shape`.
+    /// The element of `own` that corresponds to element `flat` of `shape`.
     fn expected(own: &[usize], shape: &[usize], mut flat: usize) -> i32 {
         let (mut offset, mut step) = (0, 1);
         let own = own.iter().rev().copied().chain(std::iter::repeat(1));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn every_broadcast_reads_the_element_it_should() {
+    fn every_broadcast_reads_the_right_element() {
         let shapes: &[(&[usize], &[usize])] = &[
             (&[], &[5]),
             (&[3], &[700, 3]),

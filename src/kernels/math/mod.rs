@@ -1,5 +1,5 @@
-//! An element for an element: arithmetic, comparisons, bits, functions. Operands are broadcast
-//! against each other.
+//! Elementwise operations: arithmetic, comparisons, bits, functions. Operands are broadcast against
+//! each other.
 
 mod arithmetic;
 mod bits;
@@ -89,18 +89,18 @@ args! {
     pub struct Types { compute: DType, dtype: DType }
 }
 
-/// What is done to rows of elements of the type `C`, `N` operands at a time.
+/// An operation on rows of `N` operands of type `C`.
 trait Operation<const N: usize, C> {
     type Out: Copy + Default;
 
-    /// Writes all of `out`. Operands are as long as `out`, or have one element for all of it.
-    /// Returns whether the operation is defined for all elements.
+    /// Writes all of `out`. Operands have the length of `out`, or a single element. Returns whether
+    /// the operation is defined for all elements.
     fn row(operands: [&[C]; N], out: &mut [Self::Out]) -> bool;
 }
 
 type Row<const N: usize, C, R> = fn([&[C]; N], &mut [R]) -> bool;
 
-/// A row function for `Op`, compiled for the instruction set.
+/// The row function of `Op`, compiled for the instruction set.
 fn row_for<const N: usize, C, Op: Operation<N, C>>(isa: Isa) -> Row<N, C, Op::Out> {
     match isa {
         #[cfg(target_arch = "x86_64")]
@@ -112,14 +112,15 @@ fn row_for<const N: usize, C, Op: Operation<N, C>>(isa: Isa) -> Row<N, C, Op::Ou
             ) -> bool {
                 Op::row(operands, out)
             }
-            // SAFETY: an `Isa::Avx2` is only made where both were detected.
+            // SAFETY: an `Isa::Avx2` only exists where AVX2 and FMA were detected.
             |operands, out| unsafe { row::<N, C, Op>(operands, out) }
         }
         _ => Op::row,
     }
 }
 
-/// Applies `Op` piece by piece: operands are broadcast and converted to `C`, results stored as `O`.
+/// Applies `Op` piece by piece: operands are broadcast and converted to `C`, results are stored as
+/// `O`.
 fn apply<const N: usize, C, O, Op>(inputs: &[Sample], out: &mut Output<'_>) -> Result<()>
 where
     C: Number,
@@ -148,8 +149,8 @@ where
     })
 }
 
-/// An operand that its promoted type can't hold (64 bits unsigned, as signed) wraps around, where
-/// the conversion of numbers would saturate.
+/// An operand that its promoted type can't hold (uint64 as int64) wraps around; the usual
+/// conversion would saturate.
 fn wrapped(operand: &Sample, compute: DType) -> Cow<'_, Sample> {
     match (operand.desc.dtype, compute) {
         (DType::U64, DType::I64) => Cow::Owned(operand.reinterpret(DType::I64)),
@@ -157,8 +158,8 @@ fn wrapped(operand: &Sample, compute: DType) -> Cow<'_, Sample> {
     }
 }
 
-// Loops, not `for_each`, and large operations as functions that are always inlined: what is not
-// inlined is not compiled for the instruction set of its caller.
+// These use loops instead of `for_each`, and large operations are functions that are always
+// inlined: code that is not inlined is not compiled for the caller's instruction set.
 
 #[inline(always)]
 fn map<C: Copy, R>([a]: [&[C]; 1], out: &mut [R], op: impl Fn(C) -> R) -> bool {
@@ -171,7 +172,7 @@ fn map<C: Copy, R>([a]: [&[C]; 1], out: &mut [R], op: impl Fn(C) -> R) -> bool {
 #[inline(always)]
 fn map2<C: Copy, R>([a, b]: [&[C]; 2], out: &mut [R], op: impl Fn(C, C) -> R) -> bool {
     match (a, b) {
-        // The third operand may be longer.
+        // The third operand of `Clamp` may be longer.
         (&[a], &[b]) => {
             for o in out {
                 *o = op(a, b);
@@ -196,7 +197,7 @@ fn map2<C: Copy, R>([a, b]: [&[C]; 2], out: &mut [R], op: impl Fn(C, C) -> R) ->
     true
 }
 
-/// The rust type of each [`DType`] that is computed with or stored.
+/// The Rust type of each [`DType`] that is computed with or stored.
 macro_rules! rust {
     (Bool) => {
         $crate::value::Bool
@@ -239,7 +240,7 @@ macro_rules! rust {
     };
 }
 
-/// Makes an operation a kernel, for pairs of the types that it computes in and stores.
+/// Implements a kernel for an operation, for pairs of the types that it computes in and stores.
 macro_rules! kernel {
     ($n:literal operands, [$($compute:ident $dtype:ident),*]: $op:ident) => {
         impl $crate::kernels::Kernel for $op {
@@ -306,7 +307,7 @@ fn plan(types: Types, inputs: &[&Desc]) -> Result<(Types, Outputs)> {
     Ok((types, one(desc)))
 }
 
-/// The common shape, axes aligned at the end; `None` when there is none.
+/// The common shape, aligning the last axes; `None` if there is none.
 fn broadcast(left: &[usize], right: &[usize]) -> Option<Shape> {
     let ndim = left.len().max(right.len());
     let axis =
@@ -327,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_broadcast_from_the_end() {
+    fn shapes_are_broadcast_from_the_last_axis() {
         let shape = |a: &[usize], b: &[usize]| broadcast(a, b).map(|s| s.to_vec());
         assert_eq!(shape(&[2, 1], &[3]), Some(vec![2, 3]));
         assert_eq!(shape(&[], &[4]), Some(vec![4]));

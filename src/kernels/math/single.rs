@@ -1,17 +1,17 @@
-//! Functions of single precision without branches or calls, so that loops over them become vector
-//! code. The polynomials are those of the Cephes library; results are within a few units of the
-//! last place.
+//! Single-precision functions without branches or calls, so that loops over them vectorise. The
+//! polynomials are those of the Cephes library; results are accurate to a few units in the last
+//! place.
 
 use std::f32::consts::{FRAC_PI_2, FRAC_PI_4, LN_2, PI};
 
-/// 1.5 * 2^23: adding it rounds to a whole number, which is then in the lowest bits.
+/// 1.5 * 2^23: adding it rounds to an integer, which is then in the lowest bits.
 const ROUND: f32 = 12_582_912.0;
 
 /// 1.5 * 2^52, for doubles.
 const WIDE_ROUND: f64 = 6_755_399_441_055_744.0;
 
-/// The polynomial with these coefficients, the highest power first. Written out, as no loop is
-/// left in the vector code then.
+/// The polynomial with these coefficients, highest power first. A macro, so that no loop remains in
+/// the vector code.
 macro_rules! poly {
     ($x:expr, [$first:expr $(, $next:expr)* $(,)?]) => {{
         let sum = $first;
@@ -29,20 +29,20 @@ fn power_of_two(exponent: i32) -> f32 {
 /// `e^x * 2^shift`.
 #[inline(always)]
 fn scaled_exp(x: f32, shift: i32) -> f32 {
-    // Beyond these, the result is infinity or zero anyway; NaN stays what it is.
+    // Beyond these, the result is infinity or zero anyway; NaN stays NaN.
     let x = if x > 89.5 { 89.5 } else { x };
     let x = if x < -104.5 { -104.5 } else { x };
     let shifted = x * std::f32::consts::LOG2_E + ROUND;
     let n = shifted - ROUND;
     let exponent = (shifted.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32);
-    // ln 2 in two parts, for the difference to be exact.
+    // ln 2 in two parts, so that the difference is exact.
     let r = x - n * 0.693_359_4 - n * -2.121_944_4e-4;
     let tail = poly!(
         r,
         [1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 5e-1]
     );
     let y = tail * r * r + r + 1.0;
-    // In two steps: a result may be too small, or the factor too large, for a normal number.
+    // In two steps, since the power of two itself may not be a normal number.
     let exponent = exponent.wrapping_add(shift);
     let half = exponent >> 1;
     y * power_of_two(half) * power_of_two(exponent.wrapping_sub(half))
@@ -80,7 +80,7 @@ pub fn tanh(x: f32) -> f32 {
     if x.abs() > 0.625 { far } else { near }
 }
 
-/// The exponent of a positive number, and the logarithm of what is left of it.
+/// The exponent of a positive number, and the logarithm of its mantissa.
 #[inline(always)]
 fn split_log(x: f32) -> (f32, f32) {
     let small = x < f32::MIN_POSITIVE;
@@ -113,7 +113,7 @@ fn split_log(x: f32) -> (f32, f32) {
     )
 }
 
-/// The result of a logarithm, where its operand has one.
+/// Handles the special cases of a logarithm.
 #[inline(always)]
 fn log_of(x: f32, y: f32) -> f32 {
     let y = if x == f32::INFINITY { x } else { y };
@@ -144,7 +144,7 @@ pub fn log10(x: f32) -> f32 {
 pub fn asinh(x: f32) -> f32 {
     let a = x.abs();
     let z = x * x;
-    // Where one does not count any more, the root is the number itself.
+    // For large numbers, the one under the root is negligible.
     let (sum, more) = if a > 1500.0 { (a, LN_2) } else { (a + (z + 1.0).sqrt(), 0.0) };
     let far = log(sum) + more;
     let near = poly!(z, [2.012_200_3e-2, -4.269_934e-2, 7.484_759e-2, -1.666_628_8e-1]) * z * x + x;
@@ -181,16 +181,16 @@ pub fn atanh(x: f32) -> f32 {
     if x.abs() > 0.5 { far } else { near }
 }
 
-/// Up to here, taking off turns leaves the angle exact enough.
+/// Up to this angle, reduction to a quarter turn is exact enough.
 pub const LARGEST_ANGLE: f32 = 1e8;
 
-/// Sine and cosine of what is left of the angle, and how many quarter turns were taken off.
+/// Sine and cosine of the reduced angle, and the number of quarter turns that were subtracted.
 #[inline(always)]
 fn quarter(x: f32) -> (f32, f32, u32) {
     let x = f64::from(x);
     let shifted = x * std::f64::consts::FRAC_2_PI + WIDE_ROUND;
     let n = shifted - WIDE_ROUND;
-    // Half pi in two parts, for the product with the first one to be exact.
+    // Half pi in two parts, so that the product with the first one is exact.
     let r = (x - n * 1.570_796_310_901_641_8 - n * 1.589_325_477_352_819_7e-8) as f32;
     let z = r * r;
     let sin = poly!(z, [-1.951_529_6e-4, 8.332_161e-3, -1.666_665_5e-1]) * z * r + r;
@@ -222,7 +222,7 @@ pub fn tan(x: f32) -> f32 {
     if quarters & 1 == 0 { sin / cos } else { -cos / sin }
 }
 
-/// The arc tangent of a number from 0 on.
+/// The arc tangent of a non-negative number.
 #[inline(always)]
 fn positive_atan(x: f32) -> f32 {
     let (above, far) = (x > 0.414_213_57, x > 2.414_213_7);
@@ -253,7 +253,7 @@ pub fn atan(x: f32) -> f32 {
 #[inline(always)]
 pub fn atan2(y: f32, x: f32) -> f32 {
     let (a, b) = (y.abs(), x.abs());
-    // Where the quotient is not defined, the angle is.
+    // The angle is defined even where the quotient is not.
     let quotient = if a == b { 1.0 } else { a / b };
     let quotient = if a == 0.0 { 0.0 } else { quotient };
     let acute = positive_atan(quotient);
@@ -262,7 +262,7 @@ pub fn atan2(y: f32, x: f32) -> f32 {
     angle.copysign(y)
 }
 
-/// The arc sine of `a` from 0 to 1/2; above, half of the arc cosine.
+/// The arc sine of `a` for `a` from 0 to 1/2; for larger ones, half of the arc cosine.
 #[inline(always)]
 fn half_asin(a: f32) -> f32 {
     let z = 0.5 * (1.0 - a);
@@ -295,7 +295,7 @@ pub fn cbrt(x: f32) -> f32 {
     let a = x.abs();
     let small = a < f32::MIN_POSITIVE;
     let (scaled, factor) = if small { (a * 16_777_216.0, 1.0 / 256.0) } else { (a, 1.0) };
-    // A third of the exponent, and what then comes closest on average.
+    // Divides the exponent by three; the constant minimises the average error of the guess.
     let guess = f32::from_bits(scaled.to_bits() / 3 + 709_958_130);
     let (wide, mut t) = (f64::from(scaled), f64::from(guess));
     for _ in 0..2 {
@@ -307,12 +307,12 @@ pub fn cbrt(x: f32) -> f32 {
     root.copysign(x)
 }
 
-/// `x^y` for positive normal `x`, finite `y`; else NaN, unless a positive power of zero is asked
-/// for. In double precision, as the logarithm's error is multiplied.
+/// `x^y` for positive normal `x` and finite `y`, or zero for positive powers of zero; otherwise
+/// NaN. In double precision, because the exponent multiplies the error of the logarithm.
 #[inline(always)]
 pub fn positive_power(x: f32, y: f32) -> f32 {
     let bits = x.to_bits();
-    // The factor from 1/sqrt(2) to sqrt(2), times a power of two.
+    // Splits off a power of two, leaving a factor from 1/sqrt(2) to sqrt(2).
     let above = (bits & 0x007f_ffff) > 0x0035_04f3;
     let exponent = (bits >> 23) as i32 - 127 + i32::from(above);
     let m = f64::from(f32::from_bits(
@@ -355,13 +355,13 @@ pub fn positive_power(x: f32, y: f32) -> f32 {
 mod tests {
     use super::*;
 
-    /// Numbers of all sizes and both signs, the special ones among them.
+    /// Numbers of all magnitudes and both signs, including special ones.
     fn numbers() -> impl Iterator<Item = f32> {
         let special = [0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-45];
         (0..u32::MAX).step_by(65_521).map(f32::from_bits).chain(special)
     }
 
-    /// Checks against the standard library in double precision, to a relative error of `ulps`.
+    /// Compares with the standard library in double precision, with a relative error of `ulps`.
     fn check(name: &str, ours: fn(f32) -> f32, exact: fn(f64) -> f64, ulps: f64) {
         for x in numbers() {
             let (y, want) = (f64::from(ours(x)), exact(x.into()) as f32);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_exact_to_a_few_units() {
+    fn functions_are_accurate_to_a_few_ulps() {
         check("exp", exp, f64::exp, 2.0);
         check("cosh", cosh, f64::cosh, 3.0);
         check("sinh", sinh, f64::sinh, 3.0);
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_of_angles_are_exact_to_a_few_units() {
+    fn trigonometric_functions_are_accurate_to_a_few_ulps() {
         let angles: Vec<f32> =
             numbers().filter(|x| x.abs() <= LARGEST_ANGLE || !x.is_finite()).collect();
         for x in angles {
@@ -400,7 +400,7 @@ mod tests {
                 ("cos", cos(x), f64::from(x).cos()),
                 ("tan", tan(x), f64::from(x).tan()),
             ] {
-                // Near zeros, relative to what is left of the angle.
+                // Near zeros, relative to the reduced angle.
                 let apart = (f64::from(y) - want).abs();
                 let near = apart <= 4.0 * f64::from(f32::EPSILON) * want.abs().max(1e-7);
                 assert!(near || (y.is_nan() && want.is_nan()), "{name}({x:e}) = {y:e}, {want:e}");
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn powers_are_exact_to_a_unit() {
+    fn powers_are_accurate_to_one_ulp() {
         for x in numbers().filter(|x| *x >= f32::MIN_POSITIVE && x.is_finite()).step_by(7) {
             for y in [2.2, 1.0 / 2.2, -1.5, 0.0, 1.0, 30.25, 1e-9, -1e9, 1e30] {
                 let (ours, want) = (positive_power(x, y), f64::from(x).powf(y.into()) as f32);
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn atan2_knows_every_quadrant() {
+    fn atan2_handles_every_quadrant() {
         let few = [0.0, -0.0, 1.0, -1.0, 0.3, -7.0, 1e-30, 1e30, f32::INFINITY, f32::NEG_INFINITY];
         for y in few.into_iter().chain([f32::NAN]) {
             for x in few.into_iter().chain([f32::NAN]) {

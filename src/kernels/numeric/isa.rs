@@ -1,9 +1,9 @@
-//! Which vector instructions there are.
+//! Detection of vector instructions.
 
 use std::sync::OnceLock;
 
-/// An instruction set that code is compiled for. Only what the processor has is ever made, but for
-/// [`Isa::Scalar`], which is what the target promises anyway.
+/// An instruction set that code is compiled for. Values are only created for what the processor
+/// supports; [`Isa::Scalar`] is the target's baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
     Scalar,
@@ -11,7 +11,7 @@ pub enum Isa {
 }
 
 impl Isa {
-    /// The best there is; `PENSTOCK_ISA=scalar` turns it down.
+    /// The best one available; `PENSTOCK_ISA=scalar` forces the baseline.
     pub fn best() -> Isa {
         static BEST: OnceLock<Isa> = OnceLock::new();
         *BEST.get_or_init(|| {
@@ -22,8 +22,8 @@ impl Isa {
         })
     }
 
-    /// Runs code compiled for the best instructions there are. What `work` calls must be inlined,
-    /// or it is not.
+    /// Runs code compiled for the best instruction set available. Only code that is inlined into
+    /// `work` benefits.
     #[inline(always)]
     pub fn run_on_best<R>(work: impl FnOnce() -> R) -> R {
         match Isa::best() {
@@ -33,14 +33,14 @@ impl Isa {
                 unsafe fn run<R>(work: impl FnOnce() -> R) -> R {
                     work()
                 }
-                // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+                // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
                 unsafe { run(work) }
             }
             _ => work(),
         }
     }
 
-    /// All that the processor has, the best last.
+    /// All that the processor supports, the best last.
     pub fn available() -> Vec<Isa> {
         let mut found = vec![Isa::Scalar];
         #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! What kernels compute with: vector instructions, random words, portable functions, precision.
+//! Building blocks for kernels: vector instructions, random numbers, portable functions, precision.
 
 pub mod floats;
 pub mod isa;

@@ -1,19 +1,20 @@
-//! Random words as a pure function of who asks for them: Philox4x32-10 (Salmon, Moraes, Dror and
-//! Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011).
+//! Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random
+//! numbers: as easy as 1, 2, 3", 2011).
 //!
-//! Nothing here has a state that work changes. A call is numbered when it is made; its words
-//! depend on that number, on the sample and on the element, so that threads don't matter.
+//! There is no mutable state. A call gets its position when it is made, and its words are a pure
+//! function of that position, the sample and the element, so the number of threads does not matter.
 
 use crate::kernels::numeric::portable::of_word;
 
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
-/// Added to the key after each round: the golden ratio, and the square root of three less one.
+/// Added to the key after each round: the fractional parts of the golden ratio and of the
+/// square root of three.
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
 
-/// Blocks that are worked out side by side, for the compiler to make vectors of.
+/// Number of blocks computed side by side, so that the compiler vectorises.
 pub const LANES: usize = 8;
-/// Words of a group of blocks.
+/// Words in a group of blocks.
 pub const GROUP: usize = 4 * LANES;
 
 /// `N` counters at once; `words[i][lane]` is word `i` of a block.
@@ -42,18 +43,18 @@ fn halves(word: u64) -> [u32; 2] {
     [word as u32, (word >> 32) as u32]
 }
 
-/// A place in the sequence of an RNG: word `phase` of block `offset`.
+/// A position in the sequence of an RNG: word `phase` of block `offset`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     pub seed: u64,
     pub sequence: u64,
     pub offset: u64,
-    /// Below 4.
+    /// Less than 4.
     pub phase: u32,
 }
 
 impl Position {
-    /// Words between a call of an operator and the next, as in DALI.
+    /// Words by which each call of an operator advances the RNG, as in DALI.
     pub const WORDS_PER_CALL: u128 = 7;
 
     pub fn word(&self) -> u32 {
@@ -61,7 +62,7 @@ impl Position {
         block(halves(self.seed), [a, b, c, d])[(self.phase & 3) as usize]
     }
 
-    /// Goes on by so many words. The end of a sequence leads on to the next one.
+    /// Advances by this many words. The end of a sequence continues with the next one.
     pub fn advance(&mut self, words: u128) {
         let words = words.wrapping_add(u128::from(self.phase & 3));
         let block = u128::from(self.sequence) << 64 | u128::from(self.offset);
@@ -71,7 +72,7 @@ impl Position {
         self.phase = (words & 3) as u32;
     }
 
-    /// What the call made at this place draws from, for one of its samples.
+    /// The random stream of one sample, for a call made at this position.
     pub fn stream(&self, sample: usize) -> Stream {
         let mut at = *self;
         let mut next = || {
@@ -79,7 +80,7 @@ impl Position {
             at.advance(1);
             word
         };
-        // 96 random bits set calls apart, from each other and from the words of the RNG itself.
+        // 96 random bits separate calls from each other and from the words of the RNG itself.
         Stream { key: [next(), next()], call: next(), sample: sample as u32 }
     }
 }
@@ -102,8 +103,8 @@ impl Stream {
         block(self.key, self.counter(index))
     }
 
-    /// The words of a group of blocks: word `i` of block `lane` is at `LANES * i + lane`. When
-    /// only `wanted` lanes are asked for, the others are left out.
+    /// The words of a group of blocks: word `i` of block `lane` is at `LANES * i + lane`. If only
+    /// `wanted` lanes are needed, the others may be zero.
     #[inline(always)]
     pub fn group(&self, index: u64, wanted: usize) -> [u32; GROUP] {
         let first = index.wrapping_mul(LANES as u64);
@@ -131,12 +132,12 @@ impl Stream {
         words
     }
 
-    /// For an element that may need any number of words.
+    /// The blocks of an element that may need any number of them.
     pub fn source(&self, element: usize) -> Source<'_> {
         Source { stream: self, element: element as u64, used: 0 }
     }
 
-    /// One of the blocks of several such elements, word by word.
+    /// Block number `attempt` of several such elements, word by word.
     #[inline(always)]
     pub fn attempt(&self, attempt: u64, elements: &[u64; LANES]) -> [[u32; LANES]; 4] {
         let mut counters = [[0; LANES]; 4];
@@ -164,13 +165,13 @@ impl Source<'_> {
     }
 }
 
-/// Which block is the one of this number of an element. No sample has 2^48 elements, so that those
-/// of different elements never meet.
+/// Index of an element's block with this number. No sample has 2^48 elements, so blocks of
+/// different elements never collide.
 fn numbered(number: u64, element: u64) -> u64 {
     number << 48 | element
 }
 
-/// A number in [0, 1), with all the bits a float of 64 has room for.
+/// A number in [0, 1) with the full precision of an `f64`.
 #[inline(always)]
 pub fn fraction(low: u32, high: u32) -> f64 {
     const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
@@ -183,7 +184,7 @@ pub fn short_fraction(word: u32) -> f64 {
     f64::from(word) * (1.0 / 4_294_967_296.0)
 }
 
-/// A whole number in `0..bound`. The chances differ by less than `bound / 2^64`.
+/// An integer in `0..bound`. Probabilities differ by less than `bound / 2^64`.
 #[inline]
 pub fn below(low: u32, high: u32, bound: u64) -> u64 {
     let word = u64::from(high) << 32 | u64::from(low);
@@ -195,8 +196,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_those_of_the_paper() {
-        // Known answers that came with the authors' code.
+    fn blocks_match_the_paper() {
+        // Known answers from the authors' code.
         assert_eq!(block([0; 2], [0; 4]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
         assert_eq!(
             block([u32::MAX; 2], [u32::MAX; 4]),
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn advancing_is_drawing() {
+    fn advancing_at_once_equals_advancing_word_by_word() {
         let mut walked = Position { seed: 1, sequence: 2, offset: u64::MAX - 1, phase: 1 };
         let mut jumped = walked;
         (0..11).for_each(|_| walked.advance(1));

@@ -1,18 +1,18 @@
-//! Elementary functions of basic arithmetic alone, so that they give the same bits on every
-//! machine; those of a system's library differ in the last one. Good to about 1e-15.
+//! Elementary functions made of basic arithmetic only, so that results are bit-identical on every
+//! machine; system libraries differ in the last bit. Accurate to about 1e-15.
 
 use std::f64::consts::{FRAC_PI_2, LN_2, LOG2_E, SQRT_2};
 
-// Loops over these become vectors: none has a branch or a conversion that vectors lack, and all are
-// inlined, to be compiled for the instruction set of their caller.
+// Loops over these vectorise: they have no branches and no conversions that vector instructions
+// lack, and they are inlined, so they are compiled for the instruction set of the caller.
 
-/// Added to a number that is not too large, it makes that a whole one: the lowest bits hold it.
+/// Adding this to a number that is not too large rounds it; the lowest bits hold the integer.
 const ROUNDING: f64 = (3_u64 << 51) as f64;
 
 /// The same as `f64::from`.
 #[inline(always)]
 pub fn of_word(word: u32) -> f64 {
-    /// The bits of 2^52, whose last bit counts ones.
+    /// The bits of 2^52, at which the last bit of the mantissa counts ones.
     const ONES: u64 = 0x4330_0000_0000_0000;
     f64::from_bits(ONES | u64::from(word)) - f64::from_bits(ONES)
 }
@@ -20,7 +20,7 @@ pub fn of_word(word: u32) -> f64 {
 /// The natural logarithm of a positive number; -inf for zero and below.
 #[inline(always)]
 pub fn ln(x: f64) -> f64 {
-    // 2^54 brings the smallest numbers into the range of the others.
+    // 2^54 scales subnormal numbers into the normal range.
     const LIFT: f64 = (1_u64 << 54) as f64;
     let small = x < f64::MIN_POSITIVE;
     let made = ln_of_normal(if small { x * LIFT } else { x });
@@ -28,17 +28,17 @@ pub fn ln(x: f64) -> f64 {
     if x > 0.0 { made } else { f64::NEG_INFINITY }
 }
 
-/// The natural logarithm of a positive number that is not below the normal ones.
+/// The natural logarithm of a positive normal number.
 #[inline(always)]
 pub fn ln_of_normal(x: f64) -> f64 {
     let bits = x.to_bits();
     let mantissa = f64::from_bits(bits & 0x000f_ffff_ffff_ffff | 0x3ff0_0000_0000_0000);
-    // The mantissa between sqrt(1/2) and sqrt(2), where the series is short.
+    // Reduces the mantissa to between sqrt(1/2) and sqrt(2), where the series is short.
     let large = mantissa > SQRT_2;
     let mantissa = if large { 0.5 * mantissa } else { mantissa };
     let exponent = of_word((bits >> 52) as u32) - if large { 1022.0 } else { 1023.0 };
-    // ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 + ...), every other term at a time: the processor
-    // works on both sums at once.
+    // ln m = 2 artanh s = 2 (s + s^3/3 + s^5/5 + ...), as two sums of every other term that the
+    // processor can compute in parallel.
     let s = (mantissa - 1.0) / (mantissa + 1.0);
     let square = s * s;
     let fourth = square * square;
@@ -60,10 +60,10 @@ const INVERSE_FACTORIALS: [f64; 14] = {
     all
 };
 
-/// e to the power of `x`: zero far below, infinite far above.
+/// e to the power of `x`; zero below -708, infinite above 709.7.
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {
-    /// ln 2 in two parts, of which the first has zeros at its end: its multiples are exact.
+    /// ln 2 in two parts; the first ends in zero bits, so its multiples are exact.
     const LN_2_HIGH: f64 = f64::from_bits(LN_2.to_bits() & !0xffff_ffff);
     const LN_2_LOW: f64 = 4.749_325_039_031_672_6e-7;
     let inside = if x > -708.0 { x } else { -708.0 };
@@ -83,10 +83,10 @@ pub fn exp(x: f64) -> f64 {
     if x < -708.0 { 0.0 } else { made }
 }
 
-/// Sine and cosine of a part of a full turn, `0 <= turn < 1`.
+/// Sine and cosine of a fraction of a full turn, `0 <= turn < 1`.
 #[inline(always)]
 pub fn sin_cos_of_turn(turn: f64) -> (f64, f64) {
-    // The nearest quarter, and what is left of the angle: at most an eighth of a turn.
+    // The nearest quarter, and the remaining angle: at most an eighth of a turn.
     let shifted = 4.0 * turn + ROUNDING;
     let quarters = shifted.to_bits();
     let angle = (4.0 * turn - (shifted - ROUNDING)) * FRAC_PI_2;
@@ -102,7 +102,7 @@ pub fn sin_cos_of_turn(turn: f64) -> (f64, f64) {
     }
     let swapped = quarters & 1 == 1;
     let (a, b) = if swapped { (cosine, sine) } else { (sine, cosine) };
-    // Bit 1 of the quarter says where the sine is negative, that of the next where the cosine is.
+    // Bit 1 of the quarter is the sign of the sine; bit 1 of the next quarter, that of the cosine.
     let sign = |quarters: u64| (quarters & 2) << 62;
     let flipped = |x: f64, sign: u64| f64::from_bits(x.to_bits() ^ sign);
     (flipped(a, sign(quarters)), flipped(b, sign(quarters.wrapping_add(1))))
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn logarithms_agree_with_the_systems() {
+    fn logarithms_agree_with_the_standard_library() {
         for power in -1074..1024 {
             for part in [1.0, 1.1, SQRT_2 - 1e-9, SQRT_2, SQRT_2 + 1e-9, 1.999_999_9] {
                 let x = part * 2_f64.powi(power / 2) * 2_f64.powi(power - power / 2);
@@ -127,7 +127,7 @@ mod tests {
         }
         assert_eq!(ln(1.0), 0.0);
         assert_eq!((ln(0.0), ln(-1.0)), (f64::NEG_INFINITY, f64::NEG_INFINITY));
-        // Near one the logarithm is small, and must be right relative to that.
+        // Near one the logarithm is small, and its relative error must be small as well.
         let x = 1.0 + 3.0 * f64::EPSILON;
         assert!((ln_of_normal(x) / (x - 1.0) - 1.0).abs() < 1e-14);
     }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn powers_agree_with_the_systems() {
+    fn powers_agree_with_the_standard_library() {
         for step in -70_000..70_000 {
             let x = f64::from(step) * 0.010_1;
             let (ours, exact) = (exp(x), x.exp());
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_agree_with_the_systems() {
+    fn turns_agree_with_the_standard_library() {
         for step in 0..100_000 {
             let turn = f64::from(step) / 100_000.0;
             let (sine, cosine) = sin_cos_of_turn(turn);

@@ -1,9 +1,9 @@
 //! Beta variates by rejection from the log-logistic distribution (Cheng, "Generating beta variates
-//! with nonintegral shape parameters", 1978): his algorithms BB, when both parameters are above
-//! one, and BC.
+//! with nonintegral shape parameters", 1978): algorithm BB if both parameters are above one,
+//! otherwise BC.
 //!
-//! Several elements are tried at a time, those that failed together with others once more. What an
-//! element becomes depends on its own attempts alone, not on its company.
+//! Several elements are tried at a time, and rejected ones are tried again together with others.
+//! The result of an element depends only on its own attempts, not on which others it is tried with.
 
 use crate::kernels::numeric::isa::Isa;
 use crate::kernels::numeric::philox::{LANES, Stream, fraction};
@@ -14,25 +14,25 @@ pub struct BetaShape {
     most: f64,
     /// Whether `least` is the first parameter.
     ordered: bool,
-    /// Whether both are above one.
+    /// Whether both parameters are above one.
     above: bool,
-    /// Cheng's constants: lambda and gamma when they are, else k1 and k2.
+    /// Cheng's constants: lambda and gamma if both are above one, otherwise k1 and k2.
     constants: [f64; 2],
 }
 
-/// An attempt: whether it is good, and the shares of the smaller and the larger parameter.
+/// An attempt: whether it is accepted, and the shares of the smaller and the larger parameter.
 struct Attempt {
     accepted: bool,
     least: f64,
     most: f64,
 }
 
-/// Each attempt succeeds with a chance of a quarter at the very least.
+/// Each attempt succeeds with a probability of at least a quarter.
 const ATTEMPTS: u64 = 1000;
 const LN_4: f64 = 2.0 * std::f64::consts::LN_2;
 
 impl BetaShape {
-    /// Both parameters are positive, and finite in single precision.
+    /// Both parameters must be positive, and finite in single precision.
     pub fn new(alpha: f64, beta: f64) -> BetaShape {
         let (least, most) = (alpha.min(beta), alpha.max(beta));
         let above = least > 1.0;
@@ -59,7 +59,7 @@ impl BetaShape {
                 unsafe fn run(shape: &BetaShape, rng: &Stream, first: u64, out: &mut [f64]) {
                     shape.fill_by_kind(rng, first, out);
                 }
-                // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+                // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
                 unsafe { run(self, rng, first, out) }
             }
             _ => self.fill_by_kind(rng, first, out),
@@ -102,16 +102,16 @@ impl BetaShape {
                 for ((&u, &other), (made, accepted)) in
                     drawn.zip(made.iter_mut().zip(&mut accepted))
                 {
-                    // No closure: it would be compiled for the instruction set of all machines.
+                    // Not a closure, which would be compiled for the baseline instruction set.
                     let tried = if ABOVE { self.above(u, other) } else { self.below(u, other) };
                     let ours = if self.ordered { tried.least } else { tried.most };
                     *made = ours / (tried.least + tried.most);
                     *accepted = u64::from(tried.accepted);
                 }
                 for lane in 0..count {
-                    // The last attempt stays, should all have failed.
+                    // If all attempts fail, the last one is used.
                     out[(elements[lane] - first) as usize] = made[lane];
-                    // What is written here has been read.
+                    // Never overtakes the entries that are still to be read.
                     open[still_open] = elements[lane];
                     still_open += usize::from(accepted[lane] == 0);
                 }
@@ -151,13 +151,13 @@ impl BetaShape {
     }
 }
 
-/// The smaller; the bound for what is not a number.
+/// The smaller of the two; the bound if `x` is NaN.
 #[inline(always)]
 fn at_most(x: f64, bound: f64) -> f64 {
     if x < bound { x } else { bound }
 }
 
-/// A number in (0, 1), ends excluded, so that all logarithms exist.
+/// A number in the open interval (0, 1), so that all logarithms are finite.
 #[inline(always)]
 fn inner_fraction(low: u32, high: u32) -> f64 {
     const HALF_UNIT: f64 = 0.5 / (1_u64 << 52) as f64;
@@ -180,13 +180,13 @@ mod tests {
     }
 
     #[test]
-    fn inner_fractions_are_inside() {
+    fn inner_fractions_exclude_both_ends() {
         assert!(inner_fraction(0, 0) > 0.0);
         assert!(inner_fraction(u32::MAX, u32::MAX) < 1.0);
     }
 
     #[test]
-    fn elements_depend_on_themselves_alone_whatever_the_instruction_set() {
+    fn elements_do_not_depend_on_others_or_on_the_isa() {
         for (alpha, beta) in [(2.0, 5.0), (1.0, 1.0), (0.3, 0.2), (50.0, 1.5), (1e-3, 1e3)] {
             let shape = BetaShape::new(alpha, beta);
             let whole = draw(Isa::Scalar, &shape, 0, 100);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn extreme_parameters_stay_inside() {
+    fn extreme_parameters_stay_in_range() {
         for (alpha, beta) in [(1e-40, 1e-40), (1e38, 1e38), (1e-40, 1e38), (1e38, 2.0)] {
             let made = draw(Isa::Scalar, &BetaShape::new(alpha, beta), 0, 200);
             assert!(made.iter().all(|x| (0.0..=1.0).contains(x)), "{alpha}, {beta}: {made:?}");

@@ -1,5 +1,5 @@
-//! Random numbers. Each is a function of the call's place in its RNG's sequence, the sample's
-//! number and the element's: see `philox`.
+//! Random numbers. Each is a function of the call's position in the sequence of its RNG, the
+//! sample's index and the element's: see `philox`.
 
 pub(super) mod beta;
 
@@ -55,8 +55,8 @@ pub mod problem {
     }
 }
 
-/// The shape that was asked for: that of an input, or numbers, or none.
-fn asked_shape(shape: Option<&[i64]>, like: Option<&&Desc>) -> Result<Shape> {
+/// The requested shape: that of an input, explicit extents, or a scalar.
+fn requested_shape(shape: Option<&[i64]>, like: Option<&&Desc>) -> Result<Shape> {
     match (shape, like) {
         (Some(_), Some(_)) => Err(argument("shape", Random::ShapeAndInput)),
         (None, like) => Ok(like.map(|desc| desc.shape.clone()).unwrap_or_default()),
@@ -75,7 +75,7 @@ fn described(dtype: DType, shape: Shape) -> Result<Desc> {
     }
 }
 
-/// Makes each element of a word.
+/// Makes each element from one word.
 fn of_words<T>(stream: &Stream, out: &mut [T], make: impl Fn(u32) -> T) {
     for (index, out) in out.chunks_mut(GROUP).enumerate() {
         let words = stream.group(index as u64, out.len());
@@ -85,7 +85,7 @@ fn of_words<T>(stream: &Stream, out: &mut [T], make: impl Fn(u32) -> T) {
     }
 }
 
-/// Makes each element of two words.
+/// Makes each element from two words.
 pub fn of_pairs<T>(stream: &Stream, out: &mut [T], make: impl Fn(u32, u32) -> T) {
     for (index, out) in out.chunks_mut(GROUP / 2).enumerate() {
         let words = stream.group(index as u64, out.len());
@@ -114,7 +114,7 @@ impl Kernel for Uniform {
     const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
     fn plan(args: UniformArgs, inputs: &[&Desc]) -> Result<(UniformArgs, Outputs)> {
-        let desc = described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)?;
+        let desc = described(args.dtype, requested_shape(args.shape.as_deref(), inputs.first())?)?;
         Ok((args, one(desc)))
     }
 
@@ -143,7 +143,7 @@ impl Kernel for Uniform {
         with_element!(args.dtype, |T| {
             let (first, last) = T::ends(start, end);
             let place = |part: f64| -> T {
-                // This way the range may be wider than the largest number.
+                // In this form, the width of the range can't overflow.
                 ((1.0 - part) * start + part * end).max(first).min(last).convert()
             };
             if large {
@@ -156,10 +156,10 @@ impl Kernel for Uniform {
     }
 }
 
-/// An element as the end of a range.
+/// Limits of a range for an element type.
 trait End: Sized {
-    /// The first and the last number of `start..end`. Whole numbers are rounded to, which may
-    /// reach the end itself, as in DALI.
+    /// The first and last number of `start..end`. Integers are not limited: rounding may reach the
+    /// end itself, as in DALI.
     fn ends(start: f64, end: f64) -> (f64, f64);
 }
 
@@ -184,7 +184,7 @@ macro_rules! floating {
                     let (first, past): ($type, $type) = (start.convert(), end.convert());
                     let wide = |x: $type| -> f64 { x.convert() };
                     let first = wide(first).max(wide(<$type>::MIN));
-                    // The bits of floats count up with their size.
+                    // The bits of positive floats are in the order of their values.
                     let smaller = if wide(past) < end {
                         past
                     } else if wide(past) > 0.0 {
@@ -220,7 +220,7 @@ impl Kernel for Normal {
     const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
     fn plan(args: NormalArgs, inputs: &[&Desc]) -> Result<(NormalArgs, Outputs)> {
-        let desc = described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)?;
+        let desc = described(args.dtype, requested_shape(args.shape.as_deref(), inputs.first())?)?;
         Ok((args, one(desc)))
     }
 
@@ -238,11 +238,11 @@ impl Kernel for Normal {
     }
 }
 
-/// Numbers made at a time, which still are in the cache when they are converted.
+/// Numbers made at a time; they are still in the cache when they are converted.
 const CHUNK: usize = 512;
 
-/// Makes `count` numbers of the standard normal distribution, handed out a few at a time with the
-/// position of the first.
+/// Generates `count` standard normal numbers, and passes them to `take` in chunks with the position
+/// of the first.
 #[inline]
 pub fn normals(rng: &Stream, count: usize, mut take: impl FnMut(usize, &[f64])) {
     let mut made = [0.0; CHUNK];
@@ -253,7 +253,7 @@ pub fn normals(rng: &Stream, count: usize, mut take: impl FnMut(usize, &[f64])) 
     }
 }
 
-/// Numbers of the standard normal distribution, made of these groups of words.
+/// Standard normal numbers, made from the groups of words from `group` on.
 fn normals_for(isa: Isa, rng: &Stream, group: u64, out: &mut [f64]) {
     match isa {
         #[cfg(target_arch = "x86_64")]
@@ -262,7 +262,7 @@ fn normals_for(isa: Isa, rng: &Stream, group: u64, out: &mut [f64]) {
             unsafe fn run(rng: &Stream, group: u64, out: &mut [f64]) {
                 normals_of(rng, group, out);
             }
-            // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+            // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
             unsafe { run(rng, group, out) }
         }
         _ => normals_of(rng, group, out),
@@ -284,10 +284,10 @@ fn normals_of(rng: &Stream, group: u64, out: &mut [f64]) {
     }
 }
 
-/// Two independent numbers of the standard normal distribution (Box and Muller).
+/// Two independent standard normal numbers (Box-Muller transform).
 #[inline(always)]
 fn two_normals([a, b, c, d]: [u32; 4]) -> (f64, f64) {
-    // The radius is drawn from (0, 1], which has a logarithm.
+    // Drawn from (0, 1], so that the logarithm is finite.
     let radius = (-2.0 * ln_of_normal(1.0 - fraction(a, b))).sqrt();
     let (sine, cosine) = sin_cos_of_turn(fraction(c, d));
     (radius * cosine, radius * sine)
@@ -310,13 +310,13 @@ impl Kernel for CoinFlip {
     const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
     fn plan(args: CoinFlipArgs, inputs: &[&Desc]) -> Result<(CoinFlipArgs, Outputs)> {
-        let desc = described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)?;
+        let desc = described(args.dtype, requested_shape(args.shape.as_deref(), inputs.first())?)?;
         Ok((args, one(desc)))
     }
 
     fn run(args: &CoinFlipArgs, _: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
         let out = &mut outputs[0];
-        // Of all words, these many are heads. The conversion saturates; "not a number" is none.
+        // The number of words that are heads. The conversion saturates; NaN becomes zero.
         let heads = ((args.probability * 4_294_967_296.0) as u64).min(1 << 32);
         with_element!(args.dtype, |T| {
             let [tail, head]: [T; 2] = [0_u8.convert(), 1_u8.convert()];
@@ -328,7 +328,7 @@ impl Kernel for CoinFlip {
     }
 }
 
-/// Draws from `0..a`, or from what lies along the first axis of `a`.
+/// Draws from `0..a`, or from the elements along the first axis of `a`.
 pub struct Choice;
 
 args! {
@@ -341,7 +341,7 @@ impl Kernel for Choice {
     const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
     fn plan(args: ChoiceArgs, inputs: &[&Desc]) -> Result<(ChoiceArgs, Outputs)> {
-        let mut shape = asked_shape(args.shape.as_deref(), inputs.get(1))?;
+        let mut shape = requested_shape(args.shape.as_deref(), inputs.get(1))?;
         shape.extend_from_slice(inputs[0].shape.get(1..).unwrap_or_default());
         let desc = described(inputs[0].dtype, shape)?;
         Ok((args, one(desc)))
@@ -380,7 +380,7 @@ impl Kernel for Choice {
     }
 }
 
-/// How many there are to choose from; at least one.
+/// Number of choices; at least one.
 fn choices(from: &Sample) -> Result<u64> {
     let count = match (from.desc.shape.first(), from.desc.dtype) {
         (Some(&extent), _) => extent as u64,
@@ -397,7 +397,7 @@ fn choices(from: &Sample) -> Result<u64> {
     if count == 0 { Err(unfit(0, Random::NoChoices)) } else { Ok(count) }
 }
 
-/// Sums of the chances up to each choice.
+/// Cumulative probabilities of the choices.
 struct Chances(Vec<f64>);
 
 impl Chances {
@@ -418,7 +418,7 @@ impl Chances {
         let sums: Vec<f64> = collected(sums)?;
         let equal = p.len() == 1;
         let total = if equal { total * count as f64 } else { total };
-        // The tolerance is DALI's.
+        // DALI's tolerance.
         if (total - 1.0).abs() >= 1e-4 {
             return Err(argument("p", Random::Total { total }));
         }
@@ -428,9 +428,9 @@ impl Chances {
     fn pick(&self, part: f64) -> u64 {
         let sums = &self.0;
         let total = sums.last().copied().unwrap_or_default();
-        // The first whose sum is beyond; what has no chance adds nothing, and is never that.
+        // The first whose sum exceeds it; a choice with probability zero is never the first.
         let index = sums.partition_point(|&sum| sum <= part * total);
-        // Rounding may lead to the total itself, which belongs to the first that reaches it.
+        // Rounding may give the total itself, which belongs to the first choice that reaches it.
         index.min(sums.partition_point(|&sum| sum < total)) as u64
     }
 }
@@ -453,14 +453,14 @@ impl Kernel for Beta {
     const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
     fn plan(args: BetaArgs, inputs: &[&Desc]) -> Result<(BetaArgs, Outputs)> {
-        let desc = described(args.dtype, asked_shape(args.shape.as_deref(), inputs.first())?)?;
+        let desc = described(args.dtype, requested_shape(args.shape.as_deref(), inputs.first())?)?;
         Ok((args, one(desc)))
     }
 
     fn run(args: &BetaArgs, _: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
         let out = &mut outputs[0];
         for (name, value) in [("alpha", args.alpha), ("beta", args.beta)] {
-            // Beyond 32 bits, the numbers below would leave those of 64.
+            // Beyond the range of `f32`, the computation below would exceed that of `f64`.
             let short = value as f32;
             if !(short > 0.0 && short.is_finite()) {
                 return Err(argument(name, Random::NotPositiveFinite { given: value }));
@@ -480,7 +480,7 @@ impl Kernel for Beta {
     }
 }
 
-/// Which sample goes where: one number for each sample of a batch.
+/// Which sample goes where: one index for each sample of a batch.
 struct BatchPermutation;
 
 impl BatchKernel for BatchPermutation {
@@ -510,7 +510,7 @@ impl BatchKernel for BatchPermutation {
         for (index, place) in places.iter_mut().enumerate() {
             *place = index as i32;
         }
-        // A single sample has nowhere else to go.
+        // A single sample can't be moved.
         let fixed = usize::from(no_fixed_points && count > 1);
         if repeats {
             for (index, place) in places.iter_mut().enumerate() {
@@ -518,7 +518,8 @@ impl BatchKernel for BatchPermutation {
                 *place = (drawn + usize::from(fixed == 1 && drawn >= index)) as i32;
             }
         } else {
-            // Fisher and Yates; Sattolo, who leaves the sample itself out, makes one cycle of all.
+            // Fisher-Yates; or Sattolo's variant, which excludes the sample itself and makes a
+            // single cycle.
             for index in (1..count).rev() {
                 places.swap(index, draw(index, index + 1 - fixed));
             }
@@ -534,7 +535,7 @@ mod tests {
     use crate::kernels::numeric::philox::Position;
 
     #[test]
-    fn ranges_end_before_their_end() {
+    fn ranges_exclude_their_end() {
         assert_eq!(f32::ends(0.0, 1.0), (0.0, f64::from(1.0_f32 - f32::EPSILON / 2.0)));
         assert_eq!(f32::ends(-1.0, 0.0).1, -f64::from(f32::from_bits(1)));
         assert_eq!(f32::ends(-1.0, -0.5).1, f64::from(-0.5_f32 - f32::EPSILON / 2.0));
@@ -544,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_chance_is_never_picked() {
+    fn choices_with_probability_zero_are_never_picked() {
         let chances = Chances::new(&[0.0, 0.5, 0.0, 0.5, 0.0], 5).unwrap().unwrap();
         let picks =
             [0.0, 0.499, 0.5, 0.999, 1.0 - f64::EPSILON / 2.0, 1.0].map(|p| chances.pick(p));
@@ -555,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn every_instruction_set_draws_the_same() {
+    fn every_isa_draws_the_same() {
         let stream = Position { seed: 3, sequence: 1, offset: 4, phase: 1 }.stream(2);
         for len in [1, 7, 8, 9, 16, 17, 511, 512] {
             let draw = |isa| {

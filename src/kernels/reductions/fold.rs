@@ -1,8 +1,7 @@
-//! Folding elements together, along any axes, at the speed of memory.
+//! Reductions of elements along any axes, at memory speed.
 //!
-//! Elements are added to lanes side by side, which the compiler makes into vector instructions.
-//! Lanes are as narrow as they can be; before they could overflow or lose precision they are
-//! emptied into totals.
+//! Elements are accumulated in parallel lanes, which the compiler vectorises. Lanes are as narrow
+//! as possible; they are flushed into totals before they could overflow or lose precision.
 
 use std::marker::PhantomData;
 
@@ -17,13 +16,13 @@ use crate::value::{Bool, Element, filled};
 
 pub trait Fold {
     type Item: Element;
-    /// What an element is compared with: `()` where it stands for itself.
+    /// What is subtracted from an element; `()` for nothing.
     type Center: Copy + Default;
     type Lane: Copy;
     type Total: Copy;
-    /// The lane of no elements.
+    /// The initial value of a lane.
     const NONE: Self::Lane;
-    /// How many elements a lane can take before it must be emptied.
+    /// How many elements a lane can take before it must be flushed.
     const DEPTH: usize;
     fn step(lane: Self::Lane, x: Self::Item, center: Self::Center) -> Self::Lane;
     fn start() -> Self::Total;
@@ -31,18 +30,18 @@ pub trait Fold {
     fn join(total: &mut Self::Total, other: Self::Total);
 }
 
-/// Most lanes that the columns of a narrow block are repeated to.
+/// Maximum number of lanes, to which the columns of a narrow block are repeated.
 const WIDTH: usize = 256;
-/// Columns folded at a time, so that their lanes stay in the first cache.
+/// Columns processed at a time, so that their lanes stay in the L1 cache.
 const TILE: usize = 1024;
-/// Blocks of fewer elements are folded one by one.
+/// Blocks with fewer elements are processed without lanes.
 const SMALL: usize = 64;
 /// A number of lanes that fills vectors of any size.
 const VECTOR: usize = 16;
-/// Rows that each lane should take at least, for emptying it to be a small part of the work.
+/// Minimal number of rows per lane, so that flushing is a small part of the work.
 const ROWS: usize = 16;
 
-/// How many lanes to fold a block with; none for one that is too small.
+/// Number of lanes for a block; zero if it is too small.
 fn lanes(columns: usize, block: usize) -> usize {
     if block < SMALL {
         return 0;
@@ -50,7 +49,7 @@ fn lanes(columns: usize, block: usize) -> usize {
     if columns >= WIDTH {
         return TILE.min(columns);
     }
-    // The least common multiple: powers of two are all that `VECTOR` shares with a number.
+    // The least common multiple: `VECTOR` has only powers of two in common with a number.
     let full = columns * VECTOR / (1 << columns.trailing_zeros().min(VECTOR.trailing_zeros()));
     let mut width = if full <= WIDTH { full } else { WIDTH / columns * columns };
     while 2 * width <= WIDTH && 2 * width * ROWS <= block {
@@ -59,7 +58,7 @@ fn lanes(columns: usize, block: usize) -> usize {
     width
 }
 
-/// Folds the elements of a contiguous array. `centers` has one for all results, or one for each.
+/// Reduces a contiguous array. `centers` has one element for all results, or one for each.
 pub fn fold<F: Fold>(plan: &Plan, x: &[F::Item], centers: &[F::Center]) -> Result<Vec<F::Total>> {
     let mut totals = filled(F::start(), plan.kept())?;
     let (rows, columns) = (plan.rows, plan.columns);
@@ -91,7 +90,7 @@ pub fn fold<F: Fold>(plan: &Plan, x: &[F::Item], centers: &[F::Center]) -> Resul
     Ok(totals)
 }
 
-/// Results of a few neighbours each.
+/// For results of a few adjacent elements each.
 fn fold_short<F: Fold, const N: usize>(
     x: &[F::Item],
     centers: &[F::Center],
@@ -103,9 +102,9 @@ fn fold_short<F: Fold, const N: usize>(
     totals
 }
 
-/// Element by element, for a block that is not worth lanes.
+/// Element by element, for a block that is too small for lanes.
 fn fold_small<F: Fold>(x: &[F::Item], centers: &[F::Center], totals: &mut [F::Total]) {
-    /// Totals stay in registers where the code knows how many there are.
+    /// With a constant number of totals, they stay in registers.
     fn fixed<F: Fold, const N: usize>(
         x: &[F::Item],
         centers: &[F::Center],
@@ -171,7 +170,7 @@ impl<F: Fold> Lanes<F> {
         Lanes { lanes: vec![F::NONE; width], centers: vec![F::Center::default(); width] }
     }
 
-    /// Folds one block; `totals` has a place for each column.
+    /// Reduces one block; `totals` has an entry for each column.
     fn fold(&mut self, x: &[F::Item], centers: &[F::Center], totals: &mut [F::Total]) {
         let columns = totals.len();
         if self.lanes.is_empty() {
@@ -204,7 +203,7 @@ impl<F: Fold> Lanes<F> {
         }
     }
 
-    /// Rows that are long by themselves, a tile at a time.
+    /// Long rows, a tile at a time.
     #[inline(always)]
     fn fold_wide(&mut self, x: &[F::Item], centers: &[F::Center], totals: &mut [F::Total]) {
         let columns = totals.len();
@@ -237,8 +236,8 @@ fn empty<F: Fold>(totals: &mut [F::Total], lanes: &[F::Lane]) {
     }
 }
 
-/// Floats that are added up in 32 bits go into a 64-bit total after this many, so that the error
-/// stays within a few units of the last place however many there are.
+/// 32-bit float sums are flushed into a 64-bit total after this many elements, so that the error
+/// stays within a few units in the last place for any number of elements.
 const FLOAT_DEPTH: usize = 32;
 
 pub struct Sum<T>(PhantomData<T>);
@@ -247,10 +246,10 @@ pub struct Spread<T>(PhantomData<T>);
 pub struct Highest<T>(PhantomData<T>);
 pub struct Lowest<T>(PhantomData<T>);
 
-/// What distances of elements of type `T` are computed in.
+/// The type in which distances of elements of type `T` are computed.
 pub type Center<T> = <Spread<T> as Fold>::Center;
 
-/// A type to compute with.
+/// A floating-point type to compute in.
 pub trait Real: Element + Default {
     fn from_f64(x: f64) -> Self;
 }
@@ -301,7 +300,7 @@ macro_rules! sums {
     };
 }
 
-/// Totals of 64-bit integers wrap around, as in DALI.
+/// 64-bit integer totals wrap around, as in DALI.
 #[inline]
 fn add_totals<T: WrappingAdd>(a: T, b: T) -> T {
     a.wrapping(b)
@@ -344,7 +343,7 @@ sums! {
     i64: i64 => i64, usize::MAX, |sum, x| sum.wrapping_add(x);
     f16: f32 => f64, FLOAT_DEPTH, |sum, x| sum + x.to_f32();
     bf16: f32 => f64, FLOAT_DEPTH, |sum, x| sum + x.to_f32();
-    // Wide, so that the mean of equal numbers is that number and they don't vary.
+    // In double precision, so that the mean of equal numbers is exact and their variance is zero.
     f32: f64 => f64, usize::MAX, |sum, x| sum + f64::from(x);
     f64: f64 => f64, usize::MAX, |sum, x| sum + x;
 }
@@ -384,7 +383,7 @@ macro_rules! squares {
 }
 
 squares! {
-    // Products of 8 bits fit into 16, for which vectors have twice the room.
+    // Products of 8-bit numbers fit into 16 bits, of which vectors hold twice as many.
     Bool: u32, 1 << 16, |x| u32::from(x.get());
     u8: u32, 1 << 16, |x| u32::from(u16::from(x) * u16::from(x));
     i8: i32, 1 << 16, |x| i32::from(i16::from(x) * i16::from(x));
@@ -451,7 +450,7 @@ spreads! {
     f64: f64, usize::MAX;
 }
 
-/// An element that can be compared, as a `Key`.
+/// An element that can be compared, by its `Key`.
 pub trait Extreme: Element {
     type Key: PartialOrd + Copy;
     const LOWEST: Self::Key;
@@ -487,7 +486,7 @@ extremes! {
     i16: i16, i16::MIN, i16::MAX, |x| x;
     i32: i32, i32::MIN, i32::MAX, |x| x;
     i64: i64, i64::MIN, i64::MAX, |x| x;
-    // The limits are those of finite numbers, as in DALI.
+    // Limits are those of finite numbers, as in DALI.
     f16: f32, -65_504.0, 65_504.0, |x| x.to_f32();
     bf16: f32, f32::from_bits(0xff7f_0000), f32::from_bits(0x7f7f_0000), |x| x.to_f32();
     f32: f32, f32::MIN, f32::MAX, |x| x;
@@ -505,7 +504,7 @@ macro_rules! extreme_folds {
                 const NONE: T::Key = T::$start;
                 const DEPTH: usize = usize::MAX;
 
-                // What is not a number is passed over.
+                // NaN is ignored.
                 #[inline]
                 fn step(best: T::Key, x: T, _: ()) -> T::Key {
                     if x.key() $beats best { x.key() } else { best }
@@ -560,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_through_memory_gives_the_same_sums() {
+    fn sums_match_the_definition_for_all_axes() {
         let shapes = [[1, 1, 1], [7, 5, 3], [40, 30, 3], [3, 700, 2], [2, 3, 1500], [900, 3, 4]];
         for shape in shapes {
             let x: Vec<u8> =
@@ -574,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_is_folded_as_its_parts_are() {
+    fn a_stack_is_reduced_like_its_parts() {
         let x: Vec<f32> = (0..3 * 4 * 35 * 6).map(|i| (i as f32 * 0.37).sin()).collect();
         for shape in [[1, 1, 1], [4, 5, 3], [4, 35, 6], [35, 4, 1], [1, 4, 70], [2, 1, 260]] {
             for set in 0..8_usize {
@@ -592,7 +591,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_are_emptied_before_they_overflow() {
+    fn lanes_are_flushed_before_they_overflow() {
         let count = 300_000;
         let all = plan(&[count], &[0]);
         assert_eq!(fold::<Sum<u8>>(&all, &vec![255; count], &[()]).unwrap(), [255 * count as u64]);
@@ -610,7 +609,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_are_summed_up_accurately() {
+    fn floats_are_summed_accurately() {
         let x = vec![0.1_f32; 10_000_000];
         let sum = fold::<Sum<f32>>(&plan(&[x.len()], &[0]), &x, &[()]).unwrap()[0];
         assert!((sum / 1e6 - 1.0).abs() < 1e-6, "{sum}");
@@ -619,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_number_is_passed_over() {
+    fn nan_is_ignored_by_extremes() {
         let x = [f32::NAN, 1.0, -3.0, f32::NAN];
         assert_eq!(fold::<Highest<f32>>(&plan(&[4], &[0]), &x, &[()]).unwrap(), [1.0]);
         assert_eq!(fold::<Lowest<f32>>(&plan(&[4], &[0]), &x, &[()]).unwrap(), [-3.0]);

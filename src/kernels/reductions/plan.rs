@@ -1,9 +1,9 @@
-//! How a reduction walks through memory.
+//! The order in which a reduction reads memory.
 
 use smallvec::SmallVec;
 
 /// A contiguous array as blocks of rows and columns: the rows of a block are reduced, its columns
-/// are results. What lies outside of the blocks is walked over.
+/// are results. The remaining axes are looped over.
 pub struct Plan {
     /// Outermost first.
     outer: SmallVec<[Axis; 4]>,
@@ -24,7 +24,7 @@ struct Axis {
 
 impl Plan {
     pub fn new(shape: &[usize], reduced: &[bool]) -> Plan {
-        // Neighbouring axes that are both reduced, or both kept, are one.
+        // Adjacent axes that are both reduced, or both kept, are merged.
         let mut axes: SmallVec<[(usize, bool); 4]> = SmallVec::new();
         for (&extent, &reduced) in shape.iter().zip(reduced).filter(|&(&extent, _)| extent != 1) {
             match axes.last_mut() {
@@ -55,12 +55,12 @@ impl Plan {
         Plan { outer, rows, columns, kept, count }
     }
 
-    /// How many results there are.
+    /// Number of results.
     pub fn kept(&self) -> usize {
         self.kept
     }
 
-    /// How many elements go into each result.
+    /// Number of elements per result.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -69,7 +69,7 @@ impl Plan {
         self.kept == 0 || self.count == 0
     }
 
-    /// Whether the array is one row of blocks, each with results of its own.
+    /// Whether the array is a sequence of blocks, each with its own results.
     pub fn is_flat(&self) -> bool {
         matches!(self.outer[..], [] | [Axis { reduced: false, .. }])
     }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbouring_axes_are_one() {
+    fn adjacent_axes_are_merged() {
         assert_eq!(blocks(&[4, 5, 3], &[0, 1]), (20, 3, vec![(0, 0)]));
         assert_eq!(blocks(&[4, 5, 3], &[0, 1, 2]), (60, 1, vec![(0, 0)]));
         assert_eq!(blocks(&[4, 5, 3], &[]), (1, 60, vec![(0, 0)]));
@@ -115,12 +115,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reduced_outside_of_blocks_comes_back_to_the_same_results() {
+    fn outer_reduced_axes_return_to_the_same_results() {
         assert_eq!(blocks(&[2, 2, 3], &[0, 2]), (3, 1, vec![(0, 0), (3, 1), (6, 0), (9, 1)]));
     }
 
     #[test]
-    fn nothing_has_no_blocks() {
+    fn an_empty_array_has_no_blocks() {
         assert_eq!(blocks(&[0, 3], &[0]).2, []);
         assert_eq!(blocks(&[0, 3], &[1]).2, []);
         assert_eq!(Plan::new(&[0, 3], &[true, false]).kept(), 3);

@@ -1,4 +1,4 @@
-//! From what was summed up to elements of the result.
+//! Conversion of totals to output elements.
 
 use half::{bf16, f16};
 
@@ -6,15 +6,15 @@ use super::super::Output;
 use crate::kernels::generic::cast::Convert;
 use crate::value::{Bool, Element, with_element};
 
-/// What sums are kept in.
+/// A type that totals are kept in.
 pub trait Total: Copy {
     fn real(self) -> f64;
     fn store<T: Stored>(self) -> T;
 }
 
-/// An element that results are stored as.
+/// An element type that results are stored as.
 pub trait Stored: Element {
-    /// Integers cut fractions off and saturate.
+    /// Integers truncate and saturate.
     fn from_real(x: f64) -> Self;
     /// Narrower integers wrap around, as in DALI.
     fn from_signed(x: i64) -> Self;

@@ -1,16 +1,16 @@
-//! Resampling of bytes in fixed point: as `stage`, with twice the lanes.
+//! Resampling of bytes in fixed point: like `stage`, with twice as many lanes.
 //!
-//! Numbers have 16 bits. Weights that are all positive are parts of 65536 and numbers have eight
-//! bits behind the point; products are cut off, and what that loses on average is added
-//! beforehand. Results are those of floats, but for some that lie near a half, which are one off:
-//! 2 to 5 of 1000 of a photograph made smaller, up to 20 of one enlarged.
+//! Numbers have 16 bits. If no weight is negative, weights are multiples of 1/65536 and numbers
+//! have eight fractional bits; products are truncated, and the average loss is added in advance.
+//! Results equal those of floats, except for some that are close to a half, which are off by one: 2
+//! to 5 in 1000 when a photograph is shrunk, up to 20 when it is enlarged.
 //!
-//! Where weights can be negative they are parts of 16384, bytes are numbers around 0, and products
-//! are rounded: first to seven bits behind the point, then to six, as sums may be larger. Some 10
-//! to 20 of 1000 are one off.
+//! If weights can be negative, they are multiples of 1/16384, bytes are centered around 0, and
+//! products are rounded: first to seven fractional bits, then to six, since sums may be larger.
+//! About 10 to 20 in 1000 results are off by one.
 //!
-//! A band of sixteen rows of the result is made from the left to the right, so that what it
-//! takes stays in the nearest cache.
+//! A band of sixteen output rows is computed from left to right, so that its inputs stay in the L1
+//! cache.
 
 use std::rc::Rc;
 
@@ -19,17 +19,17 @@ use super::stage::{Stage, grow};
 use crate::kernels::Result;
 use crate::kernels::numeric::isa::Isa;
 
-/// Rows of a band: the lanes of a vector. Also the pixels of a result that are made at once.
+/// Rows of a band: the lanes of a vector. Also the number of output pixels computed at once.
 const LANES: usize = 16;
-/// Elements of a row that are summed up before the next row is.
+/// Elements of a row that are summed before the next row.
 const STRIP: usize = 256;
-/// Where a band is made of more rows, each is read from its start to its end: there are more than
-/// the processor knows to read ahead.
+/// If a band covers more rows than this, each is read from start to end: they are more than the
+/// hardware prefetcher can track.
 const MANY_ROWS: usize = 96;
-/// Columns that are kept at least before what is needed of them moves to the front.
+/// Minimal number of columns kept before those still needed are moved to the front.
 const KEPT: usize = 384;
 
-/// Where vectors would lie across lines of the cache, they took twice the time.
+/// Aligned, because vectors that cross cache lines take twice the time.
 #[derive(Clone, Copy, Default)]
 #[repr(align(32))]
 struct Column([u16; LANES]);
@@ -43,7 +43,7 @@ pub struct Scratch {
     tiles: Vec<Tile>,
 }
 
-/// Pixels of a result that are made at once, and the columns they are made of.
+/// Output pixels that are computed at once, and the range of columns they depend on.
 #[derive(Clone, Copy, Default)]
 struct Tile {
     first: usize,
@@ -51,7 +51,7 @@ struct Tile {
     high: usize,
 }
 
-/// The weights of an axis.
+/// The fixed-point weights of an axis.
 fn fixed<const SIGNED: bool>(taps: &Taps) -> Result<Option<&Fixed>> {
     if SIGNED { taps.signed() } else { taps.plain() }
 }
@@ -65,7 +65,7 @@ fn all_fixed<const SIGNED: bool>(stage: &Stage) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether a stage can be run here.
+/// Whether a stage can be run in fixed point.
 pub fn takes(stage: &Stage) -> Result<bool> {
     Ok(stage.channels <= 4 && (all_fixed::<false>(stage)? || all_fixed::<true>(stage)?))
 }
@@ -80,7 +80,7 @@ pub fn run(
     let signed = !all_fixed::<false>(stage)?;
     match (isa, signed) {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+        // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
         (Isa::Avx2, false) => unsafe { run_avx2::<false>(stage, src, dst, scratch) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
@@ -101,23 +101,23 @@ fn run_avx2<const SIGNED: bool>(
     run_with::<SIGNED, true>(stage, src, dst, scratch)
 }
 
-/// Where pieces of `LANES` start: the last one overlaps that before.
+/// Starts of pieces of `LANES` elements; the last one overlaps the one before.
 fn pieces(len: usize) -> impl DoubleEndedIterator<Item = usize> {
     let last = len.saturating_sub(LANES);
     (0..len.div_ceil(LANES)).map(move |index| last.min(index * LANES))
 }
 
-/// The rows of an image as sums of those of the input.
+/// The rows of an image as weighted sums of input rows.
 struct Rows<'a> {
     src: &'a [u8],
-    /// Where the first element is that is used, and how far rows are apart.
+    /// Index of the first element that is used, and the distance between rows.
     start: usize,
     stride: usize,
     vertical: Option<(&'a Taps, &'a Fixed)>,
 }
 
 impl Rows<'_> {
-    /// Elements from `at` on of a row.
+    /// Computes elements of a row, from `at` on.
     #[inline(always)]
     fn sum<const SIGNED: bool, const VECTORS: bool>(&self, row: usize, at: usize, out: &mut [u16]) {
         let place = |row: usize| self.start + row * self.stride + at;
@@ -200,7 +200,7 @@ fn run_with<const SIGNED: bool, const VECTORS: bool>(
         let source = plane(index);
         let dst = &mut dst[index * rows * made..][..rows * made];
         for first in pieces(rows) {
-            // The columns that are there: `start` is the first of `columns`.
+            // The columns from `start` to `end` are available; `start` is the first of `columns`.
             let (mut start, mut end) = (0, 0);
             for tile in tiles.iter() {
                 if tile.low < start || tile.low > end {
@@ -217,7 +217,7 @@ fn run_with<const SIGNED: bool, const VECTORS: bool>(
                     }
                     let (skipped, count) = (end - from, from + strip - end);
                     let to = &mut columns[end - start..][..count.next_multiple_of(LANES)];
-                    turn_in::<VECTORS>(&band[skipped..], pitch, to);
+                    to_columns::<VECTORS>(&band[skipped..], pitch, to);
                     end = from + strip;
                 }
                 let columns = &columns[..end - start];
@@ -230,10 +230,10 @@ fn run_with<const SIGNED: bool, const VECTORS: bool>(
                 }
                 let at = first * made + tile.first * channels;
                 if rows >= LANES && wide >= LANES {
-                    turn_out::<SIGNED, VECTORS>(results, &mut dst[at..], made);
+                    to_rows::<SIGNED, VECTORS>(results, &mut dst[at..], made);
                 } else {
                     let (height, width) = (rows.min(LANES), made.min(LANES * channels));
-                    turn_out::<SIGNED, VECTORS>(results, spare, LANES * channels);
+                    to_rows::<SIGNED, VECTORS>(results, spare, LANES * channels);
                     for (row, from) in spare.chunks_exact(LANES * channels).take(height).enumerate()
                     {
                         dst[at + row * made..][..width].copy_from_slice(&from[..width]);
@@ -245,7 +245,7 @@ fn run_with<const SIGNED: bool, const VECTORS: bool>(
     Ok(())
 }
 
-/// A byte as a number.
+/// A byte as a fixed-point number.
 #[inline(always)]
 fn number<const SIGNED: bool>(x: u8) -> u16 {
     u16::from(if SIGNED { x ^ 0x80 } else { x }) << 8
@@ -261,14 +261,14 @@ fn part<const SIGNED: bool>(x: u16, weight: u16) -> u16 {
     }
 }
 
-/// What a sum of rows would be of one of them.
+/// A single row in the format of a sum of rows.
 #[inline(always)]
 fn alone<const SIGNED: bool>(x: u8) -> u16 {
     let x = number::<SIGNED>(x);
     if SIGNED { (x as i16 >> 1) as u16 } else { x }
 }
 
-/// A sum of rows, rounded.
+/// Rounds a sum of rows to a byte.
 #[inline(always)]
 fn byte_of_sum<const SIGNED: bool>(x: u16) -> u8 {
     if SIGNED {
@@ -278,7 +278,7 @@ fn byte_of_sum<const SIGNED: bool>(x: u16) -> u8 {
     }
 }
 
-/// What sums of columns start with, so that they only need be cut off.
+/// Initial value of sums of columns, chosen so that they only need truncation.
 #[inline(always)]
 fn start_of_columns<const SIGNED: bool>(lost: [u16; 2]) -> u16 {
     if SIGNED { (128 << 6) + (1 << 5) } else { lost[1] + 128 }
@@ -289,7 +289,7 @@ fn byte_of_columns<const SIGNED: bool>(x: u16) -> u8 {
     if SIGNED { (x as i16 >> 6).clamp(0, 255) as u8 } else { (x >> 8) as u8 }
 }
 
-/// A sum of rows that are `stride` apart.
+/// A weighted sum of rows that are `stride` apart.
 #[inline(always)]
 fn sum_rows<const SIGNED: bool, const VECTORS: bool>(
     src: &[u8],
@@ -303,7 +303,7 @@ fn sum_rows<const SIGNED: bool, const VECTORS: bool>(
         && out.len() >= vectors::WIDE
         && src.len() >= (weights.len() - 1) * stride + out.len()
     {
-        // SAFETY: `VECTORS` is only said where AVX2 was detected; the rows are long enough.
+        // SAFETY: `VECTORS` is only set where AVX2 was detected; the rows are long enough.
         unsafe { vectors::sum_rows::<SIGNED>(src, stride, weights, lost, out) };
         return;
     }
@@ -315,7 +315,7 @@ fn sum_rows<const SIGNED: bool, const VECTORS: bool>(
     }
 }
 
-/// Sums of columns, for `LANES` pixels of the result or up to the last.
+/// Weighted sums of columns, for up to `LANES` output pixels.
 #[inline(always)]
 fn sum_columns<const C: usize, const SIGNED: bool, const VECTORS: bool>(
     (fixed, left): (&Fixed, usize),
@@ -325,7 +325,7 @@ fn sum_columns<const C: usize, const SIGNED: bool, const VECTORS: bool>(
 ) {
     let pixels = columns.as_chunks::<C>().0;
     let results = results.as_chunks_mut::<C>().0;
-    // Loops that are known to be short need no counting.
+    // Known short lengths are unrolled.
     match fixed.count {
         2 => sum_known::<C, 2, SIGNED, VECTORS>(fixed, left, first, pixels, results),
         3 => sum_known::<C, 3, SIGNED, VECTORS>(fixed, left, first, pixels, results),
@@ -370,7 +370,7 @@ fn sum_pixels<const C: usize, const SIGNED: bool, const VECTORS: bool>(
     let start = start_of_columns::<SIGNED>(lost);
     #[cfg(target_arch = "x86_64")]
     if VECTORS {
-        // SAFETY: `VECTORS` is only said where AVX2 was detected.
+        // SAFETY: `VECTORS` is only set where AVX2 was detected.
         unsafe { vectors::sum_columns::<C, SIGNED>(pixels, weights, start, out) };
         return;
     }
@@ -385,16 +385,16 @@ fn sum_pixels<const C: usize, const SIGNED: bool, const VECTORS: bool>(
     *out = sums.map(Column);
 }
 
-/// A band of rows that are `pitch` apart as columns.
+/// Transposes a band of rows that are `pitch` apart into columns.
 #[inline(always)]
-fn turn_in<const VECTORS: bool>(band: &[u16], pitch: usize, columns: &mut [Column]) {
+fn to_columns<const VECTORS: bool>(band: &[u16], pitch: usize, columns: &mut [Column]) {
     for (index, out) in columns.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
         let from = &band[index * LANES..];
         #[cfg(target_arch = "x86_64")]
         if VECTORS && from.len() >= (LANES - 1) * pitch + LANES {
-            // SAFETY: `VECTORS` is only said where AVX2 was detected; 16 numbers were found in
-            // the last of 16 rows that are `pitch` apart, and so there are in all of them.
-            unsafe { vectors::turn_in(from.as_ptr(), pitch, out) };
+            // SAFETY: `VECTORS` is only set where AVX2 was detected; the last of 16 rows that are
+            // `pitch` apart has 16 numbers, and so do all others.
+            unsafe { vectors::to_columns(from.as_ptr(), pitch, out) };
             continue;
         }
         for (x, column) in out.iter_mut().enumerate() {
@@ -403,9 +403,9 @@ fn turn_in<const VECTORS: bool>(band: &[u16], pitch: usize, columns: &mut [Colum
     }
 }
 
-/// Columns as the bytes of a band of rows that are `pitch` apart.
+/// Transposes columns into the bytes of a band of rows that are `pitch` apart.
 #[inline(always)]
-fn turn_out<const SIGNED: bool, const VECTORS: bool>(
+fn to_rows<const SIGNED: bool, const VECTORS: bool>(
     columns: &[Column],
     out: &mut [u8],
     pitch: usize,
@@ -414,8 +414,8 @@ fn turn_out<const SIGNED: bool, const VECTORS: bool>(
         let to = &mut out[index * LANES..];
         #[cfg(target_arch = "x86_64")]
         if VECTORS && to.len() >= (LANES - 1) * pitch + LANES {
-            // SAFETY: as in `turn_in`.
-            unsafe { vectors::turn_out::<SIGNED>(tile, to.as_mut_ptr(), pitch) };
+            // SAFETY: as in `to_columns`.
+            unsafe { vectors::to_rows::<SIGNED>(tile, to.as_mut_ptr(), pitch) };
             continue;
         }
         for (x, column) in tile.iter().enumerate() {
@@ -439,10 +439,10 @@ mod vectors {
         if SIGNED {
             return _mm256_mulhrs_epi16(x, weight);
         }
-        // `_mm256_mulhi_epu16` is known to the compiler as products of 32 bits, and it takes them
-        // apart where it sees where the factors come from: twice as slow.
+        // The compiler treats `_mm256_mulhi_epu16` as 32-bit products, and splits them if it sees
+        // where the factors come from, which is twice as slow.
         let product;
-        // SAFETY: it has no effects, and there is AVX2 here.
+        // SAFETY: it has no side effects, and AVX2 is enabled here.
         unsafe {
             asm!(
                 "vpmulhuw {product}, {x}, {weight}",
@@ -461,14 +461,14 @@ mod vectors {
         _mm256_set1_epi32((u32::from(b) << 16 | u32::from(a)) as i32)
     }
 
-    /// Elements of a row that are summed up at once.
+    /// Elements of a row that are summed at once.
     pub const WIDE: usize = 64;
 
-    /// Sums up rows of bytes.
+    /// Sums rows of bytes.
     ///
     /// # Safety
-    /// There are as many bytes as the result has numbers, and at least `WIDE`, from each
-    /// multiple of `stride` on for which there is a weight.
+    /// Starting at each multiple of `stride` for which there is a weight, `src` must have as many
+    /// bytes as `out` has numbers, which must be at least `WIDE`.
     #[target_feature(enable = "avx2")]
     #[inline]
     pub unsafe fn sum_rows<const SIGNED: bool>(
@@ -478,7 +478,7 @@ mod vectors {
         lost: u16,
         out: &mut [u16],
     ) {
-        /// As many weights as are known here stay in vectors.
+        /// With a constant number of weights, they stay in registers.
         #[target_feature(enable = "avx2")]
         #[inline]
         unsafe fn known<const N: usize, const SIGNED: bool>(
@@ -489,11 +489,11 @@ mod vectors {
             out: &mut [u16],
         ) {
             if let Some(weights) = weights.first_chunk::<N>() {
-                // SAFETY: as the caller says.
+                // SAFETY: guaranteed by the caller.
                 unsafe { sum_some_rows::<SIGNED>(src, stride, weights, lost, out) };
             }
         }
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match weights.len() {
                 2 => known::<2, SIGNED>(src, stride, weights, lost, out),
@@ -519,7 +519,7 @@ mod vectors {
         let zero = _mm256_setzero_si256();
         let flip = _mm256_set1_epi8(-128);
         let lost = _mm256_set1_epi16(lost as i16);
-        // The last vectors overlap those before.
+        // The last vectors overlap the ones before.
         let last = out.len() - WIDE;
         for x in (0..last).step_by(WIDE).chain([last]) {
             let mut sums = [lost; 4];
@@ -530,7 +530,7 @@ mod vectors {
                     let bytes = unsafe {
                         _mm256_loadu_si256(src.as_ptr().add(row * stride + x + 32 * half).cast())
                     };
-                    // Bytes become the upper halves of numbers.
+                    // Bytes become the upper halves of 16-bit numbers.
                     let bytes = if SIGNED { _mm256_xor_si256(bytes, flip) } else { bytes };
                     let low = _mm256_unpacklo_epi8(zero, bytes);
                     let high = _mm256_unpackhi_epi8(zero, bytes);
@@ -574,18 +574,19 @@ mod vectors {
         }
     }
 
-    /// Sixteen rows that are `pitch` apart as columns.
+    /// Transposes sixteen rows that are `pitch` apart into columns.
     ///
     /// # Safety
-    /// There are 16 numbers from `from + row * pitch` on, for each of 16 rows.
+    /// There must be 16 numbers at `from + row * pitch`, for each of 16 rows.
     #[target_feature(enable = "avx2")]
     #[inline(never)]
-    pub unsafe fn turn_in(from: *const u16, pitch: usize, out: &mut [Column; LANES]) {
+    pub unsafe fn to_columns(from: *const u16, pitch: usize, out: &mut [Column; LANES]) {
         for (half, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-            // Halves of vectors are turned on their own: rows `i` below, `8 + i` above.
+            // Halves of vectors are transposed separately: rows `i` in the lower, `8 + i` in the
+            // upper.
             let mut rows = [_mm256_setzero_si256(); 8];
             for (i, vector) in rows.iter_mut().enumerate() {
-                // SAFETY: as the caller says.
+                // SAFETY: guaranteed by the caller.
                 *vector = unsafe {
                     let below: *const __m128i = from.add(i * pitch + 8 * half).cast();
                     let above: *const __m128i = from.add((8 + i) * pitch + 8 * half).cast();
@@ -618,20 +619,20 @@ mod vectors {
         }
     }
 
-    /// Sixteen columns as bytes of rows that are `pitch` apart.
+    /// Transposes sixteen columns into bytes of rows that are `pitch` apart.
     ///
     /// # Safety
-    /// There is room for 16 bytes from `to + row * pitch` on, for each of 16 rows.
+    /// There must be room for 16 bytes at `to + row * pitch`, for each of 16 rows.
     #[target_feature(enable = "avx2")]
     #[inline(never)]
-    pub unsafe fn turn_out<const SIGNED: bool>(tile: &[Column; LANES], to: *mut u8, pitch: usize) {
+    pub unsafe fn to_rows<const SIGNED: bool>(tile: &[Column; LANES], to: *mut u8, pitch: usize) {
         let whole = |column: &Column| {
             // SAFETY: a column has 16 numbers.
             let sums = unsafe { _mm256_loadu_si256(column.0.as_ptr().cast()) };
             if SIGNED { _mm256_srai_epi16::<6>(sums) } else { _mm256_srli_epi16::<8>(sums) }
         };
-        // Halves of vectors are turned on their own: rows 0 to 7 below, 8 to 15 above. Each has
-        // the bytes of columns `i` and `8 + i`.
+        // Halves of vectors are transposed separately: rows 0 to 7 in the lower, 8 to 15 in the
+        // upper. Each vector has the bytes of columns `i` and `8 + i`.
         let mut columns = [_mm256_setzero_si256(); 8];
         for (i, vector) in columns.iter_mut().enumerate() {
             *vector = _mm256_packus_epi16(whole(&tile[i]), whole(&tile[8 + i]));
@@ -659,7 +660,7 @@ mod vectors {
                 let rows = [_mm256_unpacklo_epi64(x, y), _mm256_unpackhi_epi64(x, y)];
                 for (i, pair) in rows.into_iter().enumerate() {
                     let row = 4 * j + 2 * k + i;
-                    // SAFETY: as the caller says.
+                    // SAFETY: guaranteed by the caller.
                     unsafe {
                         let (first, second) = (to.add(row * pitch), to.add((row + 8) * pitch));
                         _mm_storeu_si128(first.cast(), _mm256_castsi256_si128(pair));
@@ -678,7 +679,7 @@ mod tests {
     use super::*;
 
     const FILTERS: [Filter; 3] = [Filter::Linear, Filter::Cubic, Filter::Lanczos3];
-    /// Height, width, channels, and rows and columns of the result.
+    /// Height, width, channels; rows and columns of the result.
     const SIZES: [[usize; 5]; 9] = [
         [37, 53, 3, 17, 24],
         [5, 7, 1, 33, 70],
@@ -734,7 +735,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_those_of_floats_but_near_a_half() {
+    fn results_match_floats_except_near_a_half() {
         let of = |taps: &Option<Rc<Taps>>, index: usize| match taps {
             Some(taps) => (taps.spans[index].start, taps.exact(&taps.spans[index]).to_vec()),
             None => (index, vec![1.0]),
@@ -765,7 +766,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_images_stay_plain() {
+    fn uniform_images_stay_uniform() {
         for filter in FILTERS {
             let stage = Stage {
                 planes: 1,

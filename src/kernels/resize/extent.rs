@@ -1,5 +1,5 @@
-//! How large a result is, and what of the input it shows: from what was asked for to a map of
-//! coordinates for each axis.
+//! Output sizes and regions of interest: turns the arguments of a call into a coordinate map for
+//! each axis.
 
 use smallvec::SmallVec;
 
@@ -8,13 +8,12 @@ use crate::kernels::contract::problems::{Argument, argument};
 use crate::kernels::regions::LONGEST;
 use crate::kernels::resize::problem::Resize;
 
-/// One number for each axis that is resized.
+/// One number for each resized axis.
 pub type PerAxis<T> = SmallVec<[T; 6]>;
 
-/// Regions are at least this large, as in DALI: it is where a map of coordinates is
-/// still one.
+/// Minimal size of a region, as in DALI: below it, the coordinate map would degenerate.
 const SMALLEST_REGION: f64 = 1e-3;
-/// Regions reach at most this far, where places are still numbers of elements.
+/// Maximal coordinate of a region, up to which positions are accurate.
 const LARGEST_REGION: f64 = (1_u64 << 40) as f64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +31,7 @@ pub enum Rounding {
     Ceil,
 }
 
-/// Element `i` of the result shows the input at `origin + i * step`, where an element is at its
-/// index.
+/// Output element `i` samples the input at `origin + i * step`, in units of input indices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Map {
     pub input: usize,
@@ -43,7 +41,7 @@ pub struct Map {
 }
 
 impl Map {
-    /// Every element as it is.
+    /// Maps every element to itself.
     pub fn identity(extent: usize) -> Map {
         Map { input: extent, output: extent, origin: 0.0, step: 1.0 }
     }
@@ -52,38 +50,38 @@ impl Map {
         *self == Map::identity(self.input)
     }
 
-    /// Only `count` elements of the result, from `first` on, which may lie outside.
+    /// The map for `count` output elements from `first` on, which may be outside.
     pub fn window(self, first: i64, count: usize) -> Map {
         Map { output: count, origin: self.origin + first as f64 * self.step, ..self }
     }
 
-    /// The result back to front.
+    /// The map for a mirrored output.
     pub fn mirrored(self) -> Map {
         let last = self.output.saturating_sub(1) as f64;
         Map { origin: self.origin + last * self.step, step: -self.step, ..self }
     }
 }
 
-/// What a call asks for, beside the sizes themselves.
+/// The arguments of a call, except for the sizes.
 pub struct Wanted<'a> {
-    /// For errors: the argument that has the sizes.
+    /// Name of the argument with the sizes, for errors.
     pub name: &'static str,
     pub mode: Mode,
     pub max_size: Option<&'a [f64]>,
     pub region: Option<(PerAxis<f64>, PerAxis<f64>)>,
     pub rounding: Rounding,
-    /// Whether a size between two whole ones keeps its scale, not its region.
+    /// Whether rounding a fractional size changes the region instead of the scale.
     pub subpixel: bool,
-    /// Which point of the region stays where it is, from 0 to 1.
+    /// Which point of the region stays in place, from 0 to 1.
     pub alignment: PerAxis<f64>,
 }
 
-/// What is wrong with an extent beyond the longest.
+/// The problem of an extent beyond the maximum.
 pub fn too_long(extent: f64) -> Argument {
     Argument::TooLong { extent, longest: LONGEST }
 }
 
-/// A list with a number for each axis, where one may stand for all.
+/// A number for each axis, from a list or from one number for all.
 pub fn spread(name: &'static str, given: &[f64], axes: usize) -> Result<PerAxis<f64>> {
     if let Some(bad) = given.iter().find(|x| !x.is_finite()) {
         return Err(argument(name, Argument::NotFinite { given: *bad }));
@@ -95,7 +93,7 @@ pub fn spread(name: &'static str, given: &[f64], axes: usize) -> Result<PerAxis<
     }
 }
 
-/// Where a region starts and ends, in elements.
+/// Start and end of a region, in elements.
 pub fn region(
     start: Option<&[f64]>,
     end: Option<&[f64]>,
@@ -125,8 +123,8 @@ pub fn region(
     Ok(Some((place("roi_start", start)?, place("roi_end", end)?)))
 }
 
-/// The maps of all axes. `sizes` are those asked for, 0 where the others decide; negative ones
-/// mirror.
+/// The maps of all axes. `sizes` are the requested ones; 0 means that the others decide, and a
+/// negative size mirrors.
 pub fn maps(wanted: &Wanted<'_>, sizes: &[f64], inputs: &[usize]) -> Result<PerAxis<Map>> {
     let (starts, ends) = match &wanted.region {
         Some((starts, ends)) => (starts.clone(), ends.clone()),
@@ -173,7 +171,7 @@ pub fn maps(wanted: &Wanted<'_>, sizes: &[f64], inputs: &[usize]) -> Result<PerA
     Ok(maps)
 }
 
-/// Sizes as mode and limits make them of those asked for.
+/// The sizes after applying mode and limits.
 fn adjusted(wanted: &Wanted<'_>, sizes: &[f64], spans: &[f64]) -> Result<PerAxis<f64>> {
     let axes = spans.len();
     let scales = || {
@@ -237,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_extents_keep_the_proportions() {
+    fn missing_extents_keep_the_aspect_ratio() {
         let default = wanted(Mode::Default);
         assert_eq!(outputs(&default, &[0.0, 320.0], &[480, 640]), [240, 320]);
         assert_eq!(outputs(&default, &[0.0, 0.0], &[480, 640]), [480, 640]);
@@ -255,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirrored_map_shows_the_same_elements() {
+    fn a_mirrored_map_samples_the_same_elements() {
         let map = maps(&wanted(Mode::Default), &[5.0], &[10]).unwrap()[0];
         let at = |map: &Map, i: usize| map.origin + i as f64 * map.step;
         assert_eq!(at(&map.mirrored(), 4), at(&map, 0));

@@ -1,4 +1,4 @@
-//! Filters, and which elements of an axis make up each element of the result.
+//! Filters, and the weights with which input elements contribute to each output element.
 
 use std::cell::{OnceCell, RefCell};
 use std::f64::consts::PI;
@@ -24,7 +24,7 @@ pub enum Filter {
 }
 
 impl Filter {
-    /// By the number of the API's enumeration.
+    /// From the value of the API's enumeration.
     pub fn from_code(name: &'static str, code: i64) -> Result<Filter> {
         use Filter::*;
         let known = [Nearest, Linear, Cubic, Lanczos3, Triangular, Gaussian];
@@ -34,7 +34,7 @@ impl Filter {
             .ok_or_else(|| argument(name, Resize::Interpolation { given: code }))
     }
 
-    /// How far it reaches where it is not stretched.
+    /// Radius of the unscaled filter.
     fn radius(self) -> f64 {
         match self {
             Filter::Nearest => 0.5,
@@ -54,14 +54,14 @@ impl Filter {
         }
     }
 
-    /// The sum of the weights of elements from `from` up to, but not including, `to`, around a
-    /// `centre`. A filter is a few straight lines, and so are its sums.
+    /// The sum of the weights of the elements in `from..to`, around a `centre`. The filter is
+    /// piecewise linear, so this sums a few arithmetic series.
     fn sum(self, from: i64, to: i64, centre: f64, stretch: f64) -> f64 {
         let pieces = (self.radius() as i64 + 1) * PER_UNIT as i64;
         let mut sum = 0.0;
         let mut at = from;
         for piece in 1 - pieces..=pieces {
-            // Where this line ends, and the next one begins.
+            // End of this piece, and start of the next one.
             let end = centre + piece as f64 * stretch / PER_UNIT as f64;
             let end = if piece == pieces { to } else { (end.ceil() as i64).clamp(at, to) };
             if end > at {
@@ -74,15 +74,15 @@ impl Filter {
     }
 }
 
-/// Smooth filters are tables of so many values per unit, with straight lines between: the
-/// reference's results show it.
+/// Smooth filters are tables of this many values per unit with linear interpolation, as DALI's
+/// results show.
 const PER_UNIT: usize = 32;
 
 static CUBIC: OnceLock<Vec<f64>> = OnceLock::new();
 static LANCZOS3: OnceLock<Vec<f64>> = OnceLock::new();
 static GAUSSIAN: OnceLock<Vec<f64>> = OnceLock::new();
 
-/// A filter that is the same on both sides, by its table.
+/// A symmetric filter, from its table.
 fn sampled(table: &OnceLock<Vec<f64>>, radius: usize, filter: fn(f64) -> f64, x: f64) -> f64 {
     let last = radius * PER_UNIT;
     let values = table
@@ -92,13 +92,13 @@ fn sampled(table: &OnceLock<Vec<f64>>, radius: usize, filter: fn(f64) -> f64, x:
     let beyond = place - below as f64;
     match (values.get(below), values.get(below.saturating_add(1))) {
         (Some(a), Some(b)) => a + (b - a) * beyond,
-        // Past its end, the table is 0.
+        // Beyond its end, the table is 0.
         (Some(a), None) => a * (1.0 - beyond),
         _ => 0.0,
     }
 }
 
-/// Catmull and Rom's.
+/// Catmull-Rom.
 fn cubic(x: f64) -> f64 {
     if x < 1.0 {
         (1.5 * x - 2.5) * x * x + 1.0
@@ -113,13 +113,13 @@ fn lanczos3(x: f64) -> f64 {
     let sinc = |x: f64| (PI * x).sin() / (PI * x);
     match x {
         0.0 => 1.0,
-        // Where the sine of a rounded number is not quite 0.
+        // The sine of a rounded multiple of pi would not be exactly 0.
         _ if x.fract() == 0.0 || x > 3.0 => 0.0,
         _ => sinc(x) * sinc(x / 3.0),
     }
 }
 
-/// The filters of a call: for axes that become smaller, and for others.
+/// The filters of a call: for axes that shrink, and for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filters {
     pub shrink: Filter,
@@ -128,7 +128,7 @@ pub struct Filters {
 }
 
 impl Filters {
-    /// The filter for an axis, and how far it is stretched.
+    /// The filter for an axis, and the factor by which it is stretched.
     fn of(&self, map: &Map) -> (Filter, f64) {
         let scale = map.step.abs();
         let filter = if scale > 1.0 { self.shrink } else { self.enlarge };
@@ -137,8 +137,7 @@ impl Filters {
     }
 }
 
-/// The elements that make up one of the result: `len` from `start` on, and their weights from
-/// `at` on.
+/// The input elements of an output element: `len` from `start` on; their weights begin at `at`.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     pub start: usize,
@@ -146,36 +145,36 @@ pub struct Span {
     at: usize,
 }
 
-/// What each element of a result's axis is made of.
+/// The input elements and weights for each output element along an axis.
 pub struct Taps {
     pub spans: Vec<Span>,
     weights: Vec<f32>,
     exact: Vec<f64>,
     plain: OnceCell<Option<Fixed>>,
     signed: OnceCell<Option<Fixed>>,
-    /// The lowest element that is used, and the one past the highest.
+    /// The lowest input element that is used, and the end of the highest.
     pub reach: (usize, usize),
     pub longest: usize,
-    /// Whether every element of the result is one of the input, which makes `spans` all.
+    /// Whether every output element is a copy of an input element, so that `spans` are sufficient.
     pub picks: bool,
 }
 
-/// Weights in fixed point: as many for each element of the result, with nothing at either end
-/// where its span is shorter.
+/// Weights in fixed point: the same number for each output element, padded with zeros at either end
+/// if its span is shorter.
 pub struct Fixed {
-    /// How many there are for each.
+    /// Number of weights for each output element.
     pub count: usize,
-    /// The first element that makes up one of the result.
+    /// First input element of each output element.
     pub starts: Vec<usize>,
-    /// Each twice, as vectors are filled with 32 bits at no cost.
+    /// Each weight twice, since filling a vector with a 32-bit value is free.
     pub weights: Vec<[u16; 2]>,
-    /// What cutting off products loses on average, in their last place, by element of the result:
-    /// for factors that are multiples of 256, and for any.
+    /// The average loss from truncating products, in units of the last place, for each output
+    /// element: for factors that are multiples of 256, and for any factors.
     pub losses: Vec<[u16; 2]>,
 }
 
 impl Fixed {
-    /// The first element that makes up one of the result, and the weights from there on.
+    /// The first input element of an output element, and the weights from there on.
     #[inline(always)]
     pub fn of(&self, index: usize) -> (usize, &[[u16; 2]]) {
         (self.starts[index], &self.weights[index * self.count..][..self.count])
@@ -191,9 +190,9 @@ impl Taps {
         &self.exact[span.at..span.at + span.len]
     }
 
-    /// Weights as parts of 65536 which add up to that, where none is negative.
+    /// Weights as multiples of 1/65536 that add up to one; `None` if one is negative or a span is long.
     pub fn plain(&self) -> Result<Option<&Fixed>> {
-        // With more in a span, products that are cut off lose too much.
+        // With longer spans, truncated products lose too much.
         const LONGEST: usize = 64;
         if let Some(made) = self.plain.get() {
             return Ok(made.as_ref());
@@ -206,11 +205,11 @@ impl Taps {
         Ok(self.plain.get_or_init(|| made).as_ref())
     }
 
-    /// Weights as parts of 16384, as numbers with a sign.
+    /// Weights as multiples of 1/16384, signed.
     pub fn signed(&self) -> Result<Option<&Fixed>> {
-        // With more in a span, products that are rounded are off by too much.
+        // With longer spans, the errors of rounded products add up to too much.
         const LONGEST: usize = 128;
-        // So that sums of bytes stay in their 16 bits.
+        // Keeps sums of bytes within 16 bits.
         const LARGEST: f64 = 1.6;
         if let Some(made) = self.signed.get() {
             return Ok(made.as_ref());
@@ -252,7 +251,7 @@ impl Taps {
         Ok(taps)
     }
 
-    /// Adds an element of the result, without weights of nothing.
+    /// Adds an output element; zero weights at both ends are dropped.
     fn push(&mut self, start: usize, row: &[f64]) -> Result<()> {
         let first = row.iter().position(|&w| w != 0.0).unwrap_or(0);
         let last = row.iter().rposition(|&w| w != 0.0).unwrap_or(0);
@@ -283,14 +282,14 @@ impl Taps {
             let mut losses = [0; 2];
             let weights = &mut made.weights[index * count + span.start - start..];
             for (weight, &w) in weights.iter_mut().zip(self.exact(span)) {
-                // What rounding took from one weight goes to the next. Sums are above -`one`.
+                // The rounding error of a weight is carried to the next. Sums are above -`one`.
                 sum += w * one;
                 let rounded = (sum + (one + 0.5)) as i64 - one as i64;
                 let fixed = (rounded - given).clamp(*range.start(), *range.end());
                 given += fixed;
                 *weight = [fixed as u16; 2];
                 let zeros = (fixed as u32 | 1 << 16).trailing_zeros();
-                // As parts of 2^17: half of what the bits that are cut off can be.
+                // In units of 2^-17: half of the maximum that truncation can lose.
                 for (loss, bits) in losses.iter_mut().zip([8_u32, 16]) {
                     *loss += (1 << 16) - (1_u32 << 16 >> bits.saturating_sub(zeros));
                 }
@@ -302,7 +301,7 @@ impl Taps {
     }
 }
 
-/// The element that is nearest. In 32 bits, as DALI: it decides what lies between two.
+/// The nearest input element. In single precision, like DALI, which decides ties.
 fn nearest(map: &Map, i: usize) -> usize {
     if is_long(map.input) || is_long(map.output) {
         let at = map.origin + i as f64 * map.step + 0.5;
@@ -313,15 +312,15 @@ fn nearest(map: &Map, i: usize) -> usize {
     (at.floor().max(0.0) as usize).min(map.input - 1)
 }
 
-/// Far beyond any extent, yet safe to compute with.
+/// Far beyond any extent, but safe to compute with.
 const FAR: f64 = (1_i64 << 60) as f64;
 
-/// The weights of an element of the result, and the first element they are for. Beyond its ends
-/// the input goes on as it ends.
+/// The weights of an output element, and the first input element they apply to. Edge elements are
+/// replicated.
 fn gather(map: &Map, i: usize, filter: Filter, stretch: f64, row: &mut Vec<f64>) -> Result<usize> {
     let centre = map.origin + i as f64 * map.step;
     let radius = filter.radius() * stretch;
-    // As many for each, as in DALI: a filter may end above 0, and then it matters.
+    // Always the same number of weights, as in DALI: it matters if a filter is not 0 at its end.
     let low = (centre - radius).ceil().clamp(-FAR, FAR) as i64;
     let count = (2.0 * radius).ceil() as i64;
     let last = map.input as i64 - 1;
@@ -336,7 +335,7 @@ fn gather(map: &Map, i: usize, filter: Filter, stretch: f64, row: &mut Vec<f64>)
         row[(x.clamp(start, end) - start) as usize] += weight;
     };
     let weigh = |x: i64| filter.at((x as f64 - centre) / stretch);
-    // Elements beyond the input are all the same: of very many, one sum will do.
+    // Elements beyond the input are all equal: if they are many, their weights are summed at once.
     let (first, past) = (low.max(0).min(low + count), (low + count).min(last + 1).max(low));
     let many = |outside: i64| outside > 8 * map.input as i64 + 64;
     if many(first - low) {
@@ -361,7 +360,7 @@ fn gather(map: &Map, i: usize, filter: Filter, stretch: f64, row: &mut Vec<f64>)
     Ok(start as usize)
 }
 
-/// Batches resize alike many times over: a thread remembers the last few.
+/// The taps for a map. Each thread caches the last few, since batches repeat the same resize.
 pub fn taps(map: &Map, filters: &Filters) -> Result<Rc<Taps>> {
     type Known = Vec<(Map, Filters, Rc<Taps>)>;
     const REMEMBERED: usize = 16;
@@ -395,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_add_up_to_one() {
+    fn weights_sum_to_one() {
         for (input, output) in [(1, 1), (1, 9), (500, 224), (375, 224), (7, 3), (3, 7), (50, 1)] {
             let taps = linear(input, output);
             for span in &taps.spans {
@@ -414,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_those_of_the_single_weights() {
+    fn sums_match_the_single_weights() {
         use Filter::*;
         for filter in [Linear, Cubic, Lanczos3, Triangular, Gaussian] {
             for (centre, stretch) in [(0.0, 1.0), (3.3, 17.0), (-999.25, 333.3), (5000.5, 4096.0)] {

@@ -1,16 +1,17 @@
-//! Results whose elements are elements of the input: nothing to compute, only to move.
+//! Results whose elements are copies of input elements.
 
 use std::rc::Rc;
 
 use super::filter::Taps;
 
-/// An axis: its extent in the input, and which elements to take; all where there are no taps.
+/// An axis: its extent in the input, and which elements to take; all of them without taps.
 pub struct Axis {
     pub input: usize,
     pub taps: Option<Rc<Taps>>,
 }
 
-/// Copies what the axes pick; `pixel` is the number of bytes of what lies within the last axis.
+/// Copies the elements that the axes select; `pixel` is the size in bytes of an element of the last
+/// axis.
 pub fn pick(axes: &[Axis], pixel: usize, src: &[u8], dst: &mut [u8]) {
     match axes {
         [] => dst.copy_from_slice(src),

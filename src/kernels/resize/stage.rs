@@ -1,9 +1,9 @@
 //! Resampling of rows of pixels, along columns and rows at once.
 //!
-//! A band of rows is made at a time, so that it stays in the cache: first each row as a sum of
-//! rows of the input, then the band is turned, so that a vector has the same column of all of its
-//! rows, and columns are summed up in the same way. The code has loops over arrays of the length
-//! of a vector; it is compiled for each instruction set.
+//! A band of rows is computed at a time, so that it stays in the cache. First, each row is computed
+//! as a weighted sum of input rows; then the band is transposed, so that a vector holds the same
+//! column of all its rows, and columns are summed in the same way. The loops run over arrays of
+//! vector length and are compiled for each instruction set.
 
 use std::rc::Rc;
 
@@ -14,15 +14,15 @@ use crate::kernels::Result;
 use crate::kernels::numeric::isa::Isa;
 use crate::value::{collected, filled};
 
-/// What is resampled: `planes` images of `height` rows, which have `width` pixels of `channels`.
+/// What is resampled: `planes` images of `height` rows with `width` pixels of `channels` elements.
 pub struct Stage {
     pub planes: usize,
     pub height: usize,
     pub width: usize,
     pub channels: usize,
-    /// What rows are made of; each is its own where there are none.
+    /// Taps of the output rows; without them, rows are copied.
     pub vertical: Option<Rc<Taps>>,
-    /// What the pixels of a row are made of.
+    /// Taps of the output columns; without them, columns are copied.
     pub horizontal: Option<Rc<Taps>>,
 }
 
@@ -35,12 +35,12 @@ impl Stage {
         self.horizontal.as_ref().map_or(self.width, |taps| taps.spans.len())
     }
 
-    /// The first pixel of a row that is used, and the one past the last.
+    /// The first pixel of a row that is used, and the end of the last.
     pub fn reach(&self) -> (usize, usize) {
         self.horizontal.as_ref().map_or((0, self.width), |taps| taps.reach)
     }
 
-    /// Elements of the result.
+    /// Number of elements of the result.
     pub fn elements(&self) -> usize {
         self.planes * self.rows() * self.columns() * self.channels
     }
@@ -49,17 +49,17 @@ impl Stage {
 /// Rows of a band: the lanes of a vector.
 const LANES: usize = 8;
 
-/// A number to compute with.
+/// A floating-point type to compute in.
 pub trait Real: Copy + Default + Send + Sync + 'static {
     fn weights<'a>(taps: &'a Taps, span: &Span) -> &'a [Self];
-    /// `self * weight + sum`, in one step where `FUSED`.
+    /// `self * weight + sum`, fused if `FUSED`.
     fn accumulate<const FUSED: bool>(self, weight: Self, sum: Self) -> Self;
-    /// Rows to columns; `VECTORS` says that there is AVX2.
-    fn turn<const VECTORS: bool>(tile: &[[Self; LANES]; LANES]) -> [[Self; LANES]; LANES];
+    /// Transposes a tile; `VECTORS` says that AVX2 is available.
+    fn transpose<const VECTORS: bool>(tile: &[[Self; LANES]; LANES]) -> [[Self; LANES]; LANES];
 }
 
 #[inline(always)]
-fn turned<T: Copy, const N: usize>(tile: &[[T; N]; N]) -> [[T; N]; N] {
+fn transposed<T: Copy, const N: usize>(tile: &[[T; N]; N]) -> [[T; N]; N] {
     std::array::from_fn(|x| std::array::from_fn(|y| tile[y][x]))
 }
 
@@ -74,13 +74,13 @@ impl Real for f32 {
     }
 
     #[inline(always)]
-    fn turn<const VECTORS: bool>(tile: &[[f32; 8]; 8]) -> [[f32; 8]; 8] {
+    fn transpose<const VECTORS: bool>(tile: &[[f32; 8]; 8]) -> [[f32; 8]; 8] {
         #[cfg(target_arch = "x86_64")]
         if VECTORS {
-            // SAFETY: `VECTORS` is only said where AVX2 was detected.
-            return unsafe { turn_avx2(tile) };
+            // SAFETY: `VECTORS` is only set where AVX2 was detected.
+            return unsafe { transpose_avx2(tile) };
         }
-        turned(tile)
+        transposed(tile)
     }
 }
 
@@ -95,15 +95,15 @@ impl Real for f64 {
     }
 
     #[inline(always)]
-    fn turn<const VECTORS: bool>(tile: &[[f64; 8]; 8]) -> [[f64; 8]; 8] {
-        turned(tile)
+    fn transpose<const VECTORS: bool>(tile: &[[f64; 8]; 8]) -> [[f64; 8]; 8] {
+        transposed(tile)
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
-fn turn_avx2(tile: &[[f32; 8]; 8]) -> [[f32; 8]; 8] {
+fn transpose_avx2(tile: &[[f32; 8]; 8]) -> [[f32; 8]; 8] {
     use std::arch::x86_64::*;
     let mut rows = [_mm256_setzero_ps(); 8];
     for (row, from) in rows.iter_mut().zip(tile) {
@@ -136,29 +136,29 @@ fn turn_avx2(tile: &[[f32; 8]; 8]) -> [[f32; 8]; 8] {
     out
 }
 
-/// Memory of a thread, kept from one stage to the next.
+/// Memory of a thread, reused from one stage to the next.
 #[derive(Default)]
 pub struct Scratch<R> {
-    /// Rows of the input as numbers, by their remainder.
+    /// A ring buffer of converted input rows, indexed by row modulo its length.
     ring: Vec<R>,
-    /// Which row each place of the ring has.
+    /// Which row each slot of the ring holds.
     held: Vec<usize>,
     band: Vec<R>,
     columns: Vec<[R; LANES]>,
     results: Vec<[R; LANES]>,
 }
 
-/// Makes room without touching what is there.
+/// The first `len` elements of `memory`, with any contents; grows it if necessary.
 pub fn grow<T: Copy + Default>(memory: &mut Vec<T>, len: usize) -> Result<&mut [T]> {
     if memory.len() < len {
-        // What is there need not be kept.
+        // The old contents need not be kept.
         *memory = Vec::new();
         *memory = filled(T::default(), len)?;
     }
     Ok(&mut memory[..len])
 }
 
-/// Parts of a row, without memory of their own where they are few.
+/// Parts of a row, without an allocation if they are few.
 #[inline(always)]
 fn few<T: Copy>(parts: impl ExactSizeIterator<Item = T>) -> Result<SmallVec<[T; 8]>> {
     if parts.len() <= 8 {
@@ -167,14 +167,14 @@ fn few<T: Copy>(parts: impl ExactSizeIterator<Item = T>) -> Result<SmallVec<[T; 
     Ok(SmallVec::from_vec(collected(parts)?))
 }
 
-/// Where rows come from: a function that puts elements from a place on into a slice, or elements
-/// that are what is computed with already.
+/// Input rows: a function that loads elements from a position on into a slice, or a slice that
+/// already has the type of the computation.
 pub struct Source<'a, R> {
     pub load: &'a dyn Fn(usize, &mut [R]),
     pub direct: Option<&'a [R]>,
 }
 
-/// Runs a stage; `store` is handed each row of the result and the place of its first element.
+/// Runs a stage; `store` gets each output row and the index of its first element.
 pub fn run<R: Real>(
     isa: Isa,
     stage: &Stage,
@@ -184,7 +184,7 @@ pub fn run<R: Real>(
 ) -> Result<()> {
     match isa {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa::Avx2` is only made where AVX2 and FMA were detected.
+        // SAFETY: an `Isa::Avx2` only exists where AVX2 and FMA were detected.
         Isa::Avx2 => unsafe { run_avx2(stage, source, store, scratch) },
         _ => run_with::<R, false>(stage, source, store, scratch),
     }
@@ -252,7 +252,7 @@ fn run_with<R: Real, const FUSED: bool>(
                 }
                 continue;
             };
-            turn_in::<R, FUSED>(band, used, columns);
+            to_columns::<R, FUSED>(band, used, columns);
             match channels {
                 1 => sum_columns::<R, 1, FUSED>(taps, left, columns, results),
                 2 => sum_columns::<R, 2, FUSED>(taps, left, columns, results),
@@ -260,7 +260,7 @@ fn run_with<R: Real, const FUSED: bool>(
                 4 => sum_columns::<R, 4, FUSED>(taps, left, columns, results),
                 _ => sum_any_columns::<R, FUSED>(taps, left, channels, columns, results),
             }
-            turn_out::<R, FUSED>(results, band, made);
+            to_rows::<R, FUSED>(results, band, made);
             for (row, out) in band.chunks_exact(made.max(1)).take(count).enumerate() {
                 store(at(row), out);
             }
@@ -281,7 +281,7 @@ fn sum_rows<R: Real, const FUSED: bool>(rows: &[&[R]], weights: &[R], out: &mut 
         }
         return;
     }
-    // The last vectors overlap those before.
+    // The last vectors overlap the ones before.
     let last = out.len() - WIDE;
     for x in (0..last).step_by(WIDE).chain([last]) {
         let mut sum = [R::default(); WIDE];
@@ -296,9 +296,9 @@ fn sum_rows<R: Real, const FUSED: bool>(rows: &[&[R]], weights: &[R], out: &mut 
     }
 }
 
-/// A band of rows of `len` elements as columns.
+/// Transposes a band of rows of `len` elements into columns.
 #[inline(always)]
-fn turn_in<R: Real, const VECTORS: bool>(band: &[R], len: usize, columns: &mut [[R; LANES]]) {
+fn to_columns<R: Real, const VECTORS: bool>(band: &[R], len: usize, columns: &mut [[R; LANES]]) {
     let (tiles, rest) = columns.as_chunks_mut::<LANES>();
     let start = tiles.len() * LANES;
     for (index, out) in tiles.iter_mut().enumerate() {
@@ -308,20 +308,20 @@ fn turn_in<R: Real, const VECTORS: bool>(band: &[R], len: usize, columns: &mut [
                 *tile = *part;
             }
         }
-        *out = R::turn::<VECTORS>(&tile);
+        *out = R::transpose::<VECTORS>(&tile);
     }
     for (x, column) in (start..).zip(rest) {
         *column = std::array::from_fn(|row| band[row * len + x]);
     }
 }
 
-/// Columns as a band of rows of `len` elements.
+/// Transposes columns into a band of rows of `len` elements.
 #[inline(always)]
-fn turn_out<R: Real, const VECTORS: bool>(columns: &[[R; LANES]], band: &mut [R], len: usize) {
+fn to_rows<R: Real, const VECTORS: bool>(columns: &[[R; LANES]], band: &mut [R], len: usize) {
     let (tiles, rest) = columns.as_chunks::<LANES>();
     let start = tiles.len() * LANES;
     for (index, tile) in tiles.iter().enumerate() {
-        for (row, tile) in R::turn::<VECTORS>(tile).iter().enumerate() {
+        for (row, tile) in R::transpose::<VECTORS>(tile).iter().enumerate() {
             band[row * len + index * LANES..][..LANES].copy_from_slice(tile);
         }
     }

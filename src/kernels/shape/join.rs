@@ -1,4 +1,4 @@
-//! Several inputs as one: along an axis that they have, or along a new one.
+//! Joins inputs along an existing axis or a new one.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -14,7 +14,7 @@ pub const TABLE: &[Entry] = &[Entry::direct::<Join>("join")];
 struct Join;
 
 args! {
-    /// The axis, counted from the front; `new_axis` says whether it is new.
+    /// The axis, counted from the front; `new_axis` says whether to insert it.
     struct JoinArgs { axis: i64, new_axis: bool }
 }
 
@@ -71,7 +71,7 @@ fn stacked(inputs: &[Sample], axis: usize) -> Result<Parts<'_>> {
     for (index, sample) in inputs.iter().enumerate() {
         check_type(index, &sample.desc, first)?;
         if sample.desc.shape != first.shape {
-            return Err(unlike(index, &sample.desc, first, "shape"));
+            return Err(mismatch(index, &sample.desc, first, "shape"));
         }
     }
     let mut shape = first.shape.clone();
@@ -79,8 +79,8 @@ fn stacked(inputs: &[Sample], axis: usize) -> Result<Parts<'_>> {
     Ok((inputs.iter().collect(), shape))
 }
 
-/// What is to be joined, and the shape that it makes. As in DALI, an input without
-/// elements need not fit the others; it is left out.
+/// The inputs to join, and the resulting shape. As in DALI, inputs without elements need not match
+/// the others; they are skipped.
 fn concatenated(inputs: &[Sample], axis: usize) -> Result<Parts<'_>> {
     let first = &inputs[0].desc;
     for (index, sample) in inputs.iter().enumerate() {
@@ -98,7 +98,7 @@ fn concatenated(inputs: &[Sample], axis: usize) -> Result<Parts<'_>> {
     };
     let odd = |sample: &Sample| !fits(&sample.desc, model);
     if let Some(index) = inputs.iter().position(|s| s.desc.elements() > 0 && odd(s)) {
-        return Err(unlike(index, &inputs[index].desc, model, "axis"));
+        return Err(mismatch(index, &inputs[index].desc, model, "axis"));
     }
     let mut shape = model.shape.clone();
     shape[axis] = used.iter().fold(0, |n: usize, s| n.saturating_add(s.desc.shape[axis]));
@@ -109,22 +109,22 @@ fn check_type(index: usize, desc: &Desc, first: &Desc) -> Result<()> {
     if desc.dtype == first.dtype && desc.ndim() == first.ndim() {
         return Ok(());
     }
-    Err(unlike(index, desc, first, "type"))
+    Err(mismatch(index, desc, first, "type"))
 }
 
-/// `rule` is what two inputs break: one "shape", one "type", or one but for the joined "axis".
-fn unlike(index: usize, desc: &Desc, first: &Desc, rule: &'static str) -> Cause {
+/// `rule` says what must match: "shape", "type", or, except for the joined one, every "axis".
+fn mismatch(index: usize, desc: &Desc, first: &Desc, rule: &'static str) -> Cause {
     let shown = |desc: &Desc| format!("{} {:?}", desc.dtype.name(), &desc.shape[..]);
     unfit(index, Shapes::Different { rule, first: shown(first), other: shown(desc) })
 }
 
-/// Bytes of the result to write at a time: what one input has written is still in the first cache
-/// when the next one fills its gaps.
+/// Bytes of the result to write at a time: what one input has written is still in the L1 cache when
+/// the next input fills its gaps.
 const BLOCK: usize = 16 << 10;
-/// Rows from this many bytes on are copied one after the other.
+/// Rows with at least this many bytes are copied one after the other.
 const LONG_ROW: usize = 256;
 
-/// Takes a row of each part in turn. All parts have `rows` of them, of lengths of their own.
+/// Takes a row of each part in turn. All parts have `rows` rows, each part with its own row length.
 fn interleave<'a>(parts: &[Sample], rows: usize, out: &'a mut [u8], stores: &Stores<'a>) {
     if rows == 0 || out.is_empty() {
         return;
@@ -154,7 +154,7 @@ fn interleave<'a>(parts: &[Sample], rows: usize, out: &'a mut [u8], stores: &Sto
     }
 }
 
-/// Writes each row of `src` to where the next `step` bytes of `dst` begin.
+/// Copies each row of `src` to the start of every `step` bytes of `dst`.
 fn scatter(src: &[u8], row: usize, dst: &mut [u8], step: usize) {
     fn short<const N: usize>(src: &[u8], dst: &mut [u8], step: usize) {
         for (src, dst) in src.as_chunks::<N>().0.iter().zip(dst.chunks_mut(step)) {

@@ -1,4 +1,4 @@
-//! Kernels that change how elements are arranged or described, not what they are.
+//! Kernels that change the arrangement or the description of elements, not their values.
 
 pub(super) mod join;
 
@@ -47,7 +47,7 @@ pub mod problem {
     }
 }
 
-/// A kernel whose result is its input's memory under another description.
+/// A kernel whose result is a view of its input with another description.
 trait View: Send + Sync + 'static {
     type Args: FromArgs;
     /// The result's type and shape, which take as many bytes as the input's.
@@ -69,7 +69,7 @@ impl<K: View> DirectKernel for Viewed<K> {
 struct Reshape;
 
 args! {
-    /// `rank` is how many extents the definition has counted; every sample must have as many.
+    /// `rank` is the number of extents that the definition expects of every sample.
     struct ReshapeArgs {
         shape: Option<Vec<i64>>,
         rel_shape: Option<Vec<f64>>,
@@ -115,7 +115,7 @@ impl View for Reinterpret {
 }
 
 impl ReshapeArgs {
-    /// The shape that elements of `dtype` get in the bytes of the input.
+    /// The shape of the input's bytes as elements of `dtype`.
     fn shape(&self, input: &Desc, dtype: DType) -> Result<Shape> {
         if let Some(shape) = &self.shape {
             self.count("shape", shape.len())?;
@@ -149,7 +149,7 @@ impl ReshapeArgs {
     }
 }
 
-/// The extents of the named axes; -1 stands for a new one.
+/// The extents of the given axes; -1 is a new axis of extent 1.
 fn take(axes: &[i64], shape: &[usize]) -> Result<Shape> {
     let extent = |&axis: &i64| match usize::try_from(axis) {
         Ok(axis) if axis < shape.len() => Ok(shape[axis]),
@@ -159,8 +159,7 @@ fn take(axes: &[i64], shape: &[usize]) -> Result<Shape> {
     axes.iter().map(extent).collect()
 }
 
-/// Extents as multiples of those of the input, to the nearest integer; a negative one is to be
-/// worked out.
+/// Multiples of the input's extents, rounded; a negative one is to be inferred.
 fn scale(factors: &[f64], extents: &[usize], exactly: bool) -> Result<SmallVec<[i64; 6]>> {
     if factors.len() > extents.len() || (exactly && factors.len() < extents.len()) {
         let (given, ndim) = (factors.len(), extents.len());
@@ -178,7 +177,7 @@ fn scale(factors: &[f64], extents: &[usize], exactly: bool) -> Result<SmallVec<[
     factors.iter().zip(extents).map(scaled).collect()
 }
 
-/// The shape after a change of type: the innermost axis has more or fewer elements.
+/// The shape after a change of type, which resizes the innermost axis.
 fn resize_innermost(mut shape: Shape, from: DType, to: DType) -> Result<Shape> {
     if from.size() == to.size() {
         return Ok(shape);
@@ -194,8 +193,8 @@ fn resize_innermost(mut shape: Shape, from: DType, to: DType) -> Result<Shape> {
     Ok(shape)
 }
 
-/// The shape that is asked for, if it takes the bytes that there are. One extent may be negative:
-/// it is worked out.
+/// The requested shape, if its size matches that of the input. One extent may be negative: it is
+/// inferred.
 fn fit(name: &'static str, wanted: &[i64], input: &Desc, dtype: DType) -> Result<Shape> {
     let mismatch = || {
         let (wanted, shape) = (wanted.to_vec(), input.shape.to_vec());
@@ -232,7 +231,7 @@ fn fit(name: &'static str, wanted: &[i64], input: &Desc, dtype: DType) -> Result
 struct Squeeze;
 
 args! {
-    /// Axes counted from the front.
+    /// Axes, counted from the front.
     struct SqueezeArgs { axes: Vec<i64> }
 }
 
@@ -240,8 +239,8 @@ impl View for Squeeze {
     type Args = SqueezeArgs;
 
     fn describe(args: &SqueezeArgs, input: &Desc) -> Result<Desc> {
-        let goes = |axis: usize| args.axes.contains(&(axis as i64));
-        let kept = input.shape.iter().enumerate().filter(|&(axis, _)| !goes(axis));
+        let is_squeezed = |axis: usize| args.axes.contains(&(axis as i64));
+        let kept = input.shape.iter().enumerate().filter(|&(axis, _)| !is_squeezed(axis));
         let shape: Shape = kept.map(|(_, &d)| d).collect();
         if extent(&shape) != Some(input.elements()) {
             let (axes, shape) = (args.axes.clone(), input.shape.to_vec());
@@ -289,7 +288,7 @@ impl DirectKernel for Transpose {
         Ok(smallvec![transpose(&perm, &inputs[0], allocate)?])
     }
 
-    /// The stack's axis stays the first.
+    /// The axis of the stack stays first.
     fn run_stacked(args: &TransposeArgs, batch: &UniformBatch<'_>) -> Option<Sample> {
         let perm = permutation(&args.perm, batch.data()[0].desc.ndim()).ok()?;
         let perm: Permutation =
@@ -328,7 +327,7 @@ fn permutation(perm: &[i64], ndim: usize) -> Result<Permutation> {
     Ok(axes)
 }
 
-/// Whether only axes of extent 1 move, so that the elements stay where they are.
+/// Whether only axes of extent 1 move, so that the elements stay in place.
 fn keeps_order(perm: &[usize], shape: &[usize]) -> bool {
     shape.contains(&0) || perm.iter().filter(|&&axis| shape[axis] != 1).is_sorted()
 }
@@ -343,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn one_extent_is_worked_out() {
+    fn one_extent_is_inferred() {
         assert_eq!(reshape(&[2, 3], &[-1]), Some(vec![6]));
         assert_eq!(reshape(&[2, 3], &[3, -7]), Some(vec![3, 2]));
         assert_eq!(reshape(&[0, 3], &[5, -1]), Some(vec![5, 0]));
@@ -354,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_beyond_memory_are_refused() {
+    fn shapes_that_are_too_large_are_rejected() {
         assert_eq!(reshape(&[2, 3], &[i64::MAX, i64::MAX]), None);
         assert_eq!(reshape(&[2, 3], &[i64::MAX, i64::MAX, -1]), None);
         assert!(scale(&[1e300], &[3], false).is_err());
@@ -363,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_of_extent_one_don_t_count() {
+    fn axes_of_extent_one_do_not_matter() {
         assert!(keeps_order(&[1, 0, 2], &[1, 3, 4]));
         assert!(!keeps_order(&[1, 0, 2], &[2, 3, 4]));
         assert!(keeps_order(&[1, 0], &[0, 4]));

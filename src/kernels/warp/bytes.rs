@@ -1,4 +1,4 @@
-//! Linear interpolation of 8-bit images, in whole numbers: 14 bits for each of four weights.
+//! Bilinear interpolation of 8-bit images in integers: 14 bits for each of the four weights.
 
 use super::line::{Line, LongLine, edges, nearest, split};
 use super::{Extents, Map, needs_double};
@@ -54,7 +54,7 @@ impl Image<'_> {
     /// `C` is the number of channels, or 0 for any.
     fn row<const C: usize>(&self, isa: Isa, line: &Line, out: &mut [u8]) {
         let c = if C == 0 { self.channels } else { C };
-        // Vectors of three channels are read with two bytes more.
+        // The vector code reads two bytes beyond the pixels of three channels.
         let margin = if C == 3 { 2 } else { 1 };
         let limits = [self.width.saturating_sub(margin), self.height.saturating_sub(1)];
         let inside = line.inside(out.len() / c, limits);
@@ -68,8 +68,8 @@ impl Image<'_> {
         });
         let done = match isa {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected; `inside` holds places
-            // with all the pixels around them in the image, and one more for three channels.
+            // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected; for positions in
+            // `inside`, all surrounding pixels are in the image, and one more for three channels.
             Isa::Avx2 if matches!(C, 1 | 3 | 4) && self.pixels.len() < 1 << 30 => unsafe {
                 avx2::row::<C>(self.pixels, self.width * C, line, inside.start, middle)
             },
@@ -97,12 +97,12 @@ impl Image<'_> {
         }
     }
 
-    /// A pixel for which not all of the four around its place are there.
+    /// A pixel of which some of the four source pixels are outside the image.
     fn edge(&self, [sx, sy]: [f32; 2], out: &mut [u8]) {
         self.blend([split(sx, self.width), split(sy, self.height)], out);
     }
 
-    /// Blends four pixels, each of which may be outside of the image.
+    /// Blends four pixels, any of which may be outside the image.
     fn blend(&self, [(ix, fx), (iy, fy)]: [(i64, f32); 2], out: &mut [u8]) {
         let weights = weights(fx, fy);
         let c = out.len();
@@ -125,14 +125,14 @@ impl Image<'_> {
     }
 }
 
-/// The nearest whole number, the even one of two; for numbers from 0 to 2^22.
+/// Rounds to the nearest integer, ties to even; for numbers from 0 to 2^22.
 #[inline(always)]
 fn nearest_even(x: f32) -> i32 {
     const SHIFT: f32 = 8_388_608.0;
     ((x + SHIFT) - SHIFT) as i32
 }
 
-/// Weights of a pixel, the one right of it, and the two below.
+/// Weights of a pixel, of the one to its right, and of the two below.
 #[inline(always)]
 fn weights(fx: f32, fy: f32) -> [i32; 4] {
     let one = ONE as f32;
@@ -153,11 +153,13 @@ mod avx2 {
 
     use super::{Line, ONE};
 
-    /// Eight pixels at a time; how many were done. The first is pixel `first` of the row.
+    /// Processes eight pixels at a time, and returns how many were done. The first is pixel `first`
+    /// of the row.
     ///
     /// # Safety
-    /// The places of all pixels of `out` have the pixels around them in `src`, whose rows are
-    /// `pitch` bytes apart; with three channels, two bytes more. `src` is shorter than 2^31.
+    /// For the positions of all pixels of `out`, the surrounding pixels must be in `src`, whose
+    /// rows are `pitch` bytes apart; with three channels, two more bytes. `src` must be shorter
+    /// than 2^31.
     #[target_feature(enable = "avx2")]
     pub unsafe fn row<const C: usize>(
         src: &[u8],
@@ -188,7 +190,7 @@ mod avx2 {
             let w10 = _mm256_sub_epi32(below, both);
             let w01 = _mm256_sub_epi32(right, both);
             let w00 = _mm256_sub_epi32(_mm256_sub_epi32(_mm256_set1_epi32(ONE), right), w10);
-            // The weights of two neighbours side by side, as 16 bits each.
+            // The weights of two neighbours side by side, 16 bits each.
             let pair = |a, b| _mm256_or_si256(_mm256_and_si256(a, low), _mm256_slli_epi32(b, 16));
             let (top, bottom) = (pair(w00, w01), pair(w10, both));
             let offsets = _mm256_add_epi32(
@@ -196,8 +198,8 @@ mod avx2 {
                 _mm256_mullo_epi32(ix, _mm256_set1_epi32(C as i32)),
             );
             let mut at = [0_i32; 8];
-            // SAFETY: eight numbers of 32 bits; the reads are in `src`, as the caller says, and
-            // the writes in the pixels of `out` that are left.
+            // SAFETY: `at` holds eight 32-bit numbers; reads are inside `src`, as the caller
+            // guarantees, and writes inside the remaining pixels of `out`.
             unsafe {
                 _mm256_storeu_si256(at.as_mut_ptr().cast(), offsets);
                 let upper = src.as_ptr();
@@ -219,7 +221,7 @@ mod avx2 {
                             ),
                         );
                         let mut pixels = [0_u8; 28];
-                        // Writing goes four bytes beyond the eight pixels.
+                        // The stores write four bytes beyond the eight pixels.
                         let spacious = x + 10 <= n;
                         let dst = if spacious { to } else { pixels.as_mut_ptr() };
                         _mm_storeu_si128(dst.cast(), _mm256_castsi256_si128(packed));
@@ -236,7 +238,7 @@ mod avx2 {
     }
 
     /// # Safety
-    /// Eight bytes can be read at each place of both rows.
+    /// Eight bytes must be readable at each position of both rows.
     #[target_feature(enable = "avx2")]
     unsafe fn channels<const C: usize>(
         upper: *const u8,
@@ -245,10 +247,10 @@ mod avx2 {
         [top, bottom]: [__m256i; 2],
         half: __m256i,
     ) -> __m256i {
-        // Two pixels in each half: of each the channels of two neighbours side by side.
+        // Two pixels in each half; for each, the channels of two neighbours are interleaved.
         let spread = |first: i8| {
             let (f, z, c) = (first, -1, C as i8);
-            // With three channels, the fourth is nothing.
+            // With three channels, the fourth is zero.
             let (p, q) = if C == 4 { (f + 3, f + 7) } else { (z, z) };
             _mm256_setr_epi8(
                 f,
@@ -287,7 +289,7 @@ mod avx2 {
         };
         let (even, odd) = (spread(0), spread(8));
         let gather = |row: *const u8, i: usize| {
-            // SAFETY: as the caller says.
+            // SAFETY: guaranteed by the caller.
             let two = |i: usize| unsafe {
                 _mm_unpacklo_epi64(
                     _mm_loadl_epi64(row.offset(at[i] as isize).cast()),
@@ -317,7 +319,7 @@ mod avx2 {
     }
 
     /// # Safety
-    /// Two bytes can be read at each place of both rows, and eight written.
+    /// Two bytes must be readable at each position of both rows, and eight writable at `to`.
     #[target_feature(enable = "avx2")]
     unsafe fn one_channel(
         upper: *const u8,
@@ -328,7 +330,7 @@ mod avx2 {
         to: *mut u8,
     ) {
         let four = |i: usize| {
-            // SAFETY: as the caller says.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let at = at[i] as isize;
                 let above = upper.offset(at).cast::<u16>().read_unaligned();
@@ -364,7 +366,7 @@ mod avx2 {
         let bytes = _mm256_packus_epi16(words, words);
         let halves =
             _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_storel_epi64(to.cast(), halves) };
     }
 }
@@ -414,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_shares_of_one() {
+    fn weights_sum_to_one() {
         for (fx, fy) in [(0.0, 0.0), (0.5, 0.5), (0.999_999_9, 0.999_999_9), (0.1, 0.9)] {
             assert_eq!(weights(fx, fy).iter().sum::<i32>(), ONE);
         }

@@ -1,11 +1,11 @@
-//! Rows of a result as lines across an image.
+//! Rows of the result as lines across the source image.
 
 use std::ops::Range;
 
 use super::Map;
 
-/// Where the pixels of a row come from: pixel `x` from `start + x * step`, along x and y. Numbers
-/// are of single precision in a fixed order of operations, so that all ways to compute them agree.
+/// Source positions of the pixels of a row: pixel `x` comes from `start + x * step`, along x and y.
+/// Computed in single precision with a fixed order of operations, so that all code paths agree.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
     pub start: [f32; 2],
@@ -13,7 +13,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line of row `y`, its places moved by `offset`.
+    /// The line of row `y`, its positions shifted by `offset`.
     pub fn new(map: &Map, y: usize, offset: f64) -> Line {
         let [sx, sy, _] = map.apply([0.5, y as f64 + 0.5, 0.5]);
         Line {
@@ -28,12 +28,12 @@ impl Line {
         [x * self.step[0] + self.start[0], x * self.step[1] + self.start[1]]
     }
 
-    /// The pixels, of `n`, that come from places from zero up to, but not including, `limits`.
+    /// The pixels, out of `n`, whose positions are at least zero and below `limits`.
     pub fn inside(&self, n: usize, limits: [usize; 2]) -> Range<usize> {
         self.within(n, 0.0, limits)
     }
 
-    /// The pixels, of `n`, that come from places from `low` up to, but not including, `limits`.
+    /// The pixels, out of `n`, whose positions are at least `low` and below `limits`.
     pub fn within(&self, n: usize, low: f32, limits: [usize; 2]) -> Range<usize> {
         let limits = limits.map(|limit| limit as f32);
         let is_inside = |x: usize| {
@@ -45,7 +45,7 @@ impl Line {
             let (start, step) = (f64::from(self.start[axis]), f64::from(self.step[axis]));
             if step != 0.0 {
                 let (a, b) = ((f64::from(low) - start) / step, (f64::from(limit) - start) / step);
-                // One more on each side, for what rounding does to a place.
+                // One more on each side, because positions are rounded.
                 first = f64::max(first, a.min(b).floor() - 1.0);
                 last = f64::min(last, a.max(b).ceil() + 1.0);
             }
@@ -53,8 +53,8 @@ impl Line {
         if last.is_nan() || first.is_nan() || last <= first {
             return 0..0;
         }
-        // Places go one way along the row, also when rounded: what is between two that are inside
-        // is inside.
+        // Positions are monotonic along the row, even when rounded, so everything between two
+        // pixels that are inside is inside.
         let (mut first, mut last) = (first as usize, last as usize);
         while first < last && !is_inside(first) {
             first += 1;
@@ -66,8 +66,8 @@ impl Line {
     }
 }
 
-/// Makes pixels of `c` elements, of which the first is pixel `first` of the row, one by one; but
-/// those that have nothing of the image next to them are nothing but `fill`, if there is one.
+/// Computes pixels of `c` elements one by one; the first is pixel `first` of the row. With a
+/// `fill`, pixels that are too far from the image to blend with it are set to `fill` directly.
 pub fn edges<T: Copy>(
     line: &Line,
     sides: [usize; 2],
@@ -93,20 +93,20 @@ pub fn edges<T: Copy>(
     }
 }
 
-/// The pixel at or before a place, and how far on to the next one it is. What is far outside of an
-/// axis of `n` pixels is brought nearer, where it makes no difference.
+/// The pixel at or before a position, and the fractional distance to the next one. Positions far
+/// outside an axis of `n` pixels are clamped, which makes no difference to the result.
 #[inline]
 pub fn split(place: f32, n: usize) -> (i64, f32) {
     let place = place.clamp(-2.0, n as f32 + 2.0);
-    // Not `floor`, which is a call into the maths library on older processors.
+    // Not `floor`, which is a library call on older processors.
     let cut = place as i64 as f32;
     let floor = if cut > place { cut - 1.0 } else { cut };
     let part = place - floor;
-    // What is not a number has no part either.
+    // NaN has no fraction either.
     (floor as i64, if part > 0.0 { part } else { 0.0 })
 }
 
-/// As [`split`], for axes and rows of any length.
+/// Like [`split`], for axes and rows of any length.
 #[inline]
 pub fn split_long(place: f64, n: usize) -> (i64, f32) {
     let place = place.clamp(-2.0, n as f64 + 2.0);
@@ -115,20 +115,20 @@ pub fn split_long(place: f64, n: usize) -> (i64, f32) {
     (floor as i64, if part > 0.0 { part } else { 0.0 })
 }
 
-/// A row whose places need double precision, as the image or the row is long.
+/// A row whose positions need double precision, because the image or the row is long.
 pub struct LongLine {
     start: [f64; 2],
     step: [f64; 2],
 }
 
 impl LongLine {
-    /// The line of row `y`, its places moved by `offset`.
+    /// The line of row `y`, its positions shifted by `offset`.
     pub fn new(map: &Map, y: usize, offset: f64) -> LongLine {
         let [sx, sy, _] = map.apply([0.5, y as f64 + 0.5, 0.5]);
         LongLine { start: [sx + offset, sy + offset], step: [map.0[0][0], map.0[1][0]] }
     }
 
-    /// Where pixel `x` comes from, in an image of these sides: see [`split`].
+    /// The source position of pixel `x`, in an image of these sides: see [`split`].
     #[inline]
     pub fn split(&self, x: usize, sides: [usize; 2]) -> [(i64, f32); 2] {
         std::array::from_fn(|axis| {
@@ -137,7 +137,7 @@ impl LongLine {
     }
 }
 
-/// The nearest pixel of `n` on an axis; `None` when there is none.
+/// The nearest pixel on an axis of `n` pixels; `None` if it is empty.
 #[inline]
 pub fn nearest(at: i64, n: usize) -> Option<usize> {
     n.checked_sub(1).map(|last| at.clamp(0, last as i64) as usize)
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inside_is_exactly_what_is_between_the_limits() {
+    fn inside_is_exact() {
         let steps = [0.0, 1.0, -1.0, 0.37, -2.9, 1e-3, 1e20, f32::INFINITY];
         for (dx, dy) in steps.into_iter().flat_map(|dx| steps.map(|dy| (dx, dy))) {
             for (x0, y0) in [(0.0, 0.0), (-3.5, 2.25), (17.0, 9.999), (1e20, 0.0)] {

@@ -1,6 +1,6 @@
-//! Images and volumes under affine maps: warp_affine, rotate.
+//! Affine transforms of images and volumes: warp_affine, rotate.
 //!
-//! Coordinates are those of the plane: the first pixel lies between 0 and 1, its centre at one half.
+//! Coordinates are continuous: the first pixel covers 0 to 1, and its center is at one half.
 
 mod bytes;
 mod line;
@@ -46,7 +46,7 @@ pub mod problem {
 
 type Floats = SmallVec<[f64; 6]>;
 
-/// How values between the pixels are found.
+/// How values between pixels are computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Interpolation {
     Nearest,
@@ -70,7 +70,7 @@ impl FromArg for Interpolation {
     }
 }
 
-/// The depth, height and width of images; of depth one without an axis for it.
+/// The width, height and depth of images; without a depth axis, the depth is one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Extents {
     volumetric: bool,
@@ -91,8 +91,8 @@ impl Extents {
         if self.volumetric { 3 } else { 2 }
     }
 
-    /// What `size` asks for: extents in the order of the layout.
-    fn asked(&self, size: &[f64]) -> Result<Extents> {
+    /// The extents requested by `size`, which is in the order of the layout.
+    fn requested(&self, size: &[f64]) -> Result<Extents> {
         let count = self.dimensions();
         if size.len() != count {
             let given = size.to_vec();
@@ -108,7 +108,7 @@ impl Extents {
         Ok(made)
     }
 
-    /// The description of images like these with other sides.
+    /// The description of images like `like`, with these sides.
     fn describe(&self, like: &Desc, dtype: Option<DType>) -> Result<Desc> {
         let mut desc = Desc { dtype: dtype.unwrap_or(like.dtype), ..like.clone() };
         for (letter, side) in [b'W', b'H', b'D'].into_iter().zip(self.sides) {
@@ -123,13 +123,13 @@ impl Extents {
     }
 }
 
-/// From places of the result to places of the image: rows for x, y and z, of factors of x, y and z
-/// and an offset.
+/// An affine map from output positions to source positions: rows for x, y and z, with factors of x,
+/// y and z and an offset.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Map([[f64; 4]; 3]);
 
 impl Map {
-    /// The numbers of a matrix of two rows, or of three for volumes.
+    /// From the numbers of a matrix with two rows, or three for volumes.
     fn new(numbers: &[f64], volumetric: bool) -> Option<Map> {
         match (volumetric, numbers) {
             (false, &[a, b, c, d, e, f]) => {
@@ -167,7 +167,7 @@ impl Map {
         inverse.is_finite().then_some(inverse)
     }
 
-    /// Turns about the centres: the result's centre comes from the image's.
+    /// A rotation that maps the output's center to the image's center.
     fn about_centres(turn: [[f64; 3]; 3], from: &Extents, to: &Extents) -> Map {
         let centre = |extents: &Extents| extents.sides.map(|n| n as f64 / 2.0);
         let (from, to) = (centre(from), centre(to));
@@ -179,22 +179,22 @@ impl Map {
         Map(map)
     }
 
-    /// Where the place comes from.
+    /// The source position of an output position.
     fn apply(&self, [x, y, z]: [f64; 3]) -> [f64; 3] {
         self.0.map(|[a, b, c, d]| a * x + b * y + c * z + d)
     }
 }
 
-/// Whether places of such an image, for such a result, need double precision. Others have single
-/// precision, as in DALI.
+/// Whether positions need double precision for images of this size. Otherwise they are computed in
+/// single precision, as in DALI.
 fn needs_double(from: &Extents, to: &Extents) -> bool {
     from.sides.into_iter().chain(to.sides).any(is_long)
 }
 
-/// What a call asks for beside the map.
+/// How to sample the image.
 struct Sampling {
     interpolation: Interpolation,
-    /// What is outside of the image; without it, the nearest pixel.
+    /// The value outside the image; `None` replicates the edge pixels.
     fill: Option<f64>,
 }
 
@@ -229,15 +229,15 @@ args! {
     }
 }
 
-/// How to sample, and the map from places of the result to places of the image.
+/// How to sample, and the map from output positions to source positions.
 pub struct Warping {
     sampling: Sampling,
-    /// `None` where the second input has it.
+    /// `None` if it is the second input.
     map: Option<Map>,
     inverse_map: bool,
 }
 
-/// The map that a matrix describes, as the way from the result to the image.
+/// The map of a matrix, in the direction from output to source.
 fn map_of(numbers: &Floats, volumetric: bool, inverse_map: bool) -> Result<Map> {
     let Some(map) = Map::new(numbers, volumetric) else {
         let (given, wanted) = (numbers.len(), matrix_size(volumetric));
@@ -268,7 +268,7 @@ impl Kernel for WarpAffine {
         let own = Extents::of(inputs[0]);
         let extents = match args.size.as_deref() {
             None | Some([]) => own,
-            Some(size) => own.asked(size)?,
+            Some(size) => own.requested(size)?,
         };
         let desc = extents.describe(inputs[0], args.dtype)?;
         let map = match inputs.get(1) {
@@ -317,14 +317,14 @@ args! {
 }
 
 impl RotateArgs {
-    /// The turn from places of the image, about its centre, to places of the result.
+    /// The rotation of source positions, relative to the center, to output positions.
     fn turn(&self, volumetric: bool) -> Result<[[f64; 3]; 3]> {
         if !self.angle.is_finite() {
             return Err(argument("angle", Argument::NotFinite { given: self.angle }));
         }
         let (s, c) = sin_cos_of_turn((self.angle / 360.0).rem_euclid(1.0).min(1.0 - f64::EPSILON));
         if !volumetric {
-            // Counter-clockwise for who looks at an image, whose y goes down.
+            // Counter-clockwise as seen by the viewer, since y points down.
             return Ok([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]);
         }
         let Some(axis) = self.axis.as_deref().filter(|axis| !axis.is_empty()) else {
@@ -346,29 +346,29 @@ impl RotateArgs {
         ])
     }
 
-    /// The sides that were asked for, if any were.
-    fn asked(&self, own: &Extents) -> Result<Option<Extents>> {
+    /// The requested sides, if any.
+    fn requested(&self, own: &Extents) -> Result<Option<Extents>> {
         match self.size.as_deref() {
-            Some(size) if !size.is_empty() => own.asked(size).map(Some),
+            Some(size) if !size.is_empty() => own.requested(size).map(Some),
             _ => Ok(self.keep_size.then_some(*own)),
         }
     }
 }
 
-/// What a result needs to hold all of a turned image.
+/// The size of an output that holds the whole rotated image.
 struct Canvas {
-    /// The least that its sides can be.
+    /// The minimal sides.
     sides: [usize; 3],
-    /// Whether they should be odd. As in DALI, a side is as odd or even as that of the
-    /// image which it mostly comes from, so that centres of pixels don't move by half a pixel.
+    /// Whether the sides should be odd. As in DALI, a side has the parity of the image side that
+    /// contributes most to it, so that pixel centers don't move by half a pixel.
     odd: [bool; 3],
 }
 
 impl Canvas {
     fn new(turn: &[[f64; 3]; 3], own: &Extents, angle: f64) -> Result<Canvas> {
         let mut made = Canvas { sides: own.sides, odd: own.sides.map(|side| side % 2 == 1) };
-        // Which of two sides of the same weight counts is a matter of the last bit: that of an
-        // angle of single precision, as in DALI.
+        // Which of two sides with the same weight counts depends on the last bit, here as in DALI
+        // that of an angle in single precision.
         let flat = {
             let radians = f64::from((angle as f32) * (std::f32::consts::PI / 180.0));
             (radians.sin().abs(), radians.cos().abs())
@@ -384,7 +384,7 @@ impl Canvas {
                 false if flat.0 >= flat.1 => 1 - axis,
                 false => axis,
             };
-            // A hundredth of a pixel that sticks out is not worth another one.
+            // Doesn't add a pixel for a hundredth of a pixel.
             let side = (length - 0.01).ceil().max(0.0);
             if side > LONGEST {
                 return Err(too_large("angle"));
@@ -395,7 +395,7 @@ impl Canvas {
         Ok(made)
     }
 
-    /// The sides that hold all of them; odd where most should be.
+    /// The sides that hold all canvases; odd if most of them should be.
     fn of_all(canvases: &[&Canvas]) -> [usize; 3] {
         [0, 1, 2].map(|axis| {
             let side = canvases.iter().map(|canvas| canvas.sides[axis]).max().unwrap_or(0);
@@ -406,11 +406,11 @@ impl Canvas {
     }
 }
 
-/// A turn, and how to sample.
+/// A rotation, and how to sample.
 pub struct Rotation {
-    /// From places of the image, about its centre, to places of the result.
+    /// From source positions, relative to the center, to output positions.
     turn: [[f64; 3]; 3],
-    /// What holds all of the turned image; `None` where the size is given.
+    /// The size that holds the whole rotated image; `None` if the size is given.
     canvas: Option<Canvas>,
     dtype: Option<DType>,
     sampling: Sampling,
@@ -423,10 +423,10 @@ impl Kernel for Rotate {
 
     fn plan(args: RotateArgs, inputs: &[&Desc]) -> Result<(Rotation, Outputs)> {
         let own = Extents::of(inputs[0]);
-        let asked = args.asked(&own)?;
+        let requested = args.requested(&own)?;
         let turn = args.turn(own.volumetric)?;
-        let (made, canvas) = match asked {
-            Some(asked) => (asked, None),
+        let (made, canvas) = match requested {
+            Some(requested) => (requested, None),
             None => {
                 let canvas = Canvas::new(&turn, &own, args.angle)?;
                 (Extents { sides: Canvas::of_all(&[&canvas]), ..own }, Some(canvas))
@@ -441,13 +441,13 @@ impl Kernel for Rotate {
         let out = &mut outputs[0];
         let (from, to) = (Extents::of(&inputs[0].desc), Extents::of(out.desc));
         let turn = &plan.turn;
-        // The way back of a turn is its transpose.
+        // The inverse of a rotation is its transpose.
         let back = [0, 1, 2].map(|i| [turn[0][i], turn[1][i], turn[2][i]]);
         let map = Map::about_centres(back, &from, &to);
         warp(&plan.sampling, &map, &inputs[0], out)
     }
 
-    /// Frames that are turned by angles of their own get a canvas for all.
+    /// Frames with different angles share a canvas that is large enough for all.
     fn fit(plans: &[Rotation], inputs: &[&Desc], frames: &[Desc]) -> Result<Desc> {
         let mut canvases = with_room(plans.len())?;
         canvases.extend(plans.iter().filter_map(|plan| plan.canvas.as_ref()));
@@ -495,14 +495,14 @@ mod tests {
             let made = Canvas::of_all(&canvases.iter().collect::<Vec<_>>());
             (made[1], made[0])
         };
-        // Seen with DALI.
+        // Observed with DALI.
         assert_eq!(sides(10, 20, &[1.0]), (12, 22));
         assert_eq!(sides(10, 20, &[30.0]), (20, 24));
         assert_eq!(sides(10, 20, &[45.0]), (22, 22));
         assert_eq!(sides(10, 20, &[90.0]), (20, 10));
         assert_eq!(sides(11, 21, &[10.0]), (15, 23));
         assert_eq!(sides(11, 20, &[45.0]), (22, 23));
-        // Of frames most decide.
+        // For several frames, the majority decides.
         assert_eq!(sides(5, 8, &[10.0, 80.0, 30.0]), (9, 10));
     }
 }

@@ -56,7 +56,7 @@ pub fn warp(sampling: &Sampling, map: &Map, image: &Sample, out: &mut Output<'_>
         });
         return Ok(());
     }
-    // What 32 bits hold exactly is computed in them.
+    // Types that `f32` holds exactly are computed in it.
     let small = dtype.size() <= 2 || dtype == DType::F32;
     with_element!(dtype, |T| {
         let picture = Picture::<T>::new(image, sampling, &from, long);
@@ -64,14 +64,14 @@ pub fn warp(sampling: &Sampling, map: &Map, image: &Sample, out: &mut Output<'_>
     })
 }
 
-/// An image, or frames of them, and what is around it.
+/// An image, or frames of images, and how to sample it.
 struct Picture<'a, T> {
     src: &'a [T],
     sides: [usize; 3],
     volumetric: bool,
     channels: usize,
     linear: bool,
-    /// Whether places need double precision.
+    /// Whether positions need double precision.
     long: bool,
     fill: Option<T>,
 }
@@ -88,7 +88,7 @@ where
             channels: *image.desc.shape.last().unwrap_or(&1),
             linear: sampling.interpolation == Interpolation::Linear,
             long,
-            // As an element of the image, as in DALI.
+            // Converted to the image's type, as in DALI.
             fill: sampling.fill.map(|fill| fill.convert()),
         }
     }
@@ -98,7 +98,7 @@ where
         &self.src[index * size..][..size]
     }
 
-    /// The element of the first channel of a pixel; `Err` is what is there instead.
+    /// Index of the first channel of a pixel; `Err` is the fill value outside the image.
     #[inline]
     fn find(&self, place: [i64; 3]) -> std::result::Result<usize, T> {
         let is_inside = || (0..3).all(|i| (0..self.sides[i] as i64).contains(&place[i]));
@@ -108,7 +108,7 @@ where
             (_, Some(x), Some(y), Some(z)) => {
                 Ok(((z * self.sides[1] + y) * self.sides[0] + x) * self.channels)
             }
-            // The caller has seen to it that there is a pixel or a fill.
+            // The caller ensures that there is a pixel or a fill value.
             (fill, ..) => Err(fill.unwrap_or_else(|| 0.0.convert())),
         }
     }
@@ -124,7 +124,7 @@ where
     }
 }
 
-/// Nearest neighbours, which only move.
+/// Nearest neighbours, whose elements are copied unchanged.
 fn pick_rows<T: Element>(picture: &Picture<'_, T>, map: &Map, out: &mut Output<'_>)
 where
     f64: Convert<T>,
@@ -148,7 +148,7 @@ where
     }
 }
 
-/// Takes pixels by vectors; see [`pick`].
+/// Copies pixels with vector instructions; see [`pick`].
 type Pick<T> = fn(Isa, &[T], [usize; 2], &Line, usize, &mut [T]) -> bool;
 
 fn pick_row<T: Element>(
@@ -184,7 +184,8 @@ fn pick_row<T: Element>(
     }
 }
 
-/// The pixels nearest to the places from pixel `first` on. False when vectors are of no use.
+/// Copies the pixels nearest to the positions from pixel `first` on. Returns false if vector code
+/// can't be used.
 fn pick<T: Element, const C: usize>(
     isa: Isa,
     frame: &[T],
@@ -193,7 +194,7 @@ fn pick<T: Element, const C: usize>(
     first: usize,
     out: &mut [T],
 ) -> bool {
-    // Sides and numbers of pixels must be exact in 32 bits.
+    // Sides and pixel indices must be exact in 32 bits.
     let is_small = sides.iter().all(|&n| (1..1 << 24).contains(&n))
         && sides[0] * sides[1] <= i32::MAX as usize;
     let (frame, out) = (frame.as_chunks::<C>().0, out.as_chunks_mut::<C>().0);
@@ -203,8 +204,8 @@ fn pick<T: Element, const C: usize>(
     match isa {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 => {
-            // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected; the image has as many
-            // pixels as its sides say, which are positive.
+            // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected; the sides are positive,
+            // and the image has all their pixels.
             unsafe { avx2::pick(frame, sides, line, first, out) };
             true
         }
@@ -212,7 +213,7 @@ fn pick<T: Element, const C: usize>(
     }
 }
 
-/// Rows in the type that is computed in, stored as what is asked for.
+/// Computes rows in the type `A`, and stores them as the output's type.
 fn rows<T: Element + Convert<A>, A: Wide>(
     picture: &Picture<'_, T>,
     map: &Map,
@@ -289,7 +290,7 @@ fn image_row<T: Element + Convert<A>, A: Wide>(
     }
 }
 
-/// The pixel at a place, or what is there instead.
+/// The pixel at a position, or the fill value.
 fn take<T: Element + Convert<A>, A: Wide>(
     picture: &Picture<'_, T>,
     frame: &[T],
@@ -315,7 +316,7 @@ fn linear_row<T: Element + Convert<A>, A: Wide, const C: usize>(
 {
     let c = if C == 0 { picture.channels } else { C };
     let [width, height, _] = picture.sides;
-    // Vectors of three channels are read with one element more.
+    // The vector code reads one element beyond the pixels of three channels.
     let margin = if C == 3 { 2 } else { 1 };
     let limits = [width.saturating_sub(margin), height.saturating_sub(1)];
     let inside = line.inside(out.len() / c, limits);
@@ -369,7 +370,7 @@ fn linear_row<T: Element + Convert<A>, A: Wide, const C: usize>(
     }
 }
 
-/// A pixel for which not all of the four around its place are there.
+/// A pixel of which some of the four source pixels are outside the image.
 fn linear_edge<T: Element + Convert<A>, A: Wide>(
     picture: &Picture<'_, T>,
     frame: &[T],
@@ -381,7 +382,7 @@ fn linear_edge<T: Element + Convert<A>, A: Wide>(
     blend(picture, frame, [split(sx, picture.sides[0]), split(sy, picture.sides[1])], out);
 }
 
-/// Blends four pixels, each of which may be outside of the image.
+/// Blends four pixels, any of which may be outside the image.
 fn blend<T: Element + Convert<A>, A: Wide>(
     picture: &Picture<'_, T>,
     frame: &[T],
@@ -437,8 +438,8 @@ fn volume_row<T: Element + Convert<A>, A: Wide>(
     }
 }
 
-/// The pixels of a row whose places have all the pixels around them in the image, and one element
-/// more with three channels. False when vectors are of no use.
+/// Interpolates pixels of a row for which all source pixels are in the image, and with three
+/// channels one more element. Returns false if vector code can't be used.
 fn floats<T: Load, const C: usize>(
     isa: Isa,
     src: &[T],
@@ -450,8 +451,8 @@ fn floats<T: Load, const C: usize>(
     match isa {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 => {
-            // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected; the caller has seen to
-            // the places.
+            // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected; the caller checked the
+            // positions.
             unsafe {
                 if C == 1 {
                     avx2::gray_floats(src, width, line, first, out);
@@ -465,18 +466,18 @@ fn floats<T: Load, const C: usize>(
     }
 }
 
-/// What vectors of floats are read from.
+/// An element type that vectors of floats are loaded from.
 trait Load: Convert<f32> + Copy {
     /// Four neighbours.
     ///
     /// # Safety
-    /// They can be read.
+    /// They must be readable.
     #[cfg(target_arch = "x86_64")]
     unsafe fn four(from: *const Self) -> __m128;
-    /// Two neighbours, and then anything.
+    /// Two neighbours; the other lanes are unspecified.
     ///
     /// # Safety
-    /// They can be read.
+    /// They must be readable.
     #[cfg(target_arch = "x86_64")]
     unsafe fn two(from: *const Self) -> __m128;
 }
@@ -485,14 +486,14 @@ impl Load for f32 {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn four(from: *const f32) -> __m128 {
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_loadu_ps(from) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn two(from: *const f32) -> __m128 {
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         unsafe { _mm_castsi128_ps(_mm_loadl_epi64(from.cast())) }
     }
 }
@@ -501,14 +502,14 @@ impl Load for u8 {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn four(from: *const u8) -> __m128 {
-        // SAFETY: as the caller says. Spread by instructions that every processor has.
+        // SAFETY: guaranteed by the caller.
         unsafe { widened(from.cast::<i32>().read_unaligned()) }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn two(from: *const u8) -> __m128 {
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         unsafe { widened(i32::from(from.cast::<u16>().read_unaligned())) }
     }
 }
@@ -517,7 +518,7 @@ impl Load for u8 {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn widened(word: i32) -> __m128 {
-    // SAFETY: these are instructions that every such processor has.
+    // SAFETY: every x86-64 processor has these instructions.
     unsafe {
         let zero = _mm_setzero_si128();
         let words = _mm_unpacklo_epi8(_mm_cvtsi32_si128(word), zero);
@@ -531,7 +532,7 @@ mod avx2 {
 
     use super::{Line, Load, between};
 
-    /// Eight places of a row along one axis.
+    /// Eight positions of a row along one axis.
     #[target_feature(enable = "avx2")]
     fn places(line: &Line, x: usize, axis: usize) -> __m256 {
         let lanes = _mm256_setr_ps(0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0);
@@ -542,10 +543,11 @@ mod avx2 {
         )
     }
 
-    /// The nearest pixels.
+    /// Copies the nearest pixels.
     ///
     /// # Safety
-    /// Sides are positive and below 2^24, and `src` has all their pixels, fewer than 2^31.
+    /// Sides must be positive and below 2^24, and `src` must have all their pixels, fewer than
+    /// 2^31.
     #[target_feature(enable = "avx2")]
     pub unsafe fn pick<P: Copy>(
         src: &[P],
@@ -555,7 +557,7 @@ mod avx2 {
         out: &mut [P],
     ) {
         let whole = |place: __m256, side: usize| {
-            // What is not a number becomes zero.
+            // NaN becomes zero.
             let place = _mm256_max_ps(place, _mm256_setzero_ps());
             _mm256_cvttps_epi32(_mm256_min_ps(place, _mm256_set1_ps((side - 1) as f32)))
         };
@@ -567,15 +569,15 @@ mod avx2 {
                 whole(places(line, first + x, 1), sides[1]),
             );
             let mut at = [0_u32; 8];
-            // SAFETY: eight numbers of 32 bits. They are those of pixels of the image, since
-            // whole places are between zero and the last one.
+            // SAFETY: `at` holds eight 32-bit numbers. They are indices of pixels in the image,
+            // since positions were clamped to it.
             unsafe {
                 let pixels = _mm256_add_epi32(_mm256_mullo_epi32(iy, width), ix);
                 _mm256_storeu_si256(at.as_mut_ptr().cast(), pixels);
                 if x + 8 < n && size_of::<P>() == 3 {
                     for (i, &at) in at.iter().enumerate() {
-                        // Three bytes and one of a neighbour, which the next pixel writes again;
-                        // the last pixel of an image has that neighbour before it.
+                        // Three bytes and one of a neighbour, which the next pixel overwrites; for
+                        // the last pixel of the image, it is the neighbour before it.
                         let from = src.as_ptr().add(at as usize).cast::<u8>();
                         let word = if at as usize + 1 < src.len() {
                             from.cast::<u32>().read_unaligned()
@@ -596,7 +598,7 @@ mod avx2 {
     }
 
     /// # Safety
-    /// All places have the pixels around them in `src`.
+    /// For all positions, the surrounding pixels must be in `src`.
     #[target_feature(enable = "avx2")]
     pub unsafe fn gray_floats<T: Load>(
         src: &[T],
@@ -614,12 +616,12 @@ mod avx2 {
             let fx = _mm256_sub_ps(sx, _mm256_cvtepi32_ps(ix));
             let fy = _mm256_sub_ps(sy, _mm256_cvtepi32_ps(iy));
             let (mut columns, mut rows) = ([0_u32; 8], [0_u32; 8]);
-            // SAFETY: eight numbers of 32 bits each; two elements can be read at each place and
-            // below it, as the caller says.
+            // SAFETY: the arrays hold eight 32-bit numbers each; two elements are readable at each
+            // position and below it, as the caller guarantees.
             unsafe {
                 _mm256_storeu_si256(columns.as_mut_ptr().cast(), ix);
                 _mm256_storeu_si256(rows.as_mut_ptr().cast(), iy);
-                // Neighbours are read as one, and then sorted to the left ones and the right ones.
+                // Two neighbours are loaded at once, and then separated into left and right ones.
                 let along = |from: *const T| {
                     let pair = |i: usize| {
                         let at = rows[i] as usize * width + columns[i] as usize;
@@ -650,7 +652,7 @@ mod avx2 {
     }
 
     /// # Safety
-    /// All places have the pixels around them in `src`, and one element more.
+    /// For all positions, the surrounding pixels must be in `src`, and one more element.
     #[target_feature(enable = "avx2")]
     pub unsafe fn floats<T: Load, const C: usize>(
         src: &[T],
@@ -663,9 +665,9 @@ mod avx2 {
         let pitch = width * C;
         for x in 0..n {
             let [sx, sy] = line.at(first + x);
-            // SAFETY: places are neither negative nor beyond the image; four elements can be read
-            // at each of the four pixels, as the caller says. The last pixel of three channels is
-            // written without a fourth.
+            // SAFETY: positions are neither negative nor beyond the image; four elements are
+            // readable at each of the four pixels, as the caller guarantees. The last pixel of
+            // three channels is stored without a fourth element.
             unsafe {
                 let (ix, iy) = (sx.to_int_unchecked::<i32>(), sy.to_int_unchecked::<i32>());
                 let fx = _mm_set1_ps(sx - ix as f32);
