@@ -20,7 +20,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems that kernels of this family report.
         pub enum Coordinates {
             NotAList { shape: Vec<usize> },
             Empty,
@@ -37,7 +37,7 @@ fn refuse<T>(name: &'static str, problem: impl Into<Problem>) -> Result<T> {
     Err(argument(name, problem))
 }
 
-/// Numbers and how they were arranged: a number has no dimensions, a list one.
+/// Numbers and their shape: a single number has no dimensions, a list has one.
 pub struct Numbers {
     pub values: SmallVec<[f64; 6]>,
     pub shape: Shape,
@@ -69,7 +69,7 @@ impl Numbers {
         Ok(self.values.iter().map(|&value| value as f32).collect())
     }
 
-    /// The number for each of `count` axes, of one for each or one for all.
+    /// A number for each of `count` axes, from a list of as many or of one for all.
     pub fn spread(&self, count: usize, name: &'static str) -> Result<SmallVec<[f32; 6]>> {
         let list = self.list(name)?;
         match list.len() {
@@ -140,8 +140,8 @@ impl CoordTransformArgs {
     }
 }
 
-/// A matrix with `width` columns: how many rows it has, and its numbers. One number stands for
-/// that number on the diagonal.
+/// A matrix with `width` columns: its number of rows, and its elements. A single number is a
+/// diagonal matrix.
 fn matrix(
     given: &Numbers,
     square: usize,
@@ -170,10 +170,10 @@ fn diagonal(value: f64, rows: usize, width: usize) -> SmallVec<[f64; 12]> {
     values
 }
 
-/// Widest points there can be: a matrix for them is still of a sensible size.
+/// The most coordinates that a point may have, to keep matrices to a sensible size.
 const WIDEST: usize = 1 << 12;
 
-/// The map, in what it is computed in.
+/// The map, in the precision that it is computed in.
 enum AnyMap {
     Wide(Map<f64>),
     Single(Map<f32>),
@@ -221,12 +221,12 @@ fn width_of(desc: &Desc) -> Result<usize> {
     }
 }
 
-/// Single precision, in which DALI computes, does not do for these.
+/// Types for which single precision, which DALI computes in, is not enough.
 fn is_wide(dtype: DType) -> bool {
     matches!(dtype, DType::I64 | DType::U64 | DType::F64)
 }
 
-/// What coordinates are computed in.
+/// A type that coordinates are computed in.
 trait Real:
     Number + std::ops::Mul<Output = Self> + std::ops::Add<Output = Self> + std::ops::AddAssign
 {
@@ -264,14 +264,15 @@ fn transform<F: Real + Convert<T>, T: Number>(map: &Map<F>, points: &Sample, out
     }
 }
 
-/// Numbers of a contiguous sample in the type to compute in: its own, or converted piece by piece.
+/// Reads the numbers of a contiguous sample in the type to compute in, converting chunk by chunk if
+/// necessary.
 struct Reader<'a, F> {
     sample: &'a Sample,
     converted: Vec<F>,
 }
 
 impl<'a, F: Real> Reader<'a, F> {
-    /// `most` is how many will be read at a time.
+    /// `most` is the largest number of elements read at a time.
     fn new(sample: &'a Sample, most: usize) -> Reader<'a, F> {
         let own = sample.desc.dtype == F::DTYPE;
         let room = if own { 0 } else { most.min(sample.desc.elements()) };
@@ -340,7 +341,7 @@ args! {
     }
 }
 
-/// For each coordinate, what it is multiplied by and what is then added.
+/// For each coordinate, a factor and an offset.
 type Columns = SmallVec<[(f64, f64); 4]>;
 
 impl Kernel for CoordFlip {
@@ -394,7 +395,7 @@ impl CoordFlipArgs {
                     return refuse("layout", Coordinates::LayoutLetter { given });
                 }
             };
-            // Centres are single precision in DALI.
+            // Centers are single precision in DALI.
             let center = f64::from(center as f32);
             Ok(if flip { (-1.0, 2.0 * center) } else { (1.0, 0.0) })
         };
@@ -407,7 +408,7 @@ fn mirror<F: Real + Convert<T>, T: Number>(columns: &[(F, F)], points: &Sample, 
     if out.is_empty() {
         return;
     }
-    // Alternate coordinates in one long row, for loops without an inner one.
+    // Factors and offsets repeated along a long row, which saves an inner loop.
     let row = (POINTS * width).min(out.len());
     let (sign, shift): (Vec<F>, Vec<F>) = columns.iter().copied().cycle().take(row).unzip();
     let mut from: Reader<F> = Reader::new(points, row);

@@ -36,7 +36,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems that kernels of this family report.
         pub enum Normalize {
             Shape { given: Vec<usize>, shape: Vec<usize>, expected: Vec<usize> },
             NoAxis { other: &'static str },

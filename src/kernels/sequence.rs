@@ -28,7 +28,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems that kernels of this family report.
         pub enum Sequence {
             Position { index: i64, count: usize, of: &'static str },
             NoFrames,

@@ -1,4 +1,4 @@
-//! Affine transforms as matrices, each made by an operator and added to those before it.
+//! Affine transforms as matrices, to be combined.
 
 use std::marker::PhantomData;
 
@@ -25,7 +25,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems that kernels of this family report.
         pub enum Transforms {
             Dimensions { given: usize, most: usize },
             NotATransform { most: usize, index: usize, shape: Vec<usize> },
@@ -41,10 +41,10 @@ fn refuse<T>(name: &'static str, problem: impl Into<Problem>) -> Result<T> {
     Err(argument(name, problem))
 }
 
-/// Most axes that a transform can have.
+/// The most axes that a transform can have.
 const AXES: usize = 6;
 
-/// An affine transform of up to [`AXES`] axes: a row for each, the shift behind it.
+/// An affine transform of up to [`AXES`] axes: a row for each, with the offset at its end.
 #[derive(Clone)]
 pub struct Affine {
     axes: usize,
@@ -63,7 +63,7 @@ impl Affine {
         Ok(Affine { axes, rows })
     }
 
-    /// A matrix that came as an input.
+    /// Reads a matrix that is an input.
     fn read(sample: &Sample, index: usize) -> Result<Affine> {
         let axes = axes_of(&sample.desc, index)?;
         let mut values = [0.0; AXES * (AXES + 1)];
@@ -103,7 +103,7 @@ impl Affine {
         made
     }
 
-    /// Sets the shift so that a point stays where it is.
+    /// Sets the offset so that a point stays in place.
     fn keep(&mut self, center: &[f32]) {
         for (axis, row) in self.rows.iter_mut().enumerate().take(self.axes) {
             let moved: f32 = row.iter().zip(center).map(|(&m, &c)| m * c).sum();
@@ -112,7 +112,7 @@ impl Affine {
     }
 }
 
-/// How many axes the matrix of an input is for.
+/// The number of axes of an input's matrix.
 fn axes_of(desc: &Desc, index: usize) -> Result<usize> {
     match desc.shape[..] {
         [axes, columns] if (1..=AXES).contains(&axes) && columns == axes + 1 => Ok(axes),
@@ -159,15 +159,15 @@ impl Kernel for Combine {
     }
 }
 
-/// A transform that arguments describe.
+/// A transform described by arguments.
 pub trait Describe: Send + Sync + 'static {
     type Args: FromArgs + Ordered;
-    /// `axes` is the number of those of the transform to add to, if there is one.
+    /// `axes` is the number of axes of the transform to combine it with, if there is one.
     fn describe(args: &Self::Args, axes: Option<usize>) -> Result<Affine>;
 }
 
 pub trait Ordered {
-    /// Whether the new transform comes before the one that it is added to.
+    /// Whether the new transform is applied before the input's.
     fn is_first(&self) -> bool;
 }
 
@@ -184,10 +184,10 @@ macro_rules! ordered {
 }
 ordered!(CropArgs, RotationArgs, ScaleArgs, ShearArgs, TranslationArgs);
 
-/// The described transform, added to the input where there is one.
+/// The described transform, combined with the input if there is one.
 pub struct Composed<T>(PhantomData<T>);
 
-/// A transform, and whether it comes before the one that it is added to.
+/// A transform, and whether it is applied before the input's.
 pub struct Composition {
     made: Affine,
     first: bool,
@@ -302,7 +302,7 @@ impl Describe for Rotation {
             }
             Some(axis) => {
                 let axis = axis.spread(3, "axis")?;
-                // In double precision, for squares that are too large or too small.
+                // In double precision, since squares may overflow or vanish.
                 let square = |&a: &f32| f64::from(a) * f64::from(a);
                 let length = axis.iter().map(square).sum::<f64>().sqrt();
                 let part = |i: usize| (f64::from(axis[i]) / length) as f32;

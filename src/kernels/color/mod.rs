@@ -27,7 +27,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems that kernels of this family report.
         pub enum Color {
             TooManyPixels { pixels: usize },
             SpaceChannels { space: String, channels: usize, given: usize },

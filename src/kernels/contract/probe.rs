@@ -1,4 +1,4 @@
-//! Kernels that misbehave on request, for the tests of everything around kernels.
+//! Kernels that misbehave on request, for tests of the engine.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ pub mod problem {
     }
 }
 
-/// Copies its input after `sleep` microseconds; `action` 1 fails instead, 2 panics, 3 makes
-/// something else than was promised.
+/// Copies its input after `sleep` microseconds; `action` 1 fails instead, 2 panics, 3 makes a result
+/// that differs from what was promised.
 pub struct Probe;
 
 args! {

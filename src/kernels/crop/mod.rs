@@ -26,7 +26,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems that kernels of this family report.
         pub enum Crop {
             Extents { given: Vec<f64> },
             NotAShape { shape: Vec<usize> },
@@ -39,7 +39,7 @@ pub mod problem {
 
 pub type Floats = SmallVec<[f64; 6]>;
 
-/// How the start of a window becomes a whole number.
+/// How the start of a window is rounded.
 #[derive(Clone, Copy)]
 pub enum Rounding {
     Round,
@@ -62,7 +62,7 @@ impl FromArg for Rounding {
     }
 }
 
-/// Declares the arguments of a kernel that crops, beside those of its own.
+/// Declares the arguments of a kernel that crops: the shared ones, and its own.
 macro_rules! crop_args {
     ($(#[$doc:meta])* $vis:vis struct $name:ident { $($field:ident: $type:ty),* $(,)? }) => {
         $crate::kernels::args! {
@@ -83,7 +83,7 @@ macro_rules! crop_args {
         }
 
         impl $name {
-            /// The window that they ask for.
+            /// The window that the arguments ask for.
             fn window(&self) -> $crate::kernels::crop::Window<'_> {
                 $crate::kernels::crop::Window {
                     crop: self.crop.as_deref(),
@@ -110,14 +110,14 @@ pub struct Window<'a> {
 const AXES: [(u8, &str); 3] = [(b'D', "crop_pos_z"), (b'H', "crop_pos_y"), (b'W', "crop_pos_x")];
 
 impl Window<'_> {
-    /// The window on an image of this description, as far as the policy lets it be.
+    /// The window of an image with this description, once the policy has been applied.
     pub fn region(&self, desc: &Desc) -> Result<Region> {
         let wanted = self.wanted()?;
         let mut region = Region { start: smallvec![0; desc.ndim()], shape: desc.shape.clone() };
         for ((letter, position_name), (wanted, position)) in
             AXES.into_iter().zip(wanted.into_iter().zip(self.position))
         {
-            // The depth of images in a sequence is how many there are, as in DALI.
+            // In a sequence, the depth is the number of frames, as in DALI.
             let frames = || if letter == b'D' { desc.layout.find(b'F') } else { None };
             let Some(axis) = desc.layout.find(letter).or_else(frames) else { continue };
             let Some(wanted) = wanted else { continue };
@@ -126,7 +126,7 @@ impl Window<'_> {
                 return Err(argument(position_name, problem));
             }
             let n = desc.shape[axis];
-            // What is below one, and what is no number, stands for the whole axis.
+            // Sizes below one, and NaN, mean the whole axis.
             let length = if wanted >= 1.0 { wanted.trunc().min(1e15) } else { n as f64 };
             let start = part_of(position, n as f64 - length);
             let start = match self.rounding {
@@ -146,7 +146,7 @@ impl Window<'_> {
         }
     }
 
-    /// The argument that says how large the window is, for errors.
+    /// The argument that gives the window's size, for errors.
     fn extent_name(&self) -> &'static str {
         if self.crop.is_some() { "crop" } else { "crop_h" }
     }

@@ -1,4 +1,4 @@
-//! Random parts of images: a share of the area, with a ratio of width to height.
+//! Random windows of images, by area and aspect ratio.
 
 use crate::codecs::Window;
 use crate::kernels::Result;
@@ -7,27 +7,27 @@ use crate::kernels::crop::problem;
 use crate::kernels::numeric::philox::{Stream, below, fraction};
 use crate::kernels::numeric::portable::{exp, ln};
 
-/// What parts are wanted.
+/// The windows to draw from.
 pub struct RandomWindow {
     area: [f64; 2],
     ratio: [f64; 2],
     attempts: i64,
 }
 
-/// More attempts than this don't find what so many have not.
+/// More attempts than this are pointless.
 const MOST_ATTEMPTS: i64 = 10_000;
 
 impl RandomWindow {
     pub fn new(area: &[f64], ratio: &[f64], attempts: i64) -> Result<RandomWindow> {
         let area = range("random_area", area)?;
-        // There is a logarithm of any ratio above zero.
+        // Any ratio above zero has a logarithm.
         let ratio = range("random_aspect_ratio", ratio)?.map(|r| r.max(f64::MIN_POSITIVE));
         Ok(RandomWindow { area, ratio, attempts: attempts.min(MOST_ATTEMPTS) })
     }
 
-    /// A part whose area, as a share of the image's, and ratio are in the ranges; when none of so
-    /// many attempts fits into the image, one that is as large as both allow. Ratios and their
-    /// inverses are as likely. An image without pixels has no such part.
+    /// Draws a window whose relative area and aspect ratio are in their ranges; if no attempt fits
+    /// into the image, the largest window with a valid ratio. A ratio is as likely as its inverse.
+    /// The window of an image without pixels is empty.
     pub fn draw(&self, rng: &Stream, height: usize, width: usize) -> Window {
         if height == 0 || width == 0 {
             return Window { y: 0, x: 0, height: 0, width: 0 };
@@ -46,13 +46,13 @@ impl RandomWindow {
             let ratio = exp(between(self.ratio.map(ln), fraction(c, d)));
             let (w, h) = ((area * ratio).sqrt().round(), (area / ratio).sqrt().round());
             let fits = (1.0..=height as f64).contains(&h) && (1.0..=width as f64).contains(&w);
-            // Of small parts, whole numbers have another ratio.
+            // Rounding changes the ratio of small windows.
             if fits && (self.ratio[0]..=self.ratio[1]).contains(&(w / h)) {
                 return placed(h as usize, w as usize, place);
             }
         }
         let (h, w) = (height as f64, width as f64);
-        // A limit such as the default may be a little below the 4/3 that it stands for.
+        // A limit such as the default may be a little below the 4/3 that is meant.
         const NEARLY: f64 = 1.0 + 1e-6;
         let (h, w) = match w / h {
             ratio if ratio > self.ratio[1] * NEARLY => (h, (h * self.ratio[1] * NEARLY).trunc()),
@@ -65,7 +65,7 @@ impl RandomWindow {
     }
 }
 
-/// The ends of a range of numbers; one number is a range of its own.
+/// The ends of a range; a single number is both.
 fn range(name: &'static str, ends: &[f64]) -> Result<[f64; 2]> {
     match *ends {
         [low, high] if low <= high => Ok([low, high]),

@@ -27,7 +27,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems that kernels of this family report.
         pub enum Decoders {
             NotBytes { shape: Vec<usize>, dtype: &'static str },
             Extents { given: Vec<f64> },

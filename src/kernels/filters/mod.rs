@@ -20,7 +20,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems that kernels of this family report.
         pub enum Filters {
             NoSpatialAxis,
             NotOdd { least: i64, largest: i64, given: i64 },

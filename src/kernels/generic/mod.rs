@@ -31,7 +31,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems that kernels of this family report.
         pub enum Generic {
             ZeroStep,
             EmptyBatch,

@@ -41,7 +41,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems that kernels of this family report.
         pub enum Random {
             ShapeAndInput,
             NoChoices,

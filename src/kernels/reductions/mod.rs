@@ -33,7 +33,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems that kernels of this family report.
         pub enum Reductions {
             MeanShape { shape: Vec<usize>, expected: Vec<usize> },
         }
@@ -41,7 +41,7 @@ pub mod problem {
 }
 
 args! {
-    /// `axes` are those to reduce, `result` is the result's element type.
+    /// `axes` are the axes to reduce, `result` is the result's element type.
     pub struct ReduceArgs { axes: Vec<i64>, keep_dims: bool, result: DType }
 }
 
@@ -72,7 +72,7 @@ pub(super) fn numeric(desc: &Desc) -> Result<()> {
     Err(unfit(0, Input::NotNumbers { dtype: desc.dtype.name() }))
 }
 
-/// Which axes are reduced, and how to walk through memory for it.
+/// Which axes are reduced, and how to traverse memory for that.
 pub struct Reduction {
     reduced: Flags,
     walk: Plan,
@@ -84,7 +84,7 @@ impl Reduction {
         Reduction { reduced, walk }
     }
 
-    /// The reduction that `axes` ask for, and what it makes.
+    /// The reduction along `axes`, and the description of its result.
     fn plan(
         axes: &[i64],
         keep_dims: bool,
@@ -102,8 +102,8 @@ impl Reduction {
         Ok((Reduction::new(reduced, &input.shape), one(Desc::new(dtype, &shape))))
     }
 
-    /// Makes this the reduction of each sample of a stack. Its axis is one more that is kept, so
-    /// that elements are added up in the same order.
+    /// Makes this the reduction of each sample of a stack. The stack's axis is kept, so elements are
+    /// added in the same order.
     pub(super) fn stack(&mut self, shape: &[usize]) -> bool {
         self.reduced.insert(0, false);
         self.walk = Plan::new(shape, &self.reduced);
@@ -115,7 +115,7 @@ impl Reduction {
     }
 }
 
-/// What a reduction does to the elements that it walks through.
+/// What a reduction computes from the elements that it traverses.
 pub trait Reduce: Send + Sync + 'static {
     fn reduce(walk: &Plan, input: &Sample, out: &mut Output<'_>) -> Result<()>;
 }
@@ -207,7 +207,7 @@ impl Reduce for Rms {
     }
 }
 
-/// The mean of what goes into each result; "not a number" of nothing.
+/// The mean of the elements of each result; NaN if there are none.
 pub(super) fn means(plan: &Plan, input: &Sample) -> Result<Vec<f64>> {
     let count = plan.count() as f64;
     // Sums of 64-bit integers may not fit their own type.
@@ -226,7 +226,7 @@ pub(super) fn means(plan: &Plan, input: &Sample) -> Result<Vec<f64>> {
     })
 }
 
-/// In the memory of the sums, which are of the same size.
+/// Reuses the memory of the sums, which have the same size.
 fn averages(sums: Vec<impl Total>, count: f64) -> Vec<f64> {
     sums.into_iter().map(|sum| sum.real() / count).collect()
 }
@@ -243,7 +243,7 @@ fn mean_squares(plan: &Plan, input: &Sample) -> Result<Vec<f64>> {
 pub struct Spreading {
     reduction: Reduction,
     ddof: i64,
-    /// Single elements don't vary, whatever the mean; as in DALI.
+    /// The variance of single elements is zero, whatever the mean, as in DALI.
     single: bool,
 }
 

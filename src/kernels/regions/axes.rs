@@ -7,7 +7,7 @@ use crate::kernels::Result;
 use crate::kernels::contract::problems::{Argument, argument};
 use crate::value::{Cause, Desc, Layout};
 
-/// The axes that a call names by number or by letter; all of them when it names none.
+/// The axes that a call gives by number or by letter; all axes if it gives none.
 pub fn axes_of(
     desc: &Desc,
     layout: Layout,
@@ -68,10 +68,10 @@ pub fn value_of<T: Copy>(
     }
 }
 
-/// Extents are up to the sizes of 32 bits, as in DALI.
+/// The largest extent, as in DALI.
 pub const LONGEST: f64 = i32::MAX as f64;
 
-/// The layout that images without one are taken to have.
+/// The layout assumed for images without one.
 pub fn implied_layout(desc: &Desc) -> Layout {
     if !desc.layout.is_empty() {
         return desc.layout;

@@ -5,7 +5,7 @@ use crate::kernels::contract::problems::{Argument, unfit};
 use crate::kernels::{Arg, FromArg, Result};
 use crate::value::{Desc, Problem, Sample};
 
-/// What lies outside of an array.
+/// How an array is extended beyond its edges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Border {
     /// The fill value.
@@ -16,15 +16,15 @@ pub enum Border {
     Reflect,
     /// The array mirrored at its edge: `2 1 | 0 1 2`.
     Reflect101,
-    /// The array again.
+    /// The array, repeated.
     Wrap,
 }
 
-/// What to do with a window that goes beyond its array.
+/// What to do with a window that extends outside of its array.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
     Refuse,
-    /// To refuse it is all that can be done.
+    /// Refuse, for operators without `out_of_bounds_policy`.
     Inside,
     Trim,
     Border(Border),
@@ -47,7 +47,7 @@ impl Policy {
         }
     }
 
-    /// What to take for what is outside, where windows may go there.
+    /// The border, if windows may extend outside.
     pub fn border(self) -> Option<Border> {
         if let Policy::Border(border) = self { Some(border) } else { None }
     }

@@ -25,7 +25,7 @@ impl Fill {
         Fill { values, channels }
     }
 
-    /// One value, rounded to the nearest that there is.
+    /// One value, rounded to the nearest of the type.
     pub fn nearest(value: f32, dtype: DType) -> Fill {
         let values = with_element!(dtype, |T| {
             let value: T = value.convert();
@@ -40,7 +40,7 @@ fn bytes_of<T: Element>(value: &T) -> &[u8] {
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
 }
 
-/// Fills `dst` with a pattern, again and again.
+/// Fills `dst` with a repeated pattern.
 pub fn repeat(pattern: &[u8], dst: &mut [u8]) {
     if pattern.iter().all(|&byte| byte == pattern[0]) {
         return dst.fill(pattern[0]);
@@ -54,8 +54,7 @@ pub fn repeat(pattern: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// A fill value as an element. As in DALI it is cut off and wraps around, the way that
-/// the processor converts it.
+/// A fill value as an element. As in DALI, it is truncated and wraps around like a cast in C.
 pub fn fill_bytes(value: f32, dtype: DType) -> SmallVec<[u8; 8]> {
     let int32 = || {
         if (-2_147_483_648.0..2_147_483_648.0).contains(&value) { value as i32 } else { i32::MIN }
@@ -83,7 +82,8 @@ pub fn fill_bytes(value: f32, dtype: DType) -> SmallVec<[u8; 8]> {
     }
 }
 
-/// What `fill_values` say, a number or one for each channel, where `border` takes them.
+/// The fill that `fill_values` ask for: one value, or one per channel. Only `Border::Constant` uses
+/// it.
 pub fn fill_of(
     values: &[f64],
     desc: &Desc,
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fill_values_wrap_as_the_processor_converts_them() {
+    fn fill_values_wrap_like_a_cast_in_c() {
         assert_eq!(fill_bytes(300.7, DType::U8)[..], [44]);
         assert_eq!(fill_bytes(-1.0, DType::U64)[..], [255; 8]);
         assert_eq!(fill_bytes(f32::NAN, DType::U8)[..], [0]);

@@ -1,4 +1,4 @@
-//! Windows of arrays: `slice` and `pad`, and what other families cut out with.
+//! Windows of arrays: `slice` and `pad`, and what other families use to cut windows out.
 
 mod axes;
 mod border;
@@ -30,13 +30,13 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems that kernels of this family report.
         pub enum Regions {
             NoLayout,
             NoSuchAxis { letter: String, layout: String },
             RepeatedAxis { axis: usize },
             Outside { start: i64, end: i64, axis: usize, shape: Vec<usize> },
-            /// The same where `out_of_bounds_policy` could allow it.
+            /// The same, for operators whose `out_of_bounds_policy` could allow it.
             OutsideOfPolicy { start: i64, end: i64, axis: usize, shape: Vec<usize> },
             Types { anchor: &'static str, shape: &'static str },
             Positional { axes: usize, given: usize },
@@ -44,10 +44,10 @@ pub mod problem {
             NoWindow,
             FarWindow { start: f64, end: f64 },
             EndsBeforeStart { start: i64, end: i64 },
-            /// Another problem, of positional anchor and shape.
+            /// A problem of the positional anchor and shape.
             PositionalWindow { problem: crate::value::Problem },
             PaddedScalar,
-            /// A border that repeats the sample, which has no elements.
+            /// The border repeats the sample, which is empty.
             NothingToRepeat,
         }
     }

@@ -19,7 +19,7 @@ type Ints = SmallVec<[i64; 6]>;
 pub struct Pad;
 
 args! {
-    /// `most` has the largest extents of the batch; samples of one shape need none.
+    /// `most` has the largest extents of the batch; not given if all samples have one shape.
     pub struct PadArgs {
         align: Option<Ints>,
         axes: Option<Ints>,
@@ -43,7 +43,7 @@ impl Kernel for Pad {
         }
         let axes = axes_of(desc, desc.layout, args.axes.as_deref(), args.axis_names)?;
         let mut shape = desc.shape.clone();
-        // An empty list is none.
+        // An empty list counts as not given.
         let given = |values: &'_ Option<Ints>| values.as_ref().filter(|v| !v.is_empty()).cloned();
         let (wanted, aligned) = (given(&args.shape), given(&args.align));
         for (index, &axis) in axes.iter().enumerate() {

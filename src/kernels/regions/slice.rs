@@ -20,7 +20,7 @@ type Floats = SmallVec<[f64; 6]>;
 pub struct Slice;
 
 args! {
-    /// `to` is the element type of the result, where it is not that of the data.
+    /// `to` is the element type of the result, if it differs from the input's.
     pub struct SliceArgs {
         axes: Option<Ints>,
         axis_names: Option<Layout>,
@@ -60,7 +60,7 @@ impl DirectKernel for Slice {
         stack.into_sample().ok()?.part(each, 0).ok()
     }
 
-    /// A window that may go outside can be larger than the input.
+    /// A window that may extend outside can be larger than the input.
     fn result_bytes(args: &SliceArgs, inputs: &[Sample]) -> usize {
         let desc = &inputs[0].desc;
         let window =
@@ -75,15 +75,15 @@ impl SliceArgs {
         SliceArgs { out_of_bounds_policy: Policy::Inside, ..self }
     }
 
-    /// What to cut out, and what it becomes.
+    /// What to copy, and the description of the result.
     fn cut(&self, inputs: &[Sample]) -> Result<(Cut, Desc)> {
         let desc = &inputs[0].desc;
         let (region, border) = self.region(desc, inputs)?;
         Cut::new(desc, region, border, &self.fill_values, self.to)
     }
 
-    /// The window, and what to take for what is outside where it may go there.
-    /// `desc` is the array's; of the inputs, only the anchor and the shape are looked at.
+    /// The window, and the border if it may extend outside. `desc` is the array's; of the inputs, only
+    /// the anchor and the shape are used.
     pub fn region(&self, desc: &Desc, inputs: &[Sample]) -> Result<(Region, Option<Border>)> {
         let policy = self.out_of_bounds_policy;
         let letters = match (&self.axes, self.axis_names) {
@@ -110,7 +110,7 @@ impl SliceArgs {
         Ok((region, policy.border()))
     }
 
-    /// What says where the window begins and ends.
+    /// The arguments or inputs that give the window's bounds.
     fn bounds<'a>(&'a self, inputs: &'a [Sample], count: usize) -> Result<Bounds<'a>> {
         if self.start.is_some() && self.rel_start.is_some() {
             return Err(argument("start", Argument::Together { other: "rel_start" }));
@@ -166,12 +166,12 @@ enum Bounds<'a> {
         shape: Vec<f64>,
         relative: (bool, bool),
     },
-    /// The arguments, and how many axes they are for.
+    /// The arguments, and the number of axes that they are for.
     Named(&'a SliceArgs, usize),
 }
 
 impl Bounds<'_> {
-    /// Where the window begins and ends on an axis of extent `n`, the `index`-th that was named.
+    /// Start and end of the window on an axis of extent `n`, the `index`-th of the given axes.
     fn of(&self, index: usize, n: usize) -> Result<(i64, i64)> {
         let extent = n as f64;
         let (start, end) = match self {
@@ -212,7 +212,7 @@ impl Bounds<'_> {
             }
             Bounds::Named(..) => argument(self.extent_name(), problem),
         };
-        // Far beyond any extent, yet safe to compute with.
+        // Far larger than any extent, but safe from overflow.
         const FAR: f64 = (1_i64 << 60) as f64;
         if !(start.abs() <= FAR && end.abs() <= FAR) {
             return Err(refused(Regions::FarWindow { start, end }));
@@ -224,7 +224,7 @@ impl Bounds<'_> {
         Ok((first, last))
     }
 
-    /// The argument that says how long the window is, for errors.
+    /// The argument that gives the window's extent, for errors.
     fn extent_name(&self) -> &'static str {
         match self {
             Bounds::Positional { .. } => "shape_input",

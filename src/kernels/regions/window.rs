@@ -12,14 +12,14 @@ use crate::kernels::generic::cast::{Number, cast};
 use crate::kernels::{Output, OutputBuffer, Result};
 use crate::value::{DType, Desc, Sample, Shape, Stores, copy_strided, extent};
 
-/// A window on an array: where it begins, which may be outside, and its extent along each axis.
+/// A window of an array: its start, which may be outside, and its extent along each axis.
 pub struct Region {
     pub start: SmallVec<[i64; 6]>,
     pub shape: Shape,
 }
 
 impl Region {
-    /// Whether the whole window lies in an array of this shape.
+    /// Whether the window is entirely inside an array of this shape.
     pub fn is_inside(&self, of: &[usize]) -> bool {
         (self.start.iter().zip(&self.shape).zip(of))
             .all(|((&start, &d), &n)| start >= 0 && start as u64 + d as u64 <= n as u64)
@@ -44,7 +44,7 @@ pub fn cut<'a>(
     if region.is_inside(&src.desc.shape) {
         let strides = src.strides();
         let offset: isize = region.start.iter().zip(&strides).map(|(&i, &s)| i as isize * s).sum();
-        // SAFETY: the window lies inside of the sample, whose elements can all be read.
+        // SAFETY: the window is inside the sample, all of whose elements can be read.
         unsafe {
             let start = src.as_ptr().offset(offset);
             copy_strided(start, &strides, &region.shape, size, dst, stores);
@@ -59,19 +59,19 @@ pub fn cut<'a>(
     Ok(())
 }
 
-/// One axis of a window that goes beyond the array.
+/// One axis of a window that extends outside of the array.
 struct Axis {
     start: i64,
     extent: i64,
-    /// Bytes from one place to the next, in the array and in the window.
+    /// Bytes from one position to the next, in the array and in the window.
     step: usize,
     out_step: usize,
-    /// The places of the window that lie in the array.
+    /// The positions of the window that are inside the array.
     inside: Range<usize>,
 }
 
 struct Cutter<'a> {
-    /// The outer axes; those behind them are taken as a whole.
+    /// The axes up to the last that is cropped or extended; inner axes are copied whole.
     axes: SmallVec<[Axis; 6]>,
     border: Border,
     fill: &'a Fill,
@@ -105,8 +105,8 @@ impl<'a> Cutter<'a> {
         Cutter { axes, border, fill, size, channel }
     }
 
-    /// Writes what is left of the window from `level` on. `channel` is the one that it lies in,
-    /// where an axis before `level` counts them.
+    /// Writes the window's axes from `level` on. `channel` is the current channel, if the channel axis
+    /// comes before `level`.
     fn walk<'b>(
         &self,
         level: usize,
@@ -121,7 +121,7 @@ impl<'a> Cutter<'a> {
         };
         let Axis { start, step, out_step, ref inside, .. } = *axis;
         if level + 1 == self.axes.len() {
-            // Inner axes are whole: places lie side by side here and there.
+            // Inner axes are whole: positions are contiguous in both.
             let item = step;
             let (before, rest) = dst.split_at_mut(inside.start * item);
             let (middle, after) = rest.split_at_mut(inside.len() * item);
@@ -145,7 +145,7 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// Writes places of the innermost axis that lie outside of it, from place `first` on.
+    /// Writes positions of the innermost axis that are outside, from position `first` on.
     fn outside(
         &self,
         level: usize,
@@ -184,7 +184,7 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// Copies items of `N` bytes from where the border finds them.
+    /// Copies items of `N` bytes from where the border maps them.
     fn pick<const N: usize>(&self, axis: &Axis, src: &[u8], dst: &mut [u8], first: usize) {
         let src = src.as_chunks::<N>().0;
         for (place, dst) in dst.as_chunks_mut::<N>().0.iter_mut().enumerate() {
@@ -192,7 +192,7 @@ impl<'a> Cutter<'a> {
         }
     }
 
-    /// Where in the array a place of the window comes from; `None` is for the fill.
+    /// The index in the array that a position of the window shows; `None` for the fill value.
     fn find(&self, axis: &Axis, place: usize) -> Option<usize> {
         let n = axis.extent;
         let at = axis.start + place as i64;
@@ -216,7 +216,7 @@ impl<'a> Cutter<'a> {
         Some(found as usize)
     }
 
-    /// Fills memory that begins at a border of `level`.
+    /// Fills `dst`, which starts at an item of `level`.
     fn fill(&self, level: usize, dst: &mut [u8], channel: usize) {
         let values = &self.fill.values[..];
         match self.fill.channels {
@@ -241,7 +241,8 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Also says what is made: `to` is its element type, where it is not that of the array.
+    /// Also returns the description of the result: `to` is its element type, if it differs from the
+    /// array's.
     pub fn new(
         desc: &Desc,
         region: Region,
@@ -295,8 +296,7 @@ pub fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
 }
 
-/// Converts a contiguous sample as `slice` does: fractions are cut off and what does not fit
-/// becomes the nearest value that does, for 16-bit floats too.
+/// Converts a contiguous sample the way `slice` does: truncated and saturated, 16-bit floats too.
 fn convert(src: &Sample, out: &mut Output<'_>) -> Result<()> {
     let to = out.desc.dtype;
     let adapted = match (is_float(src.desc.dtype), to) {
@@ -312,7 +312,7 @@ fn convert(src: &Sample, out: &mut Output<'_>) -> Result<()> {
     cast(&adapted, out)
 }
 
-/// The floats of a sample, each changed.
+/// Maps the floats of a sample.
 fn adapt(src: &Sample, change: impl Fn(f64) -> f64) -> Result<Sample> {
     let mut out = OutputBuffer::new(Desc { dtype: DType::F64, ..src.desc.clone() })?;
     let values = out.elements::<f64>();
@@ -328,13 +328,13 @@ mod tests {
     use super::*;
 
     fn row(values: &[u8]) -> Sample {
-        let mut space = OutputBuffer::new(Desc::new(DType::U8, &[values.len()])).unwrap();
-        space.bytes().copy_from_slice(values);
-        space.into_sample().unwrap()
+        let mut buffer = OutputBuffer::new(Desc::new(DType::U8, &[values.len()])).unwrap();
+        buffer.bytes().copy_from_slice(values);
+        buffer.into_sample().unwrap()
     }
 
     #[test]
-    fn borders_go_on_however_far_the_window_is() {
+    fn borders_extend_however_far_the_window_is() {
         for (border, expected) in [
             (Border::Constant, [9, 9, 9, 9, 9, 0, 1, 2, 9, 9, 9, 9, 9]),
             (Border::Edge, [0, 0, 0, 0, 0, 0, 1, 2, 2, 2, 2, 2, 2]),
@@ -354,10 +354,10 @@ mod tests {
     }
 
     #[test]
-    fn channels_have_fills_of_their_own_wherever_their_axis_is() {
-        let mut space = OutputBuffer::new(Desc::new(DType::U8, &[2, 1, 2])).unwrap();
-        space.bytes().copy_from_slice(&[1, 2, 3, 4]);
-        let src = space.into_sample().unwrap();
+    fn each_channel_has_its_fill_value_in_any_layout() {
+        let mut buffer = OutputBuffer::new(Desc::new(DType::U8, &[2, 1, 2])).unwrap();
+        buffer.bytes().copy_from_slice(&[1, 2, 3, 4]);
+        let src = buffer.into_sample().unwrap();
         let region = Region { start: smallvec![0, 0, 0], shape: smallvec![2, 2, 2] };
         let mut out = [0; 8];
         let fill = |axis| Fill::new(&[8.0, 9.0], DType::U8, Some(axis));

@@ -1,4 +1,4 @@
-//! `resize_crop_mirror`: only what is left after the crop is resized.
+//! `resize_crop_mirror`: computes only the part that the crop keeps.
 
 use smallvec::SmallVec;
 
@@ -43,7 +43,7 @@ args! {
 }
 
 impl ResizeCropMirrorArgs {
-    /// Extents of the crop, for each axis; 0 for all of it.
+    /// The crop's extent along each axis; 0 for the whole axis.
     fn crop(&self, axes: usize) -> Result<PerAxis<f64>> {
         let separate = [self.crop_d, self.crop_h, self.crop_w];
         if let Some(crop) = &self.crop {
@@ -52,7 +52,7 @@ impl ResizeCropMirrorArgs {
             }
             let mut all: PerAxis<f64> = SmallVec::from_elem(0.0, axes);
             match axes.checked_sub(crop.len()) {
-                // Of volumes, height and width alone may be cropped.
+                // Volumes may be cropped in height and width only.
                 Some(first @ 0..=1) if axes - first >= 2 => all[first..].copy_from_slice(crop),
                 _ => {
                     let problem = Argument::Numbers { wanted: axes, given: crop.to_vec() };
@@ -118,7 +118,7 @@ impl ResizeCropMirrorArgs {
                 *map = map.window(first as i64, size as usize);
                 name = "crop";
             }
-            // The lowest bit is for the last axis.
+            // The lowest bit is the last axis.
             if self.mirror >> (axes.len() - 1 - axis) & 1 != 0 {
                 *map = map.mirrored();
             }

@@ -1,6 +1,6 @@
-//! Resizing: one file for each operator (`image`, `tensor`, `crop_mirror`, `random_crop`), what they
-//! share (`sizes`), and how it is done: which part of the input a result shows (`extent`), what its
-//! elements are made of (`filter`), and making them (`resample`: `stage` with floats, `bytes` in fixed
+//! Resizing: a file for each operator (`image`, `tensor`, `crop_mirror`, `random_crop`), what they
+//! share (`sizes`), and the work: which part of the input a result shows (`extent`), the weights of
+//! its elements (`filter`), and computing them (`resample`: `stage` in floats, `bytes` in fixed
 //! point, `nearest` by copying).
 
 mod bytes;
@@ -34,7 +34,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems that kernels of this family report.
         pub enum Resize {
             FarRegion { given: f64 },
             Interpolation { given: i64 },

@@ -1,4 +1,4 @@
-//! Resampling along several axes, in as few passes as there can be.
+//! Resampling along several axes, in as few passes as possible.
 
 use std::cell::RefCell;
 
@@ -13,11 +13,11 @@ use crate::kernels::numeric::isa::Isa;
 use crate::kernels::{Output, Result};
 use crate::value::{DType, Element, Sample, with_element, with_room};
 
-/// Pixels of more elements are rows of their own, rather than columns of a turned band.
+/// Pixels with more elements are treated as rows, rather than as columns of a transposed band.
 const WIDEST_PIXEL: usize = 16;
 
-/// Whether to make rows first, then their columns, is far more work than input and output are:
-/// many rows, of far more columns than the result has.
+/// Whether resizing vertically first would be far more work than the sizes of input and output
+/// justify: many rows, of far more columns than the result has.
 fn is_detour(vertical: &Map, horizontal: &Map) -> bool {
     const MUCH: f64 = 64.0;
     let [rows, columns] = [vertical, horizontal].map(|map| map.output as f64);
@@ -25,7 +25,7 @@ fn is_detour(vertical: &Map, horizontal: &Map) -> bool {
     rows * width > MUCH * (height * width + rows * columns)
 }
 
-/// Resamples along every axis whose map says so.
+/// Resamples along every axis whose map is not the identity.
 pub fn resample(
     input: &Sample,
     out: &mut Output<'_>,
@@ -54,7 +54,7 @@ pub fn resample(
         nearest::pick(&axes, pixel, input.elements_as_bytes(), out.bytes());
         return Ok(());
     }
-    // From the outermost axis to the innermost; the last two at once where they lie together.
+    // From the outermost axis to the innermost; the last two in one stage if they are adjacent.
     let mut shape = input.desc.shape.clone();
     let mut stages: SmallVec<[Stage; 3]> = SmallVec::new();
     let last = last.unwrap_or(0);
@@ -82,7 +82,7 @@ pub fn resample(
                 Stage { planes, height, width, channels, vertical, horizontal }
             }
         } else if as_columns && axis == last {
-            // The rows are what there is before.
+            // All axes before this one are rows.
             let (height, planes) = (planes, 1);
             let horizontal = axes[axis].take();
             Stage { planes, height, width: shape[axis], channels, vertical: None, horizontal }
@@ -111,7 +111,7 @@ pub fn resample(
         static SINGLE: RefCell<Scratch<f32>> = RefCell::default();
         static DOUBLE: RefCell<Scratch<f64>> = RefCell::default();
     }
-    // Those of 32 bits and more need more of a float than 24.
+    // Elements of 32 bits and more need more precision than a float's 24 bits.
     let wide = |dtype: DType| dtype.size() > 2 && dtype != DType::F32;
     if wide(input.desc.dtype.storage()) || wide(out.desc.dtype.storage()) {
         DOUBLE.with_borrow_mut(|scratch| run_stages(isa, &stages, input, out, scratch))
@@ -120,7 +120,7 @@ pub fn resample(
     }
 }
 
-/// An element as a number to compute with, and back.
+/// A type to compute in: loads elements of any type, and stores them.
 trait Computed: Real + Element {
     fn load(src: &Sample, at: usize, row: &mut [Self]);
     fn store(row: &[Self], dst: &mut Output<'_>, at: usize);
@@ -194,7 +194,7 @@ fn load<R: Computed>(isa: Isa, src: &Sample, at: usize, row: &mut [R]) {
     }
     match isa {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+        // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
         Isa::Avx2 => unsafe { vectors(src, at, row) },
         _ => R::load(src, at, row),
     }
@@ -208,7 +208,7 @@ fn store<R: Computed>(isa: Isa, row: &[R], dst: &mut Output<'_>, at: usize) {
     }
     match isa {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+        // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
         Isa::Avx2 => unsafe { vectors(row, dst, at) },
         _ => R::store(row, dst, at),
     }

@@ -1,4 +1,4 @@
-//! What the operators share: from the sizes that a call asks for to a map for each axis.
+//! Shared by the operators: turning the requested sizes into a map for each axis.
 
 use smallvec::SmallVec;
 
@@ -41,19 +41,19 @@ pub fn filters(
     })
 }
 
-/// The axes of an image's rows, columns and, where it has them, layers: outermost first.
+/// The axes of an image's layers (if it has them), rows and columns: outermost first.
 pub fn spatial(layout: &Layout) -> SmallVec<[usize; 3]> {
     b"DHW".iter().filter_map(|&letter| layout.find(letter)).collect()
 }
 
-/// The maps of all axes, of those of some.
+/// Maps for all axes, given those for some.
 pub fn all_axes(desc: &Desc, axes: &[usize], some: &[Map]) -> PerAxis<Map> {
     let mut all: PerAxis<Map> = desc.shape.iter().map(|&extent| Map::identity(extent)).collect();
     axes.iter().zip(some).for_each(|(&axis, map)| all[axis] = *map);
     all
 }
 
-/// What a sample is resized by: a map for each axis, and the filters.
+/// How a sample is resized: a map for each axis, and the filters.
 pub struct Resizing {
     pub maps: PerAxis<Map>,
     pub filters: Filters,
@@ -78,7 +78,7 @@ pub fn described(
     }
 }
 
-/// What `resize` and `resize_crop_mirror` say about sizes.
+/// The arguments of `resize` and `resize_crop_mirror` about sizes.
 pub struct Sizes<'a> {
     pub size: Option<&'a [f64]>,
     pub xyz: [Option<f64>; 3],
@@ -92,7 +92,7 @@ pub struct Sizes<'a> {
 }
 
 impl Sizes<'_> {
-    /// The maps of the spatial axes, and the argument that has the sizes.
+    /// The maps of the spatial axes, and the name of the argument that gives the sizes.
     pub fn maps(&self, desc: &Desc, axes: &[usize]) -> Result<(&'static str, PerAxis<Map>)> {
         let inputs: PerAxis<usize> = axes.iter().map(|&axis| desc.shape[axis]).collect();
         let mut mode = mode(self.mode)?;

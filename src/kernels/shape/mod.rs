@@ -28,7 +28,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems that kernels of this family report.
         pub enum Shapes {
             SourceAxis { axis: i64, ndim: usize },
             Factors { given: usize, ndim: usize },

@@ -47,7 +47,7 @@ impl NormalizeArgs {
         self.window().region(desc)
     }
 
-    /// Channels of the result, where the input has `channels`.
+    /// The number of channels of the result.
     fn padded(&self, channels: usize) -> usize {
         match self.pad_output {
             true if channels > 0 => channels.checked_next_power_of_two().unwrap_or(channels),
@@ -116,7 +116,7 @@ impl Kernel for CropMirrorNormalize {
     }
 }
 
-/// How to walk through the image, what is done to each channel, and what is outside.
+/// How to traverse the image, what to do to each channel, and the fill values.
 pub struct Plan {
     walk: Walk,
     steps: SmallVec<[Step; 4]>,
@@ -124,7 +124,7 @@ pub struct Plan {
 }
 
 impl NormalizeArgs {
-    /// What is outside of the image, and what the added channels have: one value for each.
+    /// Fill values for outside of the image and for added channels: one per channel.
     fn fill(&self, walk: &Walk) -> Result<SmallVec<[f32; 4]>> {
         let channels = walk.channels.padded;
         match &self.fill_values[..] {

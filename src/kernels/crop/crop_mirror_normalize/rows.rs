@@ -22,12 +22,11 @@ impl Step {
 
 /// Normalized pixels of an image.
 pub trait Source {
-    /// A row of one channel from the element `at` on, which is that of the first pixel.
+    /// A row of one channel, starting with the pixel at element `at`.
     fn channel(&self, at: usize, channel: usize, out: &mut [f32]);
-    /// All channels of a row, pixel by pixel, of `padded` elements each. What is beyond the channels
-    /// of the image can be anything.
+    /// All channels of a row, in pixels of `padded` elements. Padding channels may have any value.
     fn pixels(&self, at: usize, padded: usize, out: &mut [f32]);
-    /// The three channels of an interleaved row, each for itself; false when that is no faster.
+    /// Splits an interleaved row into its three channels; false if that would not be faster.
     fn three(&self, at: usize, out: [&mut [f32]; 3]) -> bool;
 }
 
@@ -107,7 +106,7 @@ impl<T: Element + Convert<f32>> Source for Rows<'_, T> {
     }
 }
 
-/// Pixels that lie as they will be, or the other way round.
+/// Interleaved pixels to interleaved pixels, in order or mirrored.
 #[inline(always)]
 fn interleaved<const C: usize, T: Copy + Convert<f32>>(
     steps: [Step; C],
@@ -118,7 +117,7 @@ fn interleaved<const C: usize, T: Copy + Convert<f32>>(
     if !mirror {
         return in_order(steps, src, out);
     }
-    // Turned around in a small place first: then whole vectors can be worked on.
+    // Reversed in a small buffer first, so that the arithmetic is vectorized.
     const TILE: usize = 64;
     let Some(&[first, ..]) = src.as_chunks::<C>().0.first().map(|pixel| &pixel[..]) else { return };
     let mut tile = [[first; C]; TILE];
@@ -131,7 +130,7 @@ fn interleaved<const C: usize, T: Copy + Convert<f32>>(
     }
 }
 
-/// The steps of several pixels side by side are a pattern that fills whole vectors.
+/// The steps of several pixels are repeated in a pattern that fills whole vectors.
 #[inline(always)]
 fn in_order<const C: usize, T: Copy + Convert<f32>>(steps: [Step; C], src: &[T], out: &mut [f32]) {
     const WIDE: usize = 24;
@@ -148,7 +147,7 @@ fn in_order<const C: usize, T: Copy + Convert<f32>>(steps: [Step; C], src: &[T],
     }
 }
 
-/// Pixels of three channels to pixels of four, of which the last is zero.
+/// Pixels of three channels to pixels of four; the last is zero.
 #[inline(always)]
 fn spread<T: Copy + Convert<f32>>(steps: [Step; 3], src: &[T], mirror: bool, out: &mut [f32]) {
     let none = Step { mean: 0.0, scale: 0.0, shift: 0.0 };
@@ -171,7 +170,7 @@ fn deinterleave(isa: Isa, src: &[u8], steps: [Step; 3], mirror: bool, out: [&mut
     assert!(src.len() >= 3 * n && out[1].len() == n && out[2].len() == n);
     let done = match isa {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+        // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
         Isa::Avx2 => unsafe {
             let out = [out[0].as_mut_ptr(), out[1].as_mut_ptr(), out[2].as_mut_ptr()];
             match (mirror, steps.iter().all(|step| step.shift == 0.0)) {
@@ -203,7 +202,7 @@ mod avx2 {
 
     use super::Step;
 
-    /// Eight pixels at a time; how many pixels were done.
+    /// Processes groups of eight pixels; returns the number of pixels done.
     ///
     /// # Safety
     /// Each of `out` has room for `n`, and `src` has three times as many.
@@ -214,7 +213,7 @@ mod avx2 {
         steps: [Step; 3],
         out: [*mut f32; 3],
     ) -> usize {
-        // The bytes of a channel in twelve, each as 32 bits.
+        // Picks the bytes of one channel out of twelve, widened to 32 bits.
         let pick = |c: i8| {
             let z = -1;
             let (p0, p1, p2, p3) = (c, c + 3, c + 6, c + 9);
@@ -238,11 +237,11 @@ mod avx2 {
         let means = (all(a.mean), all(b.mean), all(c.mean));
         let scales = (all(a.scale), all(b.scale), all(c.scale));
         let shifts = (all(a.shift), all(b.shift), all(c.shift));
-        // The second load reads four bytes beyond the eight pixels.
+        // The second load reads four bytes past the eight pixels.
         let blocks = (n / 8).min(src.len().saturating_sub(4) / 24);
         for block in 0..blocks {
             let to = if MIRROR { n - 8 - 8 * block } else { 8 * block };
-            // SAFETY: 28 bytes from here on are in `src`, and eight places of each row are left.
+            // SAFETY: `src` has 28 bytes from here on, and each row has room for eight elements.
             unsafe {
                 let from = src.as_ptr().add(24 * block);
                 let pixels = _mm256_set_m128i(
@@ -291,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn pixels_turn_around_as_a_whole() {
+    fn pixels_are_mirrored_as_a_whole() {
         let none = Step { mean: 0.0, scale: 1.0, shift: 0.0 };
         for n in [0, 1, 2, 63, 64, 65, 200] {
             let src: Vec<f32> = (0..3 * n).map(|i| i as f32).collect();

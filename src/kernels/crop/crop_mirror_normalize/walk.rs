@@ -1,4 +1,4 @@
-//! How the window of an image of any layout is walked through, row by row.
+//! Traversing the window of an image in any layout, row by row.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Where in the image a place of the window is, if it is.
+    /// The index in the image of a position of the window, if it is inside.
     pub fn find(&self, place: usize) -> Option<usize> {
         let at = self.start + place as i64;
         (0..self.extent as i64).contains(&at).then_some(at as usize)
@@ -31,14 +31,14 @@ pub struct Channels {
     pub out_step: usize,
 }
 
-/// Any image layout as rows of pixels. Axes that a layout has not are of extent one.
+/// Any image layout as rows of pixels. Axes that a layout lacks have an extent of one.
 pub struct Walk {
     /// Frames, depth, height.
     pub outer: [Axis; 3],
     pub width: Axis,
     pub channels: Channels,
     pub mirror: bool,
-    /// The places of a row that lie in the image.
+    /// The positions of a row that are inside the image.
     pub inside: Range<usize>,
 }
 

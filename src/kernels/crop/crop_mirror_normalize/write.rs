@@ -14,9 +14,9 @@ use crate::kernels::regions::fill_bytes;
 use crate::kernels::{Output, Result};
 use crate::value::{DType, Element, with_element, zeroed};
 
-/// An element that normalized numbers are stored as.
+/// An element type of results.
 trait Stored: Element {
-    /// Writes what `make` makes.
+    /// Writes the floats that `make` computes.
     fn write(out: &mut [Self], scratch: &mut Vec<f32>, make: impl FnOnce(&mut [f32]));
     /// The same for three rows at once.
     fn write_three(
@@ -93,11 +93,11 @@ where
     );
 }
 
-/// With the processor's own conversion, where it has one.
+/// Uses the processor's conversion if it has one.
 fn halves(isa: Isa, out: &mut [f16], wide: &[f32]) {
     let done = match isa {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: an `Isa::Avx2` is only made where AVX2 and F16C were detected.
+        // SAFETY: an `Isa::Avx2` only exists where AVX2 and F16C were detected.
         Isa::Avx2 => unsafe { avx2::halves(out, wide) },
         _ => 0,
     };
@@ -120,8 +120,8 @@ pub fn write_as(rows: &dyn Source, walk: &Walk, fill: &[f32], out: &mut Output<'
         static SCRATCH: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
     }
     let dtype = out.desc.dtype;
-    // Rows are made as floats first, where they are stored as something else: three at a time, or
-    // all channels of one.
+    // Unless the result is float32, rows are computed as floats first: three rows at a time, or one
+    // with all channels.
     let row = walk.width.out_extent.saturating_mul(fill.len().max(3));
     let needed = if dtype == DType::F32 { 0 } else { row };
     SCRATCH.with_borrow_mut(|scratch| {
@@ -132,7 +132,7 @@ pub fn write_as(rows: &dyn Source, walk: &Walk, fill: &[f32], out: &mut Output<'
             let fill: SmallVec<[U; 4]> = fill.iter().map(|&x| element(x, dtype)).collect();
             write::<U>(rows, walk, &fill, out.elements(), scratch);
         });
-        // Rows are short; what an odd one needed is not kept for ever.
+        // Rows are usually short; the memory for an unusually long one is released.
         if scratch.len() > 1 << 20 {
             *scratch = Vec::new();
         }
@@ -140,11 +140,11 @@ pub fn write_as(rows: &dyn Source, walk: &Walk, fill: &[f32], out: &mut Output<'
     })
 }
 
-/// A fill value as an element, as `regions` has it.
+/// A fill value as an element, converted as in `regions`.
 fn element<U: Element>(value: f32, dtype: DType) -> U {
     let bytes = fill_bytes(value, dtype);
     assert_eq!(bytes.len(), size_of::<U>());
-    // SAFETY: any bits are a valid `Element`, and there are as many as it has.
+    // SAFETY: any bit pattern is a valid `Element`, and the sizes are equal.
     unsafe { bytes.as_ptr().cast::<U>().read_unaligned() }
 }
 
@@ -177,7 +177,7 @@ fn write<U: Stored>(
     }
 }
 
-/// Writes the row at the beginning of `out`. `from` is its first pixel in the image, if it has any.
+/// Writes the row at the start of `out`. `from` is its first pixel in the image, if it has any.
 fn write_row<U: Stored>(
     rows: &dyn Source,
     walk: &Walk,
@@ -241,7 +241,7 @@ fn write_row<U: Stored>(
         }
     }
     let Some(from) = from else { return };
-    // A channel at a time, in pieces that need no room of their own.
+    // A channel at a time, in pieces that fit on the stack.
     let mut piece = [fill[0]; 256];
     for (channel, &fill) in fill.iter().enumerate() {
         if channel >= count {
@@ -261,7 +261,7 @@ fn write_row<U: Stored>(
     }
 }
 
-/// The same part of three rows; `None` when they overlap.
+/// The same part of three rows; `None` if they overlap.
 fn three_rows<'a, U>(
     out: &'a mut [U],
     step: usize,
@@ -282,12 +282,12 @@ mod avx2 {
 
     use half::f16;
 
-    /// Eight at a time; how many were done.
+    /// Converts groups of eight; returns the number of elements done.
     #[target_feature(enable = "avx2,f16c")]
     pub fn halves(out: &mut [f16], wide: &[f32]) -> usize {
         let (out, wide) = (out.as_chunks_mut::<8>().0, wide.as_chunks::<8>().0);
         for (out, wide) in out.iter_mut().zip(wide) {
-            // SAFETY: there are eight floats, and there is room for eight halves.
+            // SAFETY: there are eight floats, and room for eight halves.
             unsafe {
                 let halves =
                     _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(wide.as_ptr()));
