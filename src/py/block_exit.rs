@@ -1,7 +1,6 @@
 //! Leaving a `with` block. If `__exit__` were written in Python, Ctrl-C could arrive between the
 //! call and its first instruction, and the block's setting would stay in effect.
 
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -54,9 +53,8 @@ impl BoundExit {
             let outer = chosen.getattr("outer")?;
             if outer.is_none() {
                 let block = self.block.as_ref().map_or_else(|| py.None(), |b| b.clone_ref(py));
-                let text =
-                    format!("{} is left, but was not entered in this thread.", block.bind(py));
-                return Err(PyRuntimeError::new_err(text));
+                let messages = py.import("penstock._errors.messages")?;
+                return Err(PyErr::from_value(messages.call_method1("not_entered", (block,))?));
             }
             // Entries of other blocks belong to inner blocks that were never exited.
             let by = chosen.getattr(exit.by.as_str())?;

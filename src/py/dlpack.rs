@@ -8,6 +8,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
+use super::array_fault::ArrayFault;
+use super::fault::error;
 use super::import::{ready, wrap};
 use super::pool::ends_elsewhere;
 use super::value::PyValue;
@@ -191,12 +193,12 @@ unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
 /// Checks that a sample's memory can be shared, in this version of the protocol.
 pub fn check(sample: &Sample, versioned: bool) -> PyResult<()> {
     if !sample.buffer().writable() && !versioned {
-        return Err(PyBufferError::new_err("the memory is read-only, which this DLPack can't say"));
+        return Err(error::<PyBufferError>(ArrayFault::ReadOnlyBeforeVersions));
     }
     // DLPack allows negative strides, but some consumers abort the process on them.
     let size = sample.desc.dtype.size() as isize;
     if sample.strides().iter().any(|stride| *stride < 0 || stride % size != 0) {
-        return Err(PyBufferError::new_err("the strides are negative or not whole elements"));
+        return Err(error::<PyBufferError>(ArrayFault::ExportedStrides));
     }
     Ok(())
 }
@@ -280,9 +282,8 @@ pub fn from_dlpack(capsule: &Bound<'_, PyAny>, copy: bool) -> PyResult<PyValue> 
             let pointer = ffi::PyCapsule_GetPointer(object, VERSIONED.as_ptr());
             let managed = pointer.cast::<ManagedVersioned>();
             if (*managed).version.major > OUR_VERSION.major {
-                let version = (*managed).version.major;
-                let text = format!("DLPack version {version} is newer than what is known here");
-                return Err(PyBufferError::new_err(text));
+                let (version, newest) = ((*managed).version.major, OUR_VERSION.major);
+                return Err(error::<PyBufferError>(ArrayFault::DlpackVersion { version, newest }));
             }
             let managed = take(py, object, pointer, VERSIONED_USED)?.cast::<ManagedVersioned>();
             let tensor = &raw const (*managed.as_ptr()).tensor;
@@ -292,7 +293,7 @@ pub fn from_dlpack(capsule: &Bound<'_, PyAny>, copy: bool) -> PyResult<PyValue> 
             let managed = take(py, object, pointer, NAME_USED)?.cast::<Managed>();
             (Owned::Plain(managed), &raw const (*managed.as_ptr()).tensor, false)
         } else {
-            return Err(PyTypeError::new_err("not an unused DLPack capsule"));
+            return Err(error::<PyTypeError>(ArrayFault::NotACapsule));
         }
     };
     let owner = Py::new(py, Imported { _tensor: owned })?.into_any();
@@ -322,17 +323,17 @@ unsafe fn take(
 /// `owner` is alive.
 unsafe fn read_tensor(tensor: &Tensor, owner: Py<PyAny>, readonly: bool) -> PyResult<Sample> {
     if ![HOST, CUDA_HOST].contains(&tensor.device.kind) {
-        let text = format!("the memory is on a device (DLPack kind {})", tensor.device.kind);
-        return Err(PyBufferError::new_err(text));
+        return Err(error::<PyBufferError>(ArrayFault::OnDevice { kind: tensor.device.kind }));
     }
     let dtype = dtype_of(tensor.dtype).ok_or_else(|| {
         let ElementType { code, bits, lanes } = tensor.dtype;
-        PyTypeError::new_err(format!("DLPack elements of code {code}, {bits} bits, {lanes} lanes"))
+        error::<PyTypeError>(ArrayFault::DlpackType { code, bits, lanes })
     })?;
     let ndim = usize::try_from(tensor.ndim).ok().filter(|&n| n <= 64);
-    let ndim = ndim.ok_or_else(|| PyValueError::new_err(format!("{} axes", tensor.ndim)))?;
+    let wrong = error::<PyValueError>;
+    let ndim = ndim.ok_or_else(|| wrong(ArrayFault::Dimensions { ndim: tensor.ndim }))?;
     if ndim > 0 && tensor.shape.is_null() {
-        return Err(PyValueError::new_err("a DLPack tensor without a shape"));
+        return Err(wrong(ArrayFault::NoShape));
     }
     let axes = |array: *mut i64| {
         // SAFETY: guaranteed by the caller; with no axes, the array is not read.
@@ -340,23 +341,22 @@ unsafe fn read_tensor(tensor: &Tensor, owner: Py<PyAny>, readonly: bool) -> PyRe
         axes.iter().copied()
     };
     let shape: Option<Shape> = axes(tensor.shape).map(|d| usize::try_from(d).ok()).collect();
-    let shape = shape
-        .filter(|shape| extent(shape).is_some())
-        .ok_or_else(|| PyValueError::new_err("a DLPack tensor with an impossible shape"))?;
+    let shape =
+        shape.filter(|shape| extent(shape).is_some()).ok_or_else(|| wrong(ArrayFault::Shape))?;
     let size = dtype.size() as i64;
     let strides: Option<Strides> = if tensor.strides.is_null() {
         Some(contiguous_strides(&shape, dtype.size()))
     } else {
         axes(tensor.strides).map(|s| s.checked_mul(size)?.try_into().ok()).collect()
     };
-    let strides = strides.ok_or_else(|| PyValueError::new_err("the strides overflow"))?;
+    let strides = strides.ok_or_else(|| wrong(ArrayFault::Strides))?;
     let desc = Desc::new(dtype, &shape);
     if tensor.data.is_null() && desc.elements() > 0 {
-        return Err(PyValueError::new_err("a DLPack tensor without memory"));
+        return Err(wrong(ArrayFault::NoData));
     }
     let start = isize::try_from(tensor.byte_offset)
         .map(|offset| tensor.data.cast::<u8>().wrapping_offset(offset))
-        .map_err(|_| PyValueError::new_err("the data begins beyond all memory"))?;
+        .map_err(|_| wrong(ArrayFault::Offset { offset: tensor.byte_offset }))?;
     // SAFETY: guaranteed by the caller.
     unsafe { wrap(start, desc, strides, owner, !readonly, true) }
 }

@@ -7,6 +7,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::array_fault::ArrayFault;
+use super::fault::error;
 use crate::value::{Loan, Sample};
 
 /// The buffer that a sample is in, as bytes, and the sample's offset, shape and strides.
@@ -61,7 +63,7 @@ impl Memory {
         let Memory { sample, loan } = slf.get();
         let (buffer, writable) = (sample.buffer(), loan.is_some());
         if !writable && flags & ffi::PyBUF_WRITABLE != 0 {
-            return Err(PyBufferError::new_err("the memory is read-only"));
+            return Err(error::<PyBufferError>(ArrayFault::ReadOnly));
         }
         // SAFETY: the view keeps `slf` alive, and thereby the memory.
         let filled = unsafe {

@@ -2,15 +2,21 @@
 
 use std::sync::Arc;
 
+use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
+use super::array_fault::ArrayFault;
 use crate::value::{Cause, Damage, Fault, Figure, Kind, MemoryFault, Origin, Problem, SystemFault};
 use crate::{codecs, kernels, readers};
 
 /// All kinds of problems: one row per area, with the kinds of each enum declared by `problems!`.
-const KINDS: &[&[&[Kind]]] =
-    &[&[MemoryFault::KINDS, SystemFault::KINDS], codecs::KINDS, kernels::PROBLEMS, readers::KINDS];
+const KINDS: &[&[&[Kind]]] = &[
+    &[ArrayFault::KINDS, MemoryFault::KINDS, SystemFault::KINDS],
+    codecs::KINDS,
+    kernels::PROBLEMS,
+    readers::KINDS,
+];
 
 /// Kinds of problems and the names of their figures; Python has a sentence for each.
 #[pyfunction]
@@ -110,8 +116,16 @@ pub fn worded<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, Py
     (problem.kind, figures).into_pyobject(py)
 }
 
-/// The sentence for a problem, worded by Python.
-pub fn sentence(py: Python<'_>, problem: &Problem) -> PyResult<String> {
+/// An exception of class `E`, with Python's sentence for a problem.
+pub fn error<E: PyTypeInfo>(problem: impl Into<Problem>) -> PyErr {
+    let problem = problem.into();
+    Python::attach(|py| match sentence(py, &problem) {
+        Ok(text) => PyErr::new::<E, _>(text),
+        Err(error) => error,
+    })
+}
+
+fn sentence(py: Python<'_>, problem: &Problem) -> PyResult<String> {
     let sentences = py.import("penstock._errors.sentences")?;
     sentences.call_method1("sentence", (worded(py, problem)?,))?.extract()
 }

@@ -5,12 +5,13 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyMemoryView};
 
-use super::fault::sentence;
+use super::array_fault::ArrayFault;
+use super::fault::error;
 use super::submit::parse_layout;
 use super::value::PyValue;
 use crate::engine::{Meta, Stack, Value};
@@ -23,12 +24,8 @@ const LARGE: usize = 1 << 20;
 
 pub fn refuse(cause: Cause) -> PyErr {
     match cause {
-        Cause::Input { problem, .. } => Python::attach(|py| {
-            sentence(py, &problem).map_or_else(|error| error, PyValueError::new_err)
-        }),
-        Cause::Memory { bytes } => {
-            pyo3::exceptions::PyMemoryError::new_err(format!("no memory for {bytes} bytes"))
-        }
+        Cause::Input { problem, .. } => error::<PyValueError>(problem),
+        Cause::Memory { bytes } => error::<PyMemoryError>(ArrayFault::Memory { bytes }),
         other => PyValueError::new_err(format!("{other:?}")),
     }
 }
@@ -71,7 +68,7 @@ pub unsafe fn wrap(
         *end = reach
             .and_then(|reach| end.checked_add(reach))
             .filter(|end| end.unsigned_abs() < isize::MAX as usize / 4)
-            .ok_or_else(|| PyValueError::new_err("the strides reach beyond all memory"))?;
+            .ok_or_else(|| error::<PyValueError>(ArrayFault::Strides))?;
     }
     if desc.shape.contains(&0) {
         (low, high) = (0, 0);
@@ -145,7 +142,8 @@ impl Exported {
             .or_else(|| dtype_of(&format, size))
             .filter(|dtype| dtype.size() == size)
             .ok_or_else(|| {
-                PyTypeError::new_err(format!("elements of {size} bytes, of the format {format:?}"))
+                let format = format.into_owned();
+                error::<PyTypeError>(ArrayFault::BufferType { size, format })
             })?;
         let ndim = usize::try_from(buffer.ndim).unwrap_or(0);
         let axes = |array: *mut ffi::Py_ssize_t| {
@@ -155,10 +153,10 @@ impl Exported {
         let shape: Option<Shape> = axes(buffer.shape).iter().map(|&d| d.try_into().ok()).collect();
         let shape = shape
             .filter(|shape| extent(shape).is_some())
-            .ok_or_else(|| PyValueError::new_err("a buffer with an impossible shape"))?;
+            .ok_or_else(|| error::<PyValueError>(ArrayFault::Shape))?;
         let desc = Desc::new(dtype, &shape);
         if buffer.buf.is_null() && desc.elements() > 0 {
-            return Err(PyValueError::new_err("a buffer without memory"));
+            return Err(error::<PyValueError>(ArrayFault::NoData));
         }
         Ok(Exported {
             start: buffer.buf.cast(),
@@ -282,10 +280,11 @@ pub fn unpack(
     layout: Option<&str>,
     device: i32,
 ) -> PyResult<PyValue> {
-    let wrong = |what: &str| PyValueError::new_err(format!("packed samples: {what}"));
-    let dtype = DType::from_code(dtype).ok_or_else(|| wrong("an unknown element type"))?;
+    let wrong = error::<PyValueError>;
+    let dtype = DType::from_code(dtype).ok_or_else(|| wrong(ArrayFault::PackedType))?;
     if shapes.len() != sources.len() || (!batch && shapes.len() != 1) {
-        return Err(wrong("not as many as promised"));
+        let (shapes, sources) = (shapes.len(), sources.len());
+        return Err(wrong(ArrayFault::PackedCount { shapes, sources }));
     }
     let layout = parse_layout(layout)?;
     let buffer = Buffer::new(data.len_bytes()).map_err(refuse)?;
@@ -299,7 +298,7 @@ pub fn unpack(
         let mut desc = Desc::new(dtype, &shape);
         desc.layout = layout;
         if shape.len() != ndim || extent(&shape).is_none() || !fits(&desc, &buffer, offset) {
-            return Err(wrong("a shape does not fit"));
+            return Err(wrong(ArrayFault::PackedShape { shape }));
         }
         let bytes = desc.bytes();
         let mut sample = Sample::new(desc, buffer.clone(), offset).map_err(refuse)?;

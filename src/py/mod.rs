@@ -1,5 +1,6 @@
 //! The interface to Python: create a value, submit a node, wait for a value, export a buffer.
 
+mod array_fault;
 mod block_exit;
 mod bridge;
 mod dlpack;

@@ -12,6 +12,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 use smallvec::{SmallVec, smallvec};
 
 use super::fault::worded;
+use super::import::refuse;
 use super::pool::PyPool;
 use super::submit::make_room;
 use super::value::PyValue;
@@ -168,8 +169,7 @@ impl PySource {
         batch: bool,
     ) -> PyResult<PyValue> {
         let samples = self.source.ready(numbers, part);
-        let samples = samples.map_err(|cause| PyValueError::new_err(format!("{cause:?}")))?;
-        Ok(PyValue::new(Value::ready(meta(output), samples), batch))
+        Ok(PyValue::new(Value::ready(meta(output), samples.map_err(refuse)?), batch))
     }
 }
 

@@ -5,6 +5,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
+use super::array_fault::ArrayFault;
+use super::fault::error;
 use super::numbers;
 use super::pool::{PyPool, wait_for};
 use super::rng::PyDraw;
@@ -109,8 +111,10 @@ pub fn submit(
 
 /// A layout; `None` is an unset one.
 pub fn parse_layout(letters: Option<&str>) -> PyResult<Layout> {
-    Layout::new(letters.unwrap_or_default()).ok_or_else(|| {
-        PyValueError::new_err(format!("a layout has at most {} ASCII letters", Layout::MAX))
+    let letters = letters.unwrap_or_default();
+    Layout::new(letters).ok_or_else(|| {
+        let given = letters.to_owned();
+        error::<PyValueError>(ArrayFault::Layout { most: Layout::MAX, given })
     })
 }
 

@@ -259,8 +259,7 @@ impl PyValue {
         };
         let parts = (0..whole.desc.shape[0]).map(|index| whole.row(index));
         let parts = parts.collect::<Result<Vec<_>, Cause>>();
-        let parts = parts.map_err(|cause| PyRuntimeError::new_err(format!("{cause:?}")))?;
-        Ok(PyValue::new(Value::ready(meta, parts), true))
+        Ok(PyValue::new(Value::ready(meta, parts.map_err(refuse)?), true))
     }
 }
 
