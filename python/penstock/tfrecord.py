@@ -20,6 +20,7 @@ from enum import IntEnum
 from typing import Any, SupportsIndex
 
 from penstock._errors import messages
+from penstock._public import attach as _attach
 from penstock.errors import ArgumentError
 
 
@@ -178,3 +179,5 @@ def _wrong_default(what: str, value: object, wanted: str) -> ArgumentError:
 
 __all__ = ["Feature", "FeatureType", "FixedLenFeature", "VarLenFeature"]
 __all__ += ["float32", "int64", "string"]
+
+_attach(__name__)
