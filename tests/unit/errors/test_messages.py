@@ -329,16 +329,6 @@ FROM_THE_ENGINE = {
 }
 
 
-@pytest.fixture
-def emulated(monkeypatch):
-    from penstock._runtime import device as _device
-
-    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
-    _device._policy.cache_clear()
-    yield
-    _device._policy.cache_clear()
-
-
 @pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize("kind", [*AT_CALL, *FROM_THE_ENGINE])
 def test_every_kind_of_error_is_raised_and_reads_well(kind):

@@ -9,16 +9,9 @@ import pytest
 
 import penstock as ndd
 from penstock import types
-from penstock._runtime import device as _device
 from penstock.errors import DecodeError
 
-
-@pytest.fixture(autouse=True)
-def emulated(monkeypatch):
-    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
-    _device._policy.cache_clear()
-    yield
-    _device._policy.cache_clear()
+pytestmark = pytest.mark.usefixtures("emulated")
 
 
 DTYPES = "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64"
