@@ -60,7 +60,7 @@ impl Function {
         }
         let expected = self.outputs * self.samples;
         if samples.len() != expected {
-            let text = format!("the function made {} samples, not {expected}", samples.len());
+            let text = format!("the function returned {} samples, not {expected}", samples.len());
             return Err(pyo3::exceptions::PyValueError::new_err(text));
         }
         Ok(samples)

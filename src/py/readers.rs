@@ -32,7 +32,7 @@ pub fn shuffle(
     stream: u32,
 ) -> PyResult<()> {
     if items.readonly() || !items.is_c_contiguous() {
-        return Err(PyValueError::new_err("shuffle needs a writable row of numbers"));
+        return Err(PyValueError::new_err("shuffle needs a writable, contiguous buffer"));
     }
     // SAFETY: the buffer is contiguous, writable and has this many numbers while `items` is alive;
     // the caller has just created it and doesn't share it.
@@ -141,7 +141,7 @@ impl PySource {
             Some(Part::Ready(output)) => {
                 self.ready(&self.numbers(py, &numbers)?, part, *output, true)
             }
-            _ => Err(PyIndexError::new_err("there is no such part in memory")),
+            _ => Err(PyIndexError::new_err("the part is not in memory")),
         }
     }
 }
@@ -174,7 +174,7 @@ impl PySource {
 }
 
 fn no_such_sample() -> PyErr {
-    PyIndexError::new_err("there is no sample of that number")
+    PyIndexError::new_err("sample number out of range")
 }
 
 fn meta(Output { dtype, ndim, layout, uniform }: Output) -> Meta {

@@ -68,7 +68,7 @@ fn argument(given: &Bound<'_, PyAny>, inputs: usize) -> PyResult<Arg> {
         // A list of one number is the index of the input that holds the argument.
         let index: usize = list.get_item(0)?.extract()?;
         if index >= inputs {
-            return Err(PyValueError::new_err("an argument names an input that is not there"));
+            return Err(PyValueError::new_err("an argument refers to a missing input"));
         }
         Ok(Arg::Input(index))
     } else if let Ok(row) = given.cast::<PyTuple>() {
@@ -76,7 +76,7 @@ fn argument(given: &Bound<'_, PyAny>, inputs: usize) -> PyResult<Arg> {
     } else if let Ok(draw) = given.cast::<PyDraw>() {
         Ok(Arg::Draw(draw.get().0))
     } else {
-        Err(PyTypeError::new_err(format!("an argument of {}", given.get_type())))
+        Err(PyTypeError::new_err(format!("unsupported argument type {}", given.get_type())))
     }
 }
 
@@ -151,7 +151,7 @@ impl Invocation {
             row.push(Input { value: input.handle.value().clone(), pick });
         }
         if data_inputs > row.len() {
-            return Err(PyValueError::new_err("fewer inputs than said"));
+            return Err(PyValueError::new_err("`data_inputs` exceeds the number of inputs"));
         }
         let args_differ = (args.iter()).any(
             |arg| matches!(arg, Arg::Input(index) if inputs.get(*index).is_some_and(|i| i.batch)),

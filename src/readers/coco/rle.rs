@@ -32,8 +32,8 @@ problems! {
 }
 
 /// Decodes run lengths, alternating between outside and inside, starting outside. The text has five
-/// bits per character, lowest first; from the third count on, differences to the second to last
-/// count are stored.
+/// bits per character, lowest first; from the fourth count on, it has the difference to the count
+/// before the previous one.
 pub fn decompress(text: &[u8], counts: &mut Vec<u32>) -> Result<(), MaskFault> {
     let first = counts.len();
     let mut rest = text.iter();
