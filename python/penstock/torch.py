@@ -53,7 +53,7 @@ class WorkerInit:
         return "penstock.torch.worker_init_fn"
 
 
-worker_init_fn = WorkerInit()
+worker_init_fn: WorkerInit = WorkerInit()
 """The `worker_init_fn` of a `torch.utils.data.DataLoader`: seeds a worker's default RNG.
 
 The seed combines the one set with `random.set_seed` before the loader's iterator was created with

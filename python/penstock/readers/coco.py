@@ -166,7 +166,7 @@ class COCO(Reader):
                 "stored": "preprocessed_annotations",
                 "save_to": "save_preprocessed_annotations_dir",
             },
-            hint=self._stored_with() if self._stored else "",
+            self._stored_with() if self._stored else "",
             root=self._root,
             save_to=self._save_to,
             corners=self._ltrb,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def open_source(
-    what: str, format: str, arguments: Mapping[str, str], hint: str = "", **options: Any
+    what: str, format: str, arguments: Mapping[str, str], hint: str = "", /, **options: Any
 ) -> Source:
     """The samples of a data set, or an error that names the file that can't be read.
 
