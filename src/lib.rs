@@ -1,5 +1,5 @@
-//! The native core of penstock. `value` is what flows, `engine` runs it, `kernels`, `codecs` and
-//! `readers` are the work, `py` is the border to Python.
+//! The native core of penstock: `value` defines the data, `engine` schedules the work, `kernels`,
+//! `codecs` and `readers` do it, and `py` is the interface to Python.
 
 pub mod codecs;
 pub mod engine;

@@ -23,6 +23,18 @@ settings.load_profile(
     os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default")
 )
 
+
+@pytest.fixture
+def emulated(monkeypatch):
+    """A gpu, emulated without a warning."""
+    from penstock._runtime import device
+
+    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
+    device._policy.cache_clear()
+    yield
+    device._policy.cache_clear()
+
+
 MARKS = {"conformance": ["conformance"], "stress": ["stress", "alone"]}
 """What tests are marked with, by their folder."""
 

@@ -168,34 +168,49 @@ def argument_type(argument: Argument) -> str:
 
 
 def stub(operator: Operator) -> str:
-    """Overloads: batches give batches, and so does `batch_size`; everything else a tensor."""
-    variants = [("Batch", "int | None = None", "Batch"), ("TensorLike", "int", "Batch")]
-    variants.append(("TensorLike", "None = None", "Tensor"))
-    if not operator.inputs and not operator.variadic:
-        variants = variants[1:]
-    if not operator.common:
-        variants = [variants[0], variants[-1]]
-    lines = [stub_variant(operator, *variant) for variant in variants]
+    """Overloads: a batch as any input gives a batch, and so does `batch_size`; else a tensor.
+
+    (So does a batch as an argument, but overloads for that would overlap.)
+    """
+    any_size = "int | None = None"
+    inputs = len(operator.inputs) + bool(operator.variadic)
+    lines = [stub_variant(operator, position, any_size, "Batch") for position in range(inputs)]
+    if operator.common:
+        lines.append(stub_variant(operator, None, "int", "Batch"))
+    lines.append(stub_variant(operator, None, "None = None", "Tensor"))
     if operator.options.can_skip_bad_samples:
         along = "Batch | Sequence[Batch]"
-        sifted = stub_variant(operator, *variants[0][:2], "tuple[Batch, ...]", along)
-        lines.append(sifted)
+        lines.append(stub_variant(operator, 0, any_size, "tuple[Batch, ...]", along))
     return "\n".join(lines)
 
 
 def stub_variant(
-    operator: Operator, data: str, batch_size: str, result: str, along: str = ""
+    operator: Operator, batch: int | None, batch_size: str, result: str, along: str = ""
 ) -> str:
+    """An overload where the input at position `batch` is the first that is a batch."""
+    last = -1 if batch is None else batch  # inputs after this one may be anything
+    kinds = [
+        "Batch" if position == batch else "TensorLike" if position < last else "TensorLike | Batch"
+        for position in range(len(operator.inputs) + 1)
+    ]
+    if batch is None:
+        kinds = ["TensorLike"] * len(kinds)
+    return signature(operator, kinds, last, batch_size, result, along)
+
+
+def signature(
+    operator: Operator, kinds: list[str], last: int, batch_size: str, result: str, along: str
+) -> str:
+    """An overload with these kinds of inputs, of which those up to `last` have to be given."""
     required = len(operator.inputs) - operator.optional
     parameters = []
     for position, name in enumerate(operator.inputs):
-        kind = data if position == 0 else "TensorLike | Batch"
-        # Of nothing, only `batch_size` makes a batch.
-        needed = position < required or kind == "Batch"
+        kind = kinds[position] + (" | None" if required <= position < last else "")
+        needed = position < required or position <= last
         parameters.append(f"{name}: {kind}" + ("" if needed else " | None = None"))
     if parameters and operator.common:
         parameters.append("/")
-    parameters.append(f"*{operator.variadic}: {data}" if operator.variadic else "*")
+    parameters.append(f"*{operator.variadic}: {kinds[-1]}" if operator.variadic else "*")
     typed = {"batch_size": batch_size, "device": "DeviceLike | None = None", "rng": "Any = None"}
     typed |= {"on_error": "str | None = None", "along": along or "None = None"}
     for argument in operator.arguments:
@@ -241,11 +256,12 @@ def imread_stub() -> str:
     one, many = "Name | TensorLike", "list[AnyName] | tuple[AnyName, ...] | Batch"
     any_size = "int | None = None"
     variants = [
-        *((one, "None = None", "Tensor"), (one, "int", "Batch"), (many, any_size, "Batch")),
+        *((one, "None = None", "Tensor", ""), (one, "int", "Batch", "")),
+        (many, any_size, "Batch", ""),
         (many, any_size, "tuple[Batch, ...]", "Batch | Sequence[Batch]"),
     ]
     image = OPERATORS["decoders.image"]
-    stubs = "\n".join(stub_variant(image, *variant) for variant in variants)
+    stubs = "\n".join(signature(image, [kind], 0, *rest) for kind, *rest in variants)
     stubs = stubs.replace("def image(\n    input:", "def imread(\n    filepaths:")
     return f"{head}{IMREAD_HEAD}\n{stubs}\n"
 

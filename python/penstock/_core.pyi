@@ -1,10 +1,10 @@
-"""The border to the native core: create a value, submit a node, wait for a value, export it."""
+"""The interface of the native core: create a value, submit a node, wait for a value, export it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 class PanicException(BaseException):
-    """A panic of the native code; `_process` makes it an `InternalError`."""
+    """A panic of the native code; `_runtime/process.py` makes it an `InternalError`."""
 
 class Pool:
     """Worker threads. Work in flight is bounded; a submit that would exceed it waits."""
@@ -19,13 +19,13 @@ class Pool:
     def drain(self) -> None: ...
 
 class BlockExit:
-    """`__exit__` without an interrupt: `state.chosen` becomes what it was before the block."""
+    """An `__exit__` that can't be interrupted: restores `state.chosen` from before the block."""
 
     def __init__(self, state: object, by: str, *derived: str) -> None: ...
     def __get__(self, block: object, kind: type | None = None) -> Callable[..., None]: ...
 
 class Fault:
-    """What went wrong in the engine, as data: `cause` is a kind and what there is to say."""
+    """What went wrong in the engine, as data: `cause` is a kind and its details."""
 
     @property
     def cause(self) -> tuple[Any, ...]: ...
@@ -39,7 +39,7 @@ class Fault:
     def site(self) -> int: ...
 
 class Memory:
-    """The buffer a sample lies in, as bytes, and where in there. Speaks the buffer protocol."""
+    """The buffer that a sample is in, as bytes (buffer protocol), and the sample's place in it."""
 
     @property
     def offset(self) -> int: ...
@@ -52,7 +52,7 @@ class Memory:
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 class Value:
-    """One sample or a batch of them, that may not be there yet."""
+    """One sample or a batch of them, which may not be computed yet."""
 
     @property
     def batch(self) -> bool: ...
@@ -88,7 +88,7 @@ class Value:
 def open_source(operator: str, format: str, options: dict[str, Any]) -> Source: ...
 
 class Source:
-    """A data set of any format: samples by number."""
+    """A data set of any format, with samples by number."""
 
     def __len__(self) -> int: ...
     def name(self, number: int) -> str: ...
@@ -99,7 +99,7 @@ class Source:
     def output(self, part: int, numbers: Any) -> Value: ...
 
 class Philox:
-    """A place in a sequence of random words, that moves on."""
+    """A position in a sequence of random words."""
 
     def __init__(self, seed: int, sequence: int, offset: int, phase: int) -> None: ...
     def get(self) -> tuple[int, int, int, int]: ...
@@ -109,7 +109,7 @@ class Philox:
     def draw(self) -> Draw: ...
 
 class Draw:
-    """Where in a sequence a call is: what its randomness is made of."""
+    """The position that a call of an operator draws from."""
 
 Problem = tuple[str, dict[str, Any]]
 

@@ -18,10 +18,11 @@ from penstock._public_names import NAMES
 def attach(module: str) -> None:
     """Give a module of the API its names: its own, and those that the table has for it.
 
-    The module's `__all__` and `dir()` are these names and nothing else.
+    Its own are those in its `__all__`, or all that it has so far. Its `__all__` and `dir()` become
+    these names and nothing else.
     """
     scope = vars(sys.modules[module])
-    own = [name for name in scope if not name.startswith("_")]
+    own = scope.get("__all__") or [name for name in scope if not name.startswith("_")]
 
     def names() -> list[str]:
         return sorted({*own, *NAMES.get(module, ())})
@@ -39,5 +40,6 @@ def attach(module: str) -> None:
         scope[name] = found
         return found
 
+    exported = [*own, *(name for name in NAMES.get(module, ()) if name not in own)]
     # Set here, not defined by the module: type checkers would take any name to exist.
-    scope.update(__all__=names(), __dir__=names, __getattr__=load)
+    scope.update(__all__=exported, __dir__=names, __getattr__=load)

@@ -22,7 +22,10 @@ rank in every step:
 Whichever rank's state is loaded, and by however many ranks, each continues with its own numbers.
 """
 
+from penstock._public import attach as _attach
 from penstock._state.checkpoint import Checkpoint as Checkpoint
 from penstock._state.checkpoint import current as current
 
 __all__ = ["Checkpoint", "current"]
+
+_attach(__name__)

@@ -7,6 +7,10 @@ operator, the sample and its file, and the line of your program that made the ca
 __all__ = ["ArgumentError", "DecodeError", "FileError", "InternalError", "OutOfRangeError"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class OutOfRangeError(IndexError, RuntimeError):
     """An index is out of range. An IndexError as in Python, a RuntimeError as in DALI."""
 

@@ -20,6 +20,7 @@ from enum import IntEnum
 from typing import Any, SupportsIndex
 
 from penstock._errors import messages
+from penstock._public import attach as _attach
 from penstock.errors import ArgumentError
 
 
@@ -58,13 +59,13 @@ class Feature:
         if isinstance(shape, str) or not isinstance(shape, Iterable):
             raise messages.wrong_argument(what, "shape", shape, "a sequence of integers")
         try:
-            self.shape = tuple(operator.index(extent) for extent in shape)
+            self.shape: tuple[int, ...] = tuple(operator.index(extent) for extent in shape)
         except TypeError:
             raise messages.wrong_argument(what, "shape", shape, "a sequence of integers") from None
         if any(extent < 0 for extent in self.shape):
             raise messages.bad_argument(what, "shape", f"must not be negative, got {self.shape}")
         try:
-            self.dtype = FeatureType(operator.index(dtype))
+            self.dtype: FeatureType = FeatureType(operator.index(dtype))
         except (TypeError, ValueError):
             raise messages.wrong_argument(
                 what, "dtype", dtype, "`tfrecord.int64`, `tfrecord.float32` or `tfrecord.string`"
@@ -76,7 +77,7 @@ class Feature:
                 "can be `string` only for a single value, a `FixedLenFeature` of shape (): there "
                 "are no tensors of strings",
             )
-        self.default_value = default_value
+        self.default_value: Any = default_value
         self._fallback()
 
     def _fallback(self) -> bytes | list[Any] | None:
@@ -178,3 +179,5 @@ def _wrong_default(what: str, value: object, wanted: str) -> ArgumentError:
 
 __all__ = ["Feature", "FeatureType", "FixedLenFeature", "VarLenFeature"]
 __all__ += ["float32", "int64", "string"]
+
+_attach(__name__)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock._public import attach as _attach
 from penstock._state import rng as _rng
 
 __all__ = ["worker_init_fn"]
@@ -52,7 +53,7 @@ class WorkerInit:
         return "penstock.torch.worker_init_fn"
 
 
-worker_init_fn = WorkerInit()
+worker_init_fn: WorkerInit = WorkerInit()
 """The `worker_init_fn` of a `torch.utils.data.DataLoader`: seeds a worker's default RNG.
 
 The seed combines the one set with `random.set_seed` before the loader's iterator was created with
@@ -60,3 +61,5 @@ the worker's own, which PyTorch changes each epoch. Forked workers do this autom
 function it also works with `spawn`, and gives the same numbers. They are reproducible if PyTorch is
 seeded as well, with `torch.manual_seed` or the loader's `generator`.
 """
+
+_attach(__name__)

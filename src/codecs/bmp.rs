@@ -1,4 +1,4 @@
-//! BMP, of Windows and OS/2: palettes, run lengths, and colors in 16, 24 or 32 bits.
+//! BMP of Windows and OS/2: palettes, run-length encoding, and colors of 16, 24 or 32 bits.
 
 use super::{Color, Data, Format, Header, ImageFault, Pixels, Problem, bounds, broken};
 use crate::value::{DType, problems, with_room, zeroed};
@@ -17,7 +17,7 @@ problems! {
 enum Coding {
     Indices,
     RunLengths,
-    /// Bits of red, green, blue and alpha in a number of 16, 24 or 32 bits.
+    /// Bit masks of red, green, blue and alpha in a pixel of 16, 24 or 32 bits.
     Masks([u32; 4]),
 }
 
@@ -27,14 +27,14 @@ struct Head {
     bits: usize,
     top_down: bool,
     coding: Coding,
-    /// Red, green, blue; entries that are missing are black.
+    /// Red, green, blue; missing entries are black.
     palette: [[u8; 3]; 256],
-    /// Where the pixels begin.
+    /// Offset of the pixels.
     start: usize,
 }
 
 impl Head {
-    /// A palette of grays makes a gray image, as in DALI.
+    /// An image with a palette of grays is gray, as in DALI.
     fn color(&self) -> Color {
         match self.coding {
             Coding::Masks([.., 0]) => Color::Rgb,
@@ -49,7 +49,7 @@ pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
     let head = head(bytes)?;
     let pixels = head.height.saturating_mul(head.width);
     let (copies, packed) = match head.coding {
-        // Pixels can be left out, but whole images of nothing are not believed.
+        // Codes can skip pixels, but an image that is nearly all skipped is refused.
         Coding::RunLengths => (1 + head.color().channels(), pixels >> 12),
         _ => (head.color().channels(), pixels.saturating_mul(head.bits) / 8 / bounds::CUT),
     };
@@ -109,7 +109,7 @@ fn indices(row: &[u8], bits: usize, width: usize) -> impl Iterator<Item = usize>
     (0..width).map(move |x| usize::from(row[x / each]) >> (8 - bits * (x % each + 1)) & mask)
 }
 
-/// Adds the colors of a row.
+/// Appends the colors of a row.
 fn colors(row: &[u8], bits: usize, masks: [u32; 4], out: &mut Vec<u8>) {
     const BYTES: [u32; 3] = [0xff_0000, 0xff00, 0xff];
     if bits == 24 {
@@ -123,7 +123,7 @@ fn colors(row: &[u8], bits: usize, masks: [u32; 4], out: &mut Vec<u8>) {
     let mut add = |number: u32| {
         for (mask, (low, count)) in masks.into_iter().zip(shifts).take(channels) {
             let value = (number & mask).checked_shr(low).unwrap_or(0);
-            // Low bits that are not stored are 0, as in DALI: white may be 248.
+            // Missing low bits are 0, as in DALI: white may be 248.
             out.push(if count > 8 { value >> (count - 8) } else { value << (8 - count) } as u8);
         }
     };
@@ -134,13 +134,13 @@ fn colors(row: &[u8], bits: usize, masks: [u32; 4], out: &mut Vec<u8>) {
     }
 }
 
-/// Indices, row by row from the top; what no code speaks of is 0.
+/// Palette indices, from the top row down; pixels without a code are 0.
 fn run_lengths(body: &[u8], height: usize, width: usize, bits: usize) -> Result<Vec<u8>, Problem> {
     let mut out = zeroed(height * width)?;
     let (mut x, mut y) = (0usize, 0usize); // y from the bottom
     let mut at = 0;
     let cut = |y: usize| broken(BmpFault::EndsFromBottom { row: y, height });
-    // A part of a row that is too long is left out.
+    // Pixels beyond the end of a row are dropped.
     let mut put = |x: &mut usize, y: usize, index: u8| {
         if *x < width {
             out[(height - 1 - y) * width + *x] = index;
@@ -183,7 +183,7 @@ fn head(bytes: &[u8]) -> Result<Head, Problem> {
     parse(bytes).unwrap_or_else(|| Err(broken(ImageFault::NoHeader)))
 }
 
-/// None where the bytes don't suffice.
+/// `None` if there are too few bytes.
 fn parse(bytes: &[u8]) -> Option<Result<Head, Problem>> {
     let short = |at: usize| Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
     let long = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?));

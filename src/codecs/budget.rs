@@ -1,29 +1,29 @@
-//! Large decodes take turns: what all of them need beside their results stays within a budget.
+//! Large decodes take turns: together, their scratch memory stays within a budget.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::bounds::max_bytes;
 
-/// Up to here nobody is asked.
+/// Decodes that need less than this are not counted.
 const FREE: usize = 1 << 24;
 
-/// The process in the upper half, and what its threads have taken, in KiB, in the lower one. It is
-/// one number rather than something behind a lock: a fork may come while another thread has it, and
-/// what was taken in the parent does not count in the child.
+/// The process id in the upper half, and the amount taken by its threads, in KiB, in the lower
+/// half. An atomic instead of a mutex, since the process may fork while another thread holds it;
+/// what was taken in the parent doesn't count in the child.
 struct Budget(AtomicU64);
 
 static BUDGET: Budget = Budget(AtomicU64::new(0));
 
-/// A part of the budget, given back when it is dropped.
+/// A share of the budget, returned when dropped.
 pub struct Share<'a> {
     budget: &'a Budget,
     size: u64,
     process: u32,
 }
 
-/// Waits until so many bytes are left of the budget, or all of it is: there is always one that may
-/// go on. Nobody who has a share may ask for another.
+/// Waits until this many bytes of the budget are left, or all of it is, so that one decode can
+/// always proceed. A thread that has a share must not request another.
 pub fn share(bytes: usize) -> Option<Share<'static>> {
     let size = |bytes: usize| (bytes >> 10).min(1 << 30) as u64;
     (bytes > FREE).then(|| BUDGET.share(size(bytes), size(max_bytes() / 4)))
@@ -33,7 +33,7 @@ fn pack(process: u32, taken: u64) -> u64 {
     u64::from(process) << 32 | taken
 }
 
-/// What threads of this process have taken.
+/// The amount taken by threads of this process.
 fn taken(state: u64, process: u32) -> u64 {
     if state >> 32 == u64::from(process) { state & u64::from(u32::MAX) } else { 0 }
 }
@@ -55,7 +55,7 @@ impl Budget {
 
 impl Drop for Share<'_> {
     fn drop(&mut self) {
-        // In a forked child, the share is one of the parent's.
+        // In a forked child, the share belongs to the parent.
         if self.process == std::process::id() {
             self.budget.0.fetch_sub(self.size, Ordering::AcqRel);
         }

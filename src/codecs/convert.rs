@@ -1,5 +1,4 @@
-//! From pixels as they are stored to those that somebody wants: other colors, another type, turned
-//! upright.
+//! Converts stored pixels to the requested color space, element type and orientation.
 
 use half::{bf16, f16};
 
@@ -7,7 +6,7 @@ use super::image::{Output, Request, Window, flips};
 use super::{Color, Data};
 use crate::value::{Cause, DType, Element, with_room};
 
-/// Stored numbers, row by row.
+/// Stored values, row by row.
 #[derive(Clone, Copy)]
 pub enum Rows<'a> {
     U8(&'a [u8]),
@@ -47,9 +46,10 @@ pub struct Stored<'a> {
     pub rows: Rows<'a>,
 }
 
-/// A stored number. All stand for parts of the brightest light.
+/// The type of stored values.
 trait Number: Element {
-    /// What 1 is divided by, as DALI does: a product, not a quotient.
+    /// The factor that scales values to 0..1. DALI multiplies too: a division would round
+    /// differently.
     const UNIT: f32;
     fn raw(self) -> f32;
     fn part(self) -> f32 {
@@ -58,7 +58,7 @@ trait Number: Element {
     fn gray(r: Self, g: Self, b: Self) -> Self;
 }
 
-/// DALI's weights of red, green and blue, of 2^15; the sum is cut off.
+/// DALI's weights of red, green and blue, times 2^15; the sum is truncated.
 const GRAY: [u32; 3] = [9797, 19234, 3737];
 
 impl Number for u8 {
@@ -106,9 +106,9 @@ impl Number for f32 {
     }
 }
 
-/// A number of the result.
+/// The type of results.
 trait Wanted: Element {
-    /// From a part of the brightest light.
+    /// From a value scaled to 0..1.
     fn from_part(part: f32) -> Self;
 }
 
@@ -147,7 +147,8 @@ impl Wanted for f64 {
     }
 }
 
-/// Writes a window of what is stored, as requested. `dst` has exactly the size of the result.
+/// Writes a window of the stored pixels, converted as requested. `dst` has exactly the size of the
+/// result.
 pub fn write(
     stored: &Stored<'_>,
     window: Window,
@@ -191,7 +192,7 @@ fn write_from<S: Number>(
             &rows[start + y * pitch..][..width * channels]
         } else {
             line.clear();
-            // In the order of the result: where along the stored rows or columns it goes.
+            // The offset of a pixel of the result in the stored rows.
             let place = |y: usize, x: usize| {
                 let row = if flip_rows { window.height - 1 - y } else { y };
                 let column = if flip_columns { window.width - 1 - x } else { x };
@@ -217,7 +218,7 @@ fn write_from<S: Number>(
     Ok(())
 }
 
-/// The first three channels of a pixel; gray ones have the same red, green and blue.
+/// The first three channels of a pixel; for gray, the same value three times.
 fn light<S: Number>(pixel: &[S]) -> [S; 3] {
     match pixel {
         [r, g, b, ..] => [*r, *g, *b],
@@ -226,7 +227,7 @@ fn light<S: Number>(pixel: &[S]) -> [S; 3] {
     }
 }
 
-/// Changes the colors of a line into those wanted; says whether there was anything to change.
+/// Converts the colors of a row; returns whether there was anything to convert.
 fn recolor<S: Number>(line: &[S], channels: usize, output: Output, out: &mut Vec<S>) -> bool {
     out.clear();
     let pixels = line.chunks_exact(channels);
@@ -249,7 +250,7 @@ fn store<S: Number>(line: &[S], dtype: DType, dst: &mut [u8]) {
         }
     }
     if dtype == S::DTYPE {
-        // SAFETY: any number's bytes are bytes.
+        // SAFETY: numbers of any type can be read as bytes.
         let bytes = unsafe {
             std::slice::from_raw_parts(line.as_ptr().cast::<u8>(), std::mem::size_of_val(line))
         };
@@ -271,7 +272,7 @@ fn store<S: Number>(line: &[S], dtype: DType, dst: &mut [u8]) {
     }
 }
 
-/// Luma and chroma of ITU-R BT.601, of limited range.
+/// Luma and chroma of ITU-R BT.601, limited range.
 fn ycbcr<S: Number>(
     line: &[S],
     channels: usize,
@@ -284,7 +285,7 @@ fn ycbcr<S: Number>(
         [-0.148_222_9, -0.290_992_8, 0.439_215_7],
         [0.439_215_7, -0.367_788_3, -0.071_427_37],
     ];
-    // DALI has 16 of 256 where the result has more than 8 bits.
+    // For results other than uint8, DALI's offsets are 16 / 256 and 128 / 256.
     let (scale, zero) = match dtype {
         DType::U8 => (255.0 * S::UNIT, [16.0, 128.0, 128.0]),
         _ => (S::UNIT, [0.0625, 0.5, 0.5]),
@@ -306,7 +307,7 @@ fn ycbcr<S: Number>(
 }
 
 fn elements<T: Element>(bytes: &mut [u8]) -> &mut [T] {
-    // SAFETY: any bits are a valid element; what is not aligned stays out.
+    // SAFETY: any bit pattern is a valid element; unaligned bytes are not included.
     let (before, elements, after) = unsafe { bytes.align_to_mut::<T>() };
     assert!(before.is_empty() && after.is_empty());
     elements
@@ -358,7 +359,7 @@ mod tests {
 
     #[test]
     fn turned_images_become_upright() {
-        // What is stored of the upright image `0 1 2 / 3 4 5`, by EXIF's number.
+        // The upright image `0 1 2 / 3 4 5`, as stored with each EXIF orientation.
         let stored: [&[u8]; 8] = [
             &[0, 1, 2, 3, 4, 5],
             &[2, 1, 0, 5, 4, 3],

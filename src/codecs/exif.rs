@@ -1,6 +1,6 @@
-//! EXIF: how the camera was held.
+//! The EXIF orientation.
 
-/// The orientation that a TIFF structure tells, as EXIF numbers it; 1 where it tells none.
+/// The orientation in a TIFF structure, by EXIF's numbers; 1 if there is none.
 pub fn orientation(tiff: &[u8]) -> u8 {
     find(tiff).filter(|way| (1..=8).contains(way)).unwrap_or(1) as u8
 }

@@ -1,4 +1,4 @@
-//! GIF, through the `gif` crate: the first frame, on an empty canvas.
+//! The first frame of a GIF, on an empty canvas, with the `gif` crate.
 
 use gif::{ColorOutput, DecodeOptions, Decoder, DecodingError, Frame, MemoryLimit};
 
@@ -14,7 +14,7 @@ problems! {
     }
 }
 
-/// The longest string of a table of 4096 for a code of 12 bits, generously.
+/// Upper bound: the longest string in a table of 4096, for a 12-bit code.
 const MOST_PIXELS_PER_BYTE: usize = 1 << 12;
 
 pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
@@ -86,7 +86,7 @@ fn first<'a>(
     frame.map_err(undecoded)?.ok_or_else(|| broken(GifFault::NoImage))
 }
 
-/// Whether some pixels may be transparent: of a color, or outside of the frame.
+/// Whether pixels may be transparent: by color, or because the frame doesn't cover the canvas.
 fn alpha(frame: &Frame<'_>, height: usize, width: usize) -> bool {
     let right = usize::from(frame.left) + usize::from(frame.width);
     let bottom = usize::from(frame.top) + usize::from(frame.height);

@@ -1,4 +1,4 @@
-//! An image of any format, from its bytes to the pixels that somebody wants.
+//! Decodes an image of any format to the requested pixels.
 
 use std::sync::OnceLock;
 
@@ -24,11 +24,11 @@ impl Window {
             && self.x.checked_add(self.width).is_some_and(|end| end <= width)
     }
 
-    /// Where this window of an upright image is in what is stored, `height` by `width` pixels that
-    /// have to be turned by `orientation`.
+    /// The position of this window of the upright image in the stored one, which has `height` x
+    /// `width` pixels and this `orientation`.
     fn stored(&self, orientation: u8, height: usize, width: usize) -> Window {
         let [along, across] = [(self.y, self.height), (self.x, self.width)];
-        // From 5 on, rows are stored as columns.
+        // From 5 on, rows and columns are swapped.
         let (rows, columns) = if orientation >= 5 { (across, along) } else { (along, across) };
         let (flip_rows, flip_columns) = flips(orientation);
         let from_end = |(start, length): (usize, usize), all: usize| (all - start - length, length);
@@ -38,7 +38,7 @@ impl Window {
     }
 }
 
-/// Whether rows and columns are stored last to first, by EXIF's number.
+/// Whether the order of rows and of columns is reversed, by EXIF orientation.
 pub fn flips(orientation: u8) -> (bool, bool) {
     match orientation {
         2 => (false, true),
@@ -51,7 +51,7 @@ pub fn flips(orientation: u8) -> (bool, bool) {
     }
 }
 
-/// The colors that are wanted.
+/// The color space of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     Rgb,
@@ -62,18 +62,18 @@ pub enum Output {
     Any,
 }
 
-/// How an image is wanted.
+/// The requested form of an image.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     pub output: Output,
     pub dtype: DType,
-    /// Whether the image is to be turned upright.
+    /// Whether to apply the EXIF orientation.
     pub upright: bool,
-    /// Whether JPEG may be decoded by a faster, less accurate transform.
+    /// Whether JPEG may be decoded with a faster, less accurate DCT.
     pub fast_dct: bool,
 }
 
-/// The bytes of an image of which the header has been read.
+/// The bytes of an image whose header has been read.
 pub struct Image<'a> {
     bytes: &'a [u8],
     header: Header,
@@ -85,7 +85,8 @@ enum Way<'a> {
     Other(Codec),
 }
 
-/// Pixels that an image may have. It is there for headers that lie; PENSTOCK_MAX_PIXELS moves it.
+/// Limit on the pixels of an image, against headers with absurd sizes; PENSTOCK_MAX_PIXELS changes
+/// it.
 pub fn max_pixels() -> usize {
     static LIMIT: OnceLock<usize> = OnceLock::new();
     *LIMIT.get_or_init(|| {
@@ -107,7 +108,7 @@ fn fault(format: Format) -> impl FnOnce(Problem) -> Cause {
 impl<'a> Image<'a> {
     pub fn open(bytes: &'a [u8]) -> Result<Image<'a>, Cause> {
         let Some(format) = sniff(bytes) else { return Err(unknown(bytes)) };
-        // Metadata may be copied.
+        // Codecs may copy metadata.
         bounds::probe(bytes.len(), 0)?;
         let (header, way) = if format == Format::Jpeg {
             let jpeg = Jpeg::open(bytes)?;
@@ -124,7 +125,7 @@ impl<'a> Image<'a> {
                 channels,
                 dtype: DType::U8,
                 orientation,
-                // `Jpeg` has its own bounds.
+                // `Jpeg` has its own limits.
                 scratch: 0,
                 smallest: 0,
             };
@@ -164,8 +165,8 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Refuses an image that the file is too short for, or that takes more memory than it may or
-    /// than there is, before any is taken for it.
+    /// Before anything is allocated: refuses an image if the file is too short for it, or if it
+    /// needs more memory than allowed or available.
     pub fn admit(&self, request: &Request, window: Window) -> Result<(), Cause> {
         let Header { format, height, width, smallest, .. } = self.header;
         let length = self.bytes.len();
@@ -182,7 +183,7 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Bytes that decoding this window of the result takes beside it.
+    /// Scratch memory for decoding this window, in bytes.
     fn scratch(&self, request: &Request, window: Window) -> usize {
         let Way::Jpeg(jpeg) = &self.way else { return self.header.scratch };
         let orientation = self.orientation(request);
@@ -196,7 +197,7 @@ impl<'a> Image<'a> {
         if request.upright { self.header.orientation } else { 1 }
     }
 
-    /// Decodes a window of the result of `size` to `dst`, which has exactly its size.
+    /// Decodes a window to `dst`, which has exactly its size; `size` is that of the whole result.
     pub fn decode(
         &mut self,
         request: &Request,
@@ -234,13 +235,13 @@ impl<'a> Image<'a> {
     }
 }
 
-/// What libjpeg is to decode to, and whether that is the result.
+/// What libjpeg decodes to, and whether that is the final result.
 fn jpeg_target(jpeg: &Jpeg<'_>, request: &Request, orientation: u8) -> (jpeg::Target, bool) {
     use jpeg::{Stored as Kept, Target};
     let target = match (jpeg.header.stored, request.output) {
         (Kept::Cmyk { .. }, _) => Target::Cmyk,
         (Kept::Gray, Output::Gray | Output::Any) => Target::Gray,
-        // Lossless ones are not stored as luma and chroma.
+        // Lossless JPEGs aren't stored as luma and chroma.
         (_, Output::Gray) if !jpeg.header.lossless => Target::Gray,
         (_, Output::Bgr) => Target::Bgr,
         _ => Target::Rgb,
@@ -251,11 +252,11 @@ fn jpeg_target(jpeg: &Jpeg<'_>, request: &Request, orientation: u8) -> (jpeg::Ta
         _ => target != Target::Cmyk,
     };
     let direct = same && orientation == 1 && request.dtype == DType::U8;
-    // What is left to do otherwise begins with RGB, not BGR.
+    // Further conversions start from RGB, not BGR.
     (if target == Target::Bgr && !direct { Target::Rgb } else { target }, direct)
 }
 
-/// Decodes a window of what is stored, in libjpeg where it can do all that is asked.
+/// Decodes a window of the stored image, entirely in libjpeg if possible.
 fn decode_jpeg(
     jpeg: &mut Jpeg<'_>,
     request: &Request,
@@ -274,7 +275,7 @@ fn decode_jpeg(
     let color = match (target, stored) {
         (Target::Gray, _) => Color::Gray,
         (Target::Cmyk, Kept::Cmyk { inverted }) if request.output == Output::Any => {
-            // Ink, whoever stored it.
+            // Amounts of ink are returned, even if they are stored inverted.
             if inverted {
                 scratch.iter_mut().for_each(|ink| *ink = 255 - *ink);
             }
@@ -304,10 +305,10 @@ fn unknown(bytes: &[u8]) -> Cause {
     Cause::Undecodable { kind: Damage::Unknown, problem: fault.into() }
 }
 
-/// How a format is read: its header, and all of its pixels.
+/// The functions that read a format's header and its pixels.
 type Codec = (fn(&[u8]) -> Result<Header, Problem>, fn(&[u8]) -> Result<Pixels, Problem>);
 
-/// All formats but JPEG, which has a way of its own.
+/// Codecs of all formats but JPEG, which is handled separately.
 fn codec(format: Format) -> Option<Codec> {
     match format {
         Format::Bmp => Some((bmp::header, bmp::decode)),
@@ -327,7 +328,7 @@ mod tests {
 
     #[test]
     fn windows_of_turned_images_are_found_in_what_is_stored() {
-        // A 2 x 3 image, stored in each of the ways; the window is the upright top left pixel.
+        // A 2 x 3 image, stored with each orientation; the window is the upright top left pixel.
         let corner = Window { y: 0, x: 0, height: 1, width: 1 };
         let places = [(0, 0), (0, 2), (1, 2), (1, 0), (0, 0), (1, 0), (1, 2), (0, 2)];
         for (orientation, place) in (1..=8).zip(places) {

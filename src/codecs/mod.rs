@@ -1,4 +1,4 @@
-//! Compressed images and sounds: what they say of themselves, and their pixels and samples.
+//! Image and audio codecs.
 
 pub mod audio;
 pub mod bmp;
@@ -37,7 +37,7 @@ pub const KINDS: &[&[Kind]] = &[
     webp::WebPFault::KINDS,
 ];
 
-/// The format that these bytes are in, by how they begin.
+/// The format of a file, by its first bytes.
 pub fn sniff(bytes: &[u8]) -> Option<Format> {
     let at = |offset: usize, what: &[u8]| bytes.get(offset..).is_some_and(|b| b.starts_with(what));
     match bytes {

@@ -1,5 +1,4 @@
-//! What all image codecs speak of: headers, pixels as they were stored, and what is wrong with a
-//! file.
+//! Types shared by all image codecs: headers, stored pixels, problems.
 
 use crate::value::{self, Cause, DType, problems};
 
@@ -15,36 +14,36 @@ pub enum Format {
     WebP,
 }
 
-/// What a file's header tells of its (first) image, before any orientation is applied.
+/// The header of a file's (first) image, before its orientation is applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     pub format: Format,
     pub height: usize,
     pub width: usize,
-    /// Channels of the pixels that decoding gives: a palette counts as what it stands for.
+    /// Channels of the decoded pixels: palettes are resolved.
     pub channels: usize,
-    /// Type of the numbers that decoding gives: `U8`, `U16`, ...
+    /// Type of the decoded values: `U8`, `U16`, ...
     pub dtype: DType,
-    /// As in EXIF: 1 is upright, 6 wants a quarter turn to the right, ...
+    /// As in EXIF: 1 is upright, 6 has to be rotated by 90 degrees clockwise, ...
     pub orientation: u8,
-    /// Bytes that decoding takes at one time, beside the result.
+    /// Peak scratch memory of decoding in bytes, without the result.
     pub scratch: usize,
-    /// Bytes that a file of this image has at least.
+    /// The least size that a file of this image can have.
     pub smallest: usize,
 }
 
-/// What the channels of a pixel are.
+/// The meaning of the channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Color {
     Gray,
     GrayAlpha,
     Rgb,
     Rgba,
-    /// Something else, with this many channels.
+    /// Anything else, with this many channels.
     Other(usize),
 }
 
-/// An image as it was stored: interleaved, row by row, in its own colors and type.
+/// An image as stored: interleaved, row by row, in its own color space and type.
 pub struct Pixels {
     pub height: usize,
     pub width: usize,
@@ -62,9 +61,9 @@ pub enum Data {
 /// Why an image can't be decoded.
 #[derive(Debug)]
 pub enum Problem {
-    /// What is wrong with it; the sentence completes "this PNG ...".
+    /// The file is invalid; the sentence completes "this PNG ...".
     Broken(value::Problem),
-    /// What is not the image's fault, above all that there is no memory.
+    /// Something other than the file, usually a lack of memory.
     Other(Cause),
 }
 
@@ -87,7 +86,7 @@ problems! {
     }
 }
 
-/// An image that its bytes make impossible.
+/// The problem of an invalid file.
 pub fn broken(fault: impl Into<value::Problem>) -> Problem {
     Problem::Broken(fault.into())
 }

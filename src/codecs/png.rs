@@ -1,4 +1,4 @@
-//! PNG, through the `png` crate.
+//! PNG, with the `png` crate.
 
 use std::io::Cursor;
 
@@ -15,13 +15,13 @@ problems! {
     }
 }
 
-/// Deflate gives at most 1032 bytes for one.
+/// Deflate expands a byte to at most 1032.
 const DEFLATE: usize = 1032;
 
 pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
     let reader = match open(bytes) {
         Err(DecodingError::LimitsExceeded) => {
-            // If it has too many pixels, the error should say how many.
+            // If there are too many pixels, the error should say how many.
             let (height, width) = claimed(bytes).ok_or_else(|| undecoded(LIMITS))?;
             return match bounds::area(height, width) {
                 Err(_) => Ok(Header {
@@ -104,13 +104,13 @@ pub fn decode(bytes: &[u8]) -> Result<Pixels, Problem> {
 
 const LIMITS: DecodingError = DecodingError::LimitsExceeded;
 
-/// Height and width, as the first chunk says.
+/// Height and width according to the first chunk.
 fn claimed(bytes: &[u8]) -> Option<(usize, usize)> {
     let number = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?) as usize);
     Some((number(20)?, number(16)?))
 }
 
-/// The crate relies on palettes of whole colors.
+/// The crate assumes that the palette's length is a multiple of 3.
 fn check_palette(reader: &Reader<Cursor<&[u8]>>) -> Result<(), Problem> {
     match reader.info().palette.as_deref() {
         Some(palette) if !palette.len().is_multiple_of(3) => {
@@ -120,7 +120,7 @@ fn check_palette(reader: &Reader<Cursor<&[u8]>>) -> Result<(), Problem> {
     }
 }
 
-/// Bytes that the crate takes for rows.
+/// Memory that the crate needs for rows, in bytes.
 fn rows_of(reader: &Reader<Cursor<&[u8]>>) -> usize {
     let info = reader.info();
     let expanded = reader.output_line_size(info.width).unwrap_or(usize::MAX);
@@ -135,8 +135,8 @@ fn open(bytes: &[u8]) -> Result<Reader<Cursor<&[u8]>>, DecodingError> {
     decoder.read_info()
 }
 
-/// Color and depth without the transparency of a tRNS chunk: DALI leaves it out, and
-/// keeps only alpha channels.
+/// Color type and depth without the transparency of a tRNS chunk: DALI ignores it, and keeps only
+/// alpha channels.
 fn stored(reader: &Reader<Cursor<&[u8]>>) -> (ColorType, BitDepth) {
     let (read, depth) = reader.output_color_type();
     let color = match (reader.info().color_type, read) {
@@ -147,7 +147,7 @@ fn stored(reader: &Reader<Cursor<&[u8]>>) -> (ColorType, BitDepth) {
     (color, depth)
 }
 
-/// Takes the last `sample` bytes from every `pixel` bytes.
+/// Removes the last `sample` bytes of every `pixel` bytes.
 fn drop_last(data: &mut Vec<u8>, pixel: usize, sample: usize) {
     let kept = pixel - sample;
     let pixels = data.len() / pixel;

@@ -1,7 +1,6 @@
 //! PBM, PGM, PPM (P1 to P6) and PAM (P7).
 //!
-//! Numbers are given as they are stored: as in DALI, nothing is scaled by the largest
-//! value that the header tells.
+//! Values are returned as stored: like DALI, this doesn't scale them by the header's maximum.
 
 use super::{Color, Data, Format, Header, ImageFault, Pixels, Problem, bounds, broken};
 use crate::value::{DType, collected, problems, with_room};
@@ -18,12 +17,12 @@ problems! {
 enum Samples {
     /// Decimal numbers.
     Words,
-    /// Digits 0 and 1, with or without space between them; 1 is black.
+    /// Digits 0 and 1, with or without whitespace; 1 is black.
     PlainBits,
-    /// Eight in a byte, rows begin at a byte; 1 is black.
+    /// Eight pixels per byte, rows are padded to a byte; 1 is black.
     Bits,
     Bytes,
-    /// Two bytes each, the high one first.
+    /// Two bytes each, big-endian.
     Pairs,
 }
 
@@ -33,12 +32,12 @@ struct Head {
     channels: usize,
     samples: Samples,
     wide: bool,
-    /// Where the samples begin.
+    /// Offset of the samples.
     start: usize,
 }
 
 impl Head {
-    /// Bytes of a row; words are at least a digit each.
+    /// The least size of a row in bytes; a decimal number has at least one digit.
     fn row(&self) -> usize {
         match self.samples {
             Samples::Words | Samples::PlainBits | Samples::Bytes => {
@@ -53,7 +52,7 @@ impl Head {
 pub fn header(bytes: &[u8]) -> Result<Header, Problem> {
     let head = head(bytes)?;
     let size = if head.wide { 2 } else { 1 };
-    // Words are read as two bytes each first.
+    // Decimal numbers are first read as 16-bit ones.
     let copies = if head.samples == Samples::Words { size + 2 } else { size };
     let samples = head.height.saturating_mul(head.width).saturating_mul(head.channels);
     Ok(Header {
@@ -209,7 +208,7 @@ fn pam_head(bytes: &[u8]) -> Result<Head, Problem> {
     Ok(Head { height, width, channels, samples, wide, start: at })
 }
 
-/// Whether samples up to `most` take two bytes.
+/// Whether samples up to `most` need two bytes.
 fn wide(most: usize) -> Result<bool, Problem> {
     match most {
         1..=255 => Ok(false),
@@ -218,7 +217,7 @@ fn wide(most: usize) -> Result<bool, Problem> {
     }
 }
 
-/// Where something other than space and comments begins.
+/// The offset of the next byte that is neither whitespace nor in a comment.
 fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     while let Some(&byte) = bytes.get(at) {
         if byte == b'#' {
@@ -233,7 +232,7 @@ fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// A decimal number and where it ends.
+/// A decimal number and the offset of its end.
 fn number(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let digits = bytes.get(at..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if digits == 0 {

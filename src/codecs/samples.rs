@@ -85,7 +85,7 @@ fn every_file_has_the_pixels_that_were_put_in() {
 fn a_file_that_ends_early_is_refused() {
     for (name, file) in files() {
         let (_, decode) = codec(&name);
-        // The end of some files says nothing of the pixels: a second frame, metadata, tags.
+        // In some files, pixels don't reach the end: a second frame, metadata or tags follow.
         if name.contains("animated") || name.contains("turned.webp") || name.ends_with("gif") {
             continue;
         }
@@ -127,7 +127,7 @@ fn damaged_files_do_no_harm() {
             }
             let started = std::time::Instant::now();
             let found = header(&file);
-            // What is refused before it is decoded.
+            // These are refused before decoding.
             let lies = |header: &Header| {
                 file.len() < header.smallest || header.scratch > bounds::max_bytes()
             };

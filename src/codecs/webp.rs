@@ -1,4 +1,4 @@
-//! WebP, through libwebp, whose pixels are everybody's reference.
+//! WebP, with libwebp, the reference implementation.
 
 use std::mem::MaybeUninit;
 
@@ -24,7 +24,7 @@ problems! {
 const ANIMATION: u8 = 2;
 const ALPHA: u8 = 16;
 
-/// What matters of a file's chunks.
+/// The relevant chunks of a file.
 struct File<'a> {
     height: usize,
     width: usize,
@@ -34,14 +34,14 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    /// What libwebp takes is five bytes a pixel at most: colors of four, and an alpha of its own.
+    /// libwebp needs at most five bytes per pixel: four for colors, and one for alpha.
     fn scratch(&self) -> usize {
         let canvas = self.height.saturating_mul(self.width).saturating_mul(4);
         canvas.saturating_add(self.frame.height.saturating_mul(self.frame.width).saturating_mul(5))
     }
 }
 
-/// The compressed pixels, and where on the canvas they belong.
+/// A compressed image and its position on the canvas.
 struct Frame<'a> {
     left: usize,
     top: usize,
@@ -110,15 +110,15 @@ fn read(
     config.output.u.RGBA.rgba = out.as_mut_ptr();
     config.output.u.RGBA.stride = stride as i32;
     config.output.u.RGBA.size = out.len();
-    // SAFETY: `bytes` is readable for its length and `out` writable for the size given; libwebp
-    // checks that the rows of the image fit into it, as was done above.
+    // SAFETY: `bytes` is readable for its length, and `out` is writable for the given size; libwebp
+    // checks, as was done above, that the rows fit.
     let status = unsafe { WebPDecode(bytes.as_ptr(), bytes.len(), &mut config) };
     if status == VP8StatusCode::VP8_STATUS_OK { Ok(()) } else { Err(status) }
 }
 
 fn features(bytes: &[u8]) -> Result<WebPBitstreamFeatures, VP8StatusCode> {
     let mut found = MaybeUninit::<WebPBitstreamFeatures>::zeroed();
-    // SAFETY: `bytes` is readable for its length, `found` is writable.
+    // SAFETY: `bytes` is readable for its length, and `found` is writable.
     let status = unsafe {
         WebPGetFeaturesInternal(
             bytes.as_ptr(),
@@ -127,12 +127,12 @@ fn features(bytes: &[u8]) -> Result<WebPBitstreamFeatures, VP8StatusCode> {
             WEBP_DECODER_ABI_VERSION as i32,
         )
     };
-    // SAFETY: numbers only, for which zeros are fine where nothing was written.
+    // SAFETY: plain numbers, for which zeros are valid where nothing was written.
     let found = unsafe { found.assume_init() };
     if status == VP8StatusCode::VP8_STATUS_OK { Ok(found) } else { Err(status) }
 }
 
-/// Walks the chunks; a still image is one frame that covers all.
+/// Parses the chunks; a still image is one frame that covers the canvas.
 fn open(bytes: &[u8]) -> Result<File<'_>, Problem> {
     let found = features(bytes).map_err(|status| undecoded(status, bytes))?;
     let mut file = File {
@@ -178,7 +178,7 @@ fn open(bytes: &[u8]) -> Result<File<'_>, Problem> {
     Ok(file)
 }
 
-/// Names and contents of the chunks, as far as there are bytes.
+/// Names and contents of the chunks, up to the end of the bytes.
 fn chunks(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut rest = bytes.get(12..).filter(|_| bytes.starts_with(b"RIFF")).unwrap_or(&[]);
     std::iter::from_fn(move || {

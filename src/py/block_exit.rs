@@ -1,18 +1,17 @@
-//! Leaving a `with` block. In Python, Ctrl-C could come between the call of `__exit__` and its first
-//! instruction, and what the block had chosen would stay chosen.
+//! Leaving a `with` block. If `__exit__` were written in Python, Ctrl-C could arrive between the
+//! call and its first instruction, and the block's setting would stay in effect.
 
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-/// The `__exit__` of a class whose blocks choose something for their thread. What a thread has chosen
-/// is the attribute `chosen` of `state`: a chain of choices, each with the block that made it under
-/// the name `by`, and the choice around it as `outer`.
+/// The `__exit__` of a class whose blocks select something for the current thread. The attribute
+/// `chosen` of `state` is the thread's selection: a linked list, where each entry has the block
+/// that made it as the attribute named `by`, and the enclosing entry as `outer`.
 #[pyclass(module = "penstock._core", frozen)]
 pub struct BlockExit {
     state: Py<PyAny>,
     by: String,
-    /// Attributes of `state` that follow from the choice, to be set to None.
+    /// Attributes of `state` that are derived from the selection and reset to None.
     derived: Vec<String>,
 }
 
@@ -33,7 +32,7 @@ impl BlockExit {
     }
 }
 
-/// The `__exit__` of one object.
+/// `__exit__`, bound to an object.
 #[pyclass(module = "penstock._core", frozen)]
 pub struct BoundExit {
     exit: Py<BlockExit>,
@@ -54,11 +53,10 @@ impl BoundExit {
             let outer = chosen.getattr("outer")?;
             if outer.is_none() {
                 let block = self.block.as_ref().map_or_else(|| py.None(), |b| b.clone_ref(py));
-                let text =
-                    format!("{} is left, but was not entered in this thread.", block.bind(py));
-                return Err(PyRuntimeError::new_err(text));
+                let messages = py.import("penstock._errors.messages")?;
+                return Err(PyErr::from_value(messages.call_method1("not_entered", (block,))?));
             }
-            // What is not ours was left by blocks inside of this one that did not get to their end.
+            // Entries of other blocks belong to inner blocks that were never exited.
             let by = chosen.getattr(exit.by.as_str())?;
             chosen = outer;
             if self.block.as_ref().is_some_and(|block| by.is(block)) {

@@ -1,4 +1,4 @@
-//! The one place where a worker runs Python: functions of users, as nodes.
+//! Users' functions as nodes: the only place where workers run Python.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pyo3::types::PyTuple;
 use smallvec::SmallVec;
 
 use super::fault::Raised;
-use super::pool::{PyPool, rest_in_peace};
+use super::pool::{PyPool, park_forever};
 use super::submit::Invocation;
 use super::value::PyValue;
 use crate::engine::{CalledOff, Meta, Value};
@@ -32,7 +32,7 @@ impl BatchKernel for Function {
         Python::try_attach(|py| {
             self.call(py, inputs).map_err(|error| Cause::Python(Box::new(Raised(error))))
         })
-        // The interpreter is going down.
+        // The interpreter is shutting down.
         .unwrap_or(Err(Cause::Stopped))
     }
 
@@ -60,7 +60,7 @@ impl Function {
         }
         let expected = self.outputs * self.samples;
         if samples.len() != expected {
-            let text = format!("the function made {} samples, not {expected}", samples.len());
+            let text = format!("the function returned {} samples, not {expected}", samples.len());
             return Err(pyo3::exceptions::PyValueError::new_err(text));
         }
         Ok(samples)
@@ -79,7 +79,7 @@ impl Function {
     }
 }
 
-/// Calls a function that may be caught by the end of the interpreter.
+/// Calls a function during which the interpreter may shut down.
 fn call_object<'py>(
     function: &Bound<'py, PyAny>,
     args: &Bound<'py, PyTuple>,
@@ -90,11 +90,12 @@ fn call_object<'py>(
             args: *mut ffi::PyObject,
         ) -> *mut ffi::PyObject;
     }
-    /// Dropped by an unwinding thread only: one that the interpreter wants to end.
+    /// Dropped only if the thread is being unwound, which means that the interpreter is terminating
+    /// it.
     struct Caught;
     impl Drop for Caught {
         fn drop(&mut self) {
-            rest_in_peace();
+            park_forever();
         }
     }
     let caught = Caught;
@@ -105,8 +106,8 @@ fn call_object<'py>(
     unsafe { Bound::from_owned_ptr_or_err(function.py(), result) }
 }
 
-/// Runs `function` on a worker, once its inputs are there. It is given values and returns a tuple
-/// of values, one for each of `outputs`.
+/// Runs `function` on a worker when its inputs are ready. It is called with values and returns a
+/// tuple of values, one for each of `outputs`.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub fn call(

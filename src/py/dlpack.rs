@@ -1,4 +1,4 @@
-//! DLPack, in and out: the current protocol version, and the one before versions.
+//! DLPack import and export, with the versioned protocol (1.x) and the unversioned one before it.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
@@ -8,6 +8,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
+use super::array_fault::ArrayFault;
+use super::fault::error;
 use super::import::{ready, wrap};
 use super::pool::ends_elsewhere;
 use super::value::PyValue;
@@ -62,7 +64,7 @@ struct ManagedVersioned {
 }
 
 const HOST: i32 = 1;
-/// Host memory that a CUDA device may read too.
+/// Pinned host memory, which a CUDA device can access too.
 const CUDA_HOST: i32 = 3;
 const READ_ONLY: u64 = 1;
 const OUR_VERSION: Version = Version { major: 1, minor: 1 };
@@ -72,7 +74,7 @@ const NAME_USED: &CStr = c"used_dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
 const VERSIONED_USED: &CStr = c"used_dltensor_versioned";
 
-/// DLPack's codes of element kinds.
+/// DLPack's type code and size of an element type.
 fn element_type(dtype: DType) -> ElementType {
     let code = match dtype.storage() {
         DType::U8 | DType::U16 | DType::U32 | DType::U64 => 1,
@@ -106,10 +108,10 @@ fn dtype_of(given: ElementType) -> Option<DType> {
     })
 }
 
-/// What an exported tensor needs to stay valid: the memory and the arrays it points to.
+/// What keeps an exported tensor valid: its memory, and its shape and strides.
 struct Exported {
     _sample: Sample,
-    /// As long as there is one, consumers may write.
+    /// Present if consumers may write.
     loan: Option<Loan>,
     shape: SmallVec<[i64; 6]>,
     strides: SmallVec<[i64; 6]>,
@@ -123,14 +125,14 @@ impl Exported {
         Box::new(Exported { _sample: sample, loan, shape, strides })
     }
 
-    /// Lets the memory go, on whatever thread a consumer does that.
+    /// Releases the memory. Consumers may call this on any thread.
     fn release(self: Box<Exported>) {
         if !self._sample.buffer().is_foreign() {
             return;
         }
-        // The owner is an object of Python's. A consumer may have let go of the GIL inside of a
-        // call of ours, so that only the interpreter knows whether this thread has it.
-        // SAFETY: asking for the GIL is allowed on any thread of a living interpreter.
+        // The owner is a Python object. A consumer may have released the GIL inside one of our
+        // calls, so only the interpreter knows whether this thread holds it.
+        // SAFETY: any thread may acquire the GIL while the interpreter is alive.
         unsafe {
             if ends_elsewhere() || ffi::Py_IsInitialized() == 0 {
                 return std::mem::forget(self);
@@ -178,7 +180,7 @@ unsafe extern "C" fn delete_versioned(managed: *mut ManagedVersioned) {
 /// # Safety
 /// The destructor of a capsule that `to_dlpack` made.
 unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
-    // SAFETY: a capsule that still has the name of an unused one still owns its tensor.
+    // SAFETY: a capsule that still has the name of an unconsumed one owns its tensor.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, NAME.as_ptr()) == 1 {
             delete(ffi::PyCapsule_GetPointer(capsule, NAME.as_ptr()).cast());
@@ -188,20 +190,20 @@ unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// Whether a sample's memory can be shared, at all and in this version of the protocol.
+/// Checks that a sample's memory can be shared, in this version of the protocol.
 pub fn check(sample: &Sample, versioned: bool) -> PyResult<()> {
     if !sample.buffer().writable() && !versioned {
-        return Err(PyBufferError::new_err("the memory is read-only, which this DLPack can't say"));
+        return Err(error::<PyBufferError>(ArrayFault::ReadOnlyBeforeVersions));
     }
-    // Nothing forbids other strides, but consumers abort the process on negative ones.
+    // DLPack allows negative strides, but some consumers abort the process on them.
     let size = sample.desc.dtype.size() as isize;
     if sample.strides().iter().any(|stride| *stride < 0 || stride % size != 0) {
-        return Err(PyBufferError::new_err("the strides are negative or not whole elements"));
+        return Err(error::<PyBufferError>(ArrayFault::ExportedStrides));
     }
     Ok(())
 }
 
-/// A capsule that shares the sample's memory, which was checked before.
+/// A capsule that shares the memory of a sample, which has passed `check`.
 pub fn to_dlpack(
     py: Python<'_>,
     sample: Sample,
@@ -230,8 +232,8 @@ pub fn to_dlpack(
     }
 }
 
-/// Owns a tensor that a producer gave, and tells it when we are done. An object of Python's, so
-/// that it is dropped where the producer may run Python.
+/// Owns a tensor received from a producer, and calls its deleter when dropped. It is a Python
+/// object, so that this happens with the GIL held: the producer may run Python.
 #[pyclass(module = "penstock._core", frozen)]
 struct Imported {
     _tensor: Owned,
@@ -242,14 +244,14 @@ enum Owned {
     Versioned(NonNull<ManagedVersioned>),
 }
 
-// SAFETY: DLPack lets the deleter be called from any thread.
+// SAFETY: DLPack allows calling the deleter from any thread.
 unsafe impl Send for Owned {}
-// SAFETY: nothing is done through a shared reference.
+// SAFETY: there is no access through shared references.
 unsafe impl Sync for Owned {}
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: the capsule was consumed, so that the tensor is ours, and this runs once.
+        // SAFETY: the capsule was consumed, so the tensor is ours, and this runs once.
         unsafe {
             match self {
                 Owned::Plain(managed) => {
@@ -267,21 +269,21 @@ impl Drop for Owned {
     }
 }
 
-/// Takes a DLPack capsule over.
+/// Consumes a DLPack capsule.
 #[pyfunction]
 #[pyo3(signature = (capsule, copy=false))]
 pub fn from_dlpack(capsule: &Bound<'_, PyAny>, copy: bool) -> PyResult<PyValue> {
     let py = capsule.py();
     let object = capsule.as_ptr();
-    // SAFETY: the capsule's name tells what its pointer points to, and renaming it makes it ours.
+    // SAFETY: the capsule's name tells its pointer's type, and renaming it transfers ownership to
+    // us.
     let (owned, tensor, readonly) = unsafe {
         if ffi::PyCapsule_IsValid(object, VERSIONED.as_ptr()) == 1 {
             let pointer = ffi::PyCapsule_GetPointer(object, VERSIONED.as_ptr());
             let managed = pointer.cast::<ManagedVersioned>();
             if (*managed).version.major > OUR_VERSION.major {
-                let version = (*managed).version.major;
-                let text = format!("DLPack version {version} is newer than what is known here");
-                return Err(PyBufferError::new_err(text));
+                let (version, newest) = ((*managed).version.major, OUR_VERSION.major);
+                return Err(error::<PyBufferError>(ArrayFault::DlpackVersion { version, newest }));
             }
             let managed = take(py, object, pointer, VERSIONED_USED)?.cast::<ManagedVersioned>();
             let tensor = &raw const (*managed.as_ptr()).tensor;
@@ -291,11 +293,11 @@ pub fn from_dlpack(capsule: &Bound<'_, PyAny>, copy: bool) -> PyResult<PyValue> 
             let managed = take(py, object, pointer, NAME_USED)?.cast::<Managed>();
             (Owned::Plain(managed), &raw const (*managed.as_ptr()).tensor, false)
         } else {
-            return Err(PyTypeError::new_err("not an unused DLPack capsule"));
+            return Err(error::<PyTypeError>(ArrayFault::NotACapsule));
         }
     };
     let owner = Py::new(py, Imported { _tensor: owned })?.into_any();
-    // SAFETY: the producer vouches for its tensor while `owner` holds it.
+    // SAFETY: the producer guarantees that the tensor is valid while `owner` holds it.
     let sample = unsafe { read_tensor(&*tensor, owner, readonly)? };
     ready(py, sample, copy)
 }
@@ -309,7 +311,7 @@ unsafe fn take(
     used: &'static CStr,
 ) -> PyResult<NonNull<c_void>> {
     let pointer = NonNull::new(pointer).ok_or_else(|| PyErr::fetch(py))?;
-    // SAFETY: by the caller.
+    // SAFETY: guaranteed by the caller.
     match unsafe { ffi::PyCapsule_SetName(capsule, used.as_ptr()) } {
         0 => Ok(pointer),
         _ => Err(PyErr::fetch(py)),
@@ -317,44 +319,44 @@ unsafe fn take(
 }
 
 /// # Safety
-/// The tensor's arrays must be as long as it says, its memory readable while `owner` lives.
+/// The tensor's shape and strides must have `ndim` entries, and its memory must be readable while
+/// `owner` is alive.
 unsafe fn read_tensor(tensor: &Tensor, owner: Py<PyAny>, readonly: bool) -> PyResult<Sample> {
     if ![HOST, CUDA_HOST].contains(&tensor.device.kind) {
-        let text = format!("the memory is on a device (DLPack kind {})", tensor.device.kind);
-        return Err(PyBufferError::new_err(text));
+        return Err(error::<PyBufferError>(ArrayFault::OnDevice { kind: tensor.device.kind }));
     }
     let dtype = dtype_of(tensor.dtype).ok_or_else(|| {
         let ElementType { code, bits, lanes } = tensor.dtype;
-        PyTypeError::new_err(format!("DLPack elements of code {code}, {bits} bits, {lanes} lanes"))
+        error::<PyTypeError>(ArrayFault::DlpackType { code, bits, lanes })
     })?;
     let ndim = usize::try_from(tensor.ndim).ok().filter(|&n| n <= 64);
-    let ndim = ndim.ok_or_else(|| PyValueError::new_err(format!("{} axes", tensor.ndim)))?;
+    let wrong = error::<PyValueError>;
+    let ndim = ndim.ok_or_else(|| wrong(ArrayFault::Dimensions { ndim: tensor.ndim }))?;
     if ndim > 0 && tensor.shape.is_null() {
-        return Err(PyValueError::new_err("a DLPack tensor without a shape"));
+        return Err(wrong(ArrayFault::NoShape));
     }
     let axes = |array: *mut i64| {
-        // SAFETY: by the caller; an array of no axes is never read.
+        // SAFETY: guaranteed by the caller; with no axes, the array is not read.
         let axes = if ndim == 0 { &[] } else { unsafe { std::slice::from_raw_parts(array, ndim) } };
         axes.iter().copied()
     };
     let shape: Option<Shape> = axes(tensor.shape).map(|d| usize::try_from(d).ok()).collect();
-    let shape = shape
-        .filter(|shape| extent(shape).is_some())
-        .ok_or_else(|| PyValueError::new_err("a DLPack tensor with an impossible shape"))?;
+    let shape =
+        shape.filter(|shape| extent(shape).is_some()).ok_or_else(|| wrong(ArrayFault::Shape))?;
     let size = dtype.size() as i64;
     let strides: Option<Strides> = if tensor.strides.is_null() {
         Some(contiguous_strides(&shape, dtype.size()))
     } else {
         axes(tensor.strides).map(|s| s.checked_mul(size)?.try_into().ok()).collect()
     };
-    let strides = strides.ok_or_else(|| PyValueError::new_err("the strides overflow"))?;
+    let strides = strides.ok_or_else(|| wrong(ArrayFault::Strides))?;
     let desc = Desc::new(dtype, &shape);
     if tensor.data.is_null() && desc.elements() > 0 {
-        return Err(PyValueError::new_err("a DLPack tensor without memory"));
+        return Err(wrong(ArrayFault::NoData));
     }
     let start = isize::try_from(tensor.byte_offset)
         .map(|offset| tensor.data.cast::<u8>().wrapping_offset(offset))
-        .map_err(|_| PyValueError::new_err("the data begins beyond all memory"))?;
-    // SAFETY: by the caller.
+        .map_err(|_| wrong(ArrayFault::Offset { offset: tensor.byte_offset }))?;
+    // SAFETY: guaranteed by the caller.
     unsafe { wrap(start, desc, strides, owner, !readonly, true) }
 }

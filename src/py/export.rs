@@ -1,4 +1,4 @@
-//! Memory of a sample, for others to look at without a copy.
+//! Exports the memory of a sample without copying.
 
 use std::ffi::{c_int, c_void};
 
@@ -7,18 +7,20 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::array_fault::ArrayFault;
+use super::fault::error;
 use crate::value::{Loan, Sample};
 
-/// The buffer that a sample lies in, as bytes, and where in there.
+/// The buffer that a sample is in, as bytes, and the sample's offset, shape and strides.
 #[pyclass(module = "penstock._core", frozen)]
 pub struct Memory {
     sample: Sample,
-    /// Others may write to it while this exists, if at all: what NumPy makes of it holds this.
+    /// Allows writing. NumPy arrays made from this object keep it, and with it the loan, alive.
     loan: Option<Loan>,
 }
 
 impl Memory {
-    /// The memory of a sample, to be written to only if it was lent.
+    /// The memory of a sample; writable if it was lent.
     pub fn new(sample: Sample, loan: Option<Loan>) -> Memory {
         Memory { sample, loan }
     }
@@ -26,7 +28,7 @@ impl Memory {
 
 #[pymethods]
 impl Memory {
-    /// Byte of the first element.
+    /// Offset of the first element, in bytes.
     #[getter]
     fn offset(&self) -> usize {
         self.sample.offset()
@@ -37,7 +39,7 @@ impl Memory {
         PyTuple::new(py, self.sample.desc.shape.iter())
     }
 
-    /// Bytes between elements; `None` when they lie together.
+    /// Strides in bytes; `None` if contiguous.
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         if self.sample.is_contiguous() {
@@ -52,7 +54,7 @@ impl Memory {
     }
 
     /// # Safety
-    /// `view` is what the buffer protocol gives.
+    /// `view` comes from the buffer protocol.
     unsafe fn __getbuffer__(
         slf: Bound<'_, Self>,
         view: *mut ffi::Py_buffer,
@@ -61,9 +63,9 @@ impl Memory {
         let Memory { sample, loan } = slf.get();
         let (buffer, writable) = (sample.buffer(), loan.is_some());
         if !writable && flags & ffi::PyBUF_WRITABLE != 0 {
-            return Err(PyBufferError::new_err("the memory is read-only"));
+            return Err(error::<PyBufferError>(ArrayFault::ReadOnly));
         }
-        // SAFETY: the view keeps `slf` and thereby the memory alive.
+        // SAFETY: the view keeps `slf` alive, and thereby the memory.
         let filled = unsafe {
             ffi::PyBuffer_FillInfo(
                 view,

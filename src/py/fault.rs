@@ -1,17 +1,20 @@
-//! Faults, handed to Python as data.
+//! Faults, passed to Python as data.
 
 use std::sync::Arc;
 
+use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
+use super::array_fault::ArrayFault;
 use crate::value::{Cause, Damage, Fault, Figure, MemoryFault, Origin, Problem, SystemFault};
 use crate::{codecs, kernels, readers};
 
-/// Kinds of problems and the names of their figures, for Python to have a sentence for each.
+/// Kinds of problems and the names of their figures; Python has a sentence for each.
 #[pyfunction]
 pub fn problem_kinds() -> Vec<(&'static str, Vec<&'static str>)> {
-    let kinds = [&[MemoryFault::KINDS, SystemFault::KINDS], codecs::KINDS, readers::KINDS];
+    let border: &[&[_]] = &[ArrayFault::KINDS, MemoryFault::KINDS, SystemFault::KINDS];
+    let kinds = [border, codecs::KINDS, readers::KINDS];
     let kinds = kinds.into_iter().flatten().copied().flatten().chain(kernels::problems());
     kinds.map(|(kind, figures)| (*kind, figures.to_vec())).collect()
 }
@@ -19,12 +22,12 @@ pub fn problem_kinds() -> Vec<(&'static str, Vec<&'static str>)> {
 #[pyclass(name = "Fault", module = "penstock._core", frozen)]
 pub struct PyFault(pub Arc<Fault>);
 
-/// An exception that a user's function raised, on its way through the engine.
+/// An exception raised by a user's function, on its way through the engine.
 pub struct Raised(pub PyErr);
 
 #[pymethods]
 impl PyFault {
-    /// The kind of fault, and what there is to say about it.
+    /// The kind of fault, followed by its details.
     #[getter]
     fn cause<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         match &self.0.cause {
@@ -58,7 +61,7 @@ impl PyFault {
             Cause::Stopped => ("stopped",).into_pyobject(py),
             Cause::Threads => ("threads",).into_pyobject(py),
             Cause::Python(raised) => match raised.downcast_ref::<Raised>() {
-                // Made anew each time, with the traceback of the function and of no reader.
+                // With the function's own traceback, without frames of code that read the value.
                 Some(Raised(error)) => {
                     ("python", error.clone_ref(py).into_value(py)).into_pyobject(py)
                 }
@@ -78,7 +81,7 @@ impl PyFault {
         self.0.sample
     }
 
-    /// The path of the sample, as it was opened.
+    /// The path of the sample's file, as it was opened.
     #[getter]
     fn source(&self) -> Option<&str> {
         self.0.source.as_ref().map(Origin::path)
@@ -90,7 +93,7 @@ impl PyFault {
     }
 }
 
-/// A problem as its kind and its figures by name, for the sentence that Python has for it.
+/// A problem as its kind and its figures by name, as `sentence` in Python takes it.
 pub fn worded<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, PyTuple>> {
     let figures = PyDict::new(py);
     for (name, figure) in &problem.figures {
@@ -107,8 +110,16 @@ pub fn worded<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Bound<'py, Py
     (problem.kind, figures).into_pyobject(py)
 }
 
-/// The sentence that Python has for a problem.
-pub fn sentence(py: Python<'_>, problem: &Problem) -> PyResult<String> {
+/// An exception of class `E`, with Python's sentence for a problem.
+pub fn error<E: PyTypeInfo>(problem: impl Into<Problem>) -> PyErr {
+    let problem = problem.into();
+    Python::attach(|py| match sentence(py, &problem) {
+        Ok(text) => PyErr::new::<E, _>(text),
+        Err(error) => error,
+    })
+}
+
+fn sentence(py: Python<'_>, problem: &Problem) -> PyResult<String> {
     let sentences = py.import("penstock._errors.sentences")?;
     sentences.call_method1("sentence", (worded(py, problem)?,))?.extract()
 }

@@ -1,16 +1,17 @@
-//! Memory of others, wrapped or copied.
+//! Imports memory of other libraries: wrapped or copied.
 
 use std::ffi::CStr;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyMemoryView};
 
-use super::fault::sentence;
+use super::array_fault::ArrayFault;
+use super::fault::error;
 use super::submit::parse_layout;
 use super::value::PyValue;
 use crate::engine::{Meta, Stack, Value};
@@ -18,22 +19,18 @@ use crate::value::{
     Buffer, Cause, DType, Desc, Device, Origin, Sample, Shape, Strides, extent, fits,
 };
 
-/// Above this many bytes a copy is made without the GIL.
+/// Larger copies are made without the GIL.
 const LARGE: usize = 1 << 20;
 
 pub fn refuse(cause: Cause) -> PyErr {
     match cause {
-        Cause::Input { problem, .. } => Python::attach(|py| {
-            sentence(py, &problem).map_or_else(|error| error, PyValueError::new_err)
-        }),
-        Cause::Memory { bytes } => {
-            pyo3::exceptions::PyMemoryError::new_err(format!("no memory for {bytes} bytes"))
-        }
+        Cause::Input { problem, .. } => error::<PyValueError>(problem),
+        Cause::Memory { bytes } => error::<PyMemoryError>(ArrayFault::Memory { bytes }),
         other => PyValueError::new_err(format!("{other:?}")),
     }
 }
 
-/// A single ready sample as a value.
+/// A sample as a finished value.
 pub fn ready(py: Python<'_>, sample: Sample, copy: bool) -> PyResult<PyValue> {
     let sample = match copy {
         false => sample,
@@ -50,10 +47,11 @@ pub fn ready(py: Python<'_>, sample: Sample, copy: bool) -> PyResult<PyValue> {
     Ok(PyValue::new(Value::ready(meta, [sample]), false))
 }
 
-/// Wraps memory that `owner` keeps alive. Strides are in bytes and may point backwards.
+/// Wraps memory that `owner` keeps alive. Strides are in bytes and may be negative.
 ///
 /// # Safety
-/// All elements that shape and strides reach from `start` must be readable while `owner` lives.
+/// All elements that shape and strides address from `start` must be readable while `owner` is
+/// alive.
 pub unsafe fn wrap(
     start: *mut u8,
     desc: Desc,
@@ -70,18 +68,18 @@ pub unsafe fn wrap(
         *end = reach
             .and_then(|reach| end.checked_add(reach))
             .filter(|end| end.unsigned_abs() < isize::MAX as usize / 4)
-            .ok_or_else(|| PyValueError::new_err("the strides reach beyond all memory"))?;
+            .ok_or_else(|| error::<PyValueError>(ArrayFault::Strides))?;
     }
     if desc.shape.contains(&0) {
         (low, high) = (0, 0);
     }
     let first = NonNull::new(start.wrapping_offset(low)).unwrap_or(NonNull::dangling());
-    // SAFETY: the caller vouches for `low..high` around `start`.
+    // SAFETY: the caller guarantees that `low..high` around `start` is readable.
     let buffer = unsafe {
         Buffer::foreign(first, (high - low) as usize, Box::new(owner), writable, mutable)
     };
     if desc.shape.contains(&0) {
-        // No element, so no address to be aligned either.
+        // There are no elements, so alignment doesn't matter.
         let empty = Buffer::new(0).map_err(refuse)?;
         return Sample::new(desc, empty, 0).map_err(refuse);
     }
@@ -112,7 +110,7 @@ fn dtype_of(format: &str, size: usize) -> Option<DType> {
     })
 }
 
-/// What an object says of its buffer.
+/// The contents of an object's buffer.
 struct Exported {
     start: *mut u8,
     desc: Desc,
@@ -121,43 +119,44 @@ struct Exported {
 }
 
 impl Exported {
-    fn of(view: &Bound<'_, PyMemoryView>, told: Option<DType>) -> PyResult<Exported> {
+    fn of(view: &Bound<'_, PyMemoryView>, dtype: Option<DType>) -> PyResult<Exported> {
         let mut buffer = ffi::Py_buffer::new();
-        // SAFETY: `buffer` is a place for the answer, read only if there was one.
+        // SAFETY: `buffer` is only read if the call has filled it.
         if unsafe { ffi::PyObject_GetBuffer(view.as_ptr(), &mut buffer, ffi::PyBUF_FULL_RO) } != 0 {
             return Err(PyErr::fetch(view.py()));
         }
-        let exported = Exported::read(&buffer, told);
-        // SAFETY: it was filled above; the view holds an export of its own.
+        let exported = Exported::read(&buffer, dtype);
+        // SAFETY: it was filled above; the view has an export of its own.
         unsafe { ffi::PyBuffer_Release(&mut buffer) };
         exported
     }
 
-    fn read(buffer: &ffi::Py_buffer, told: Option<DType>) -> PyResult<Exported> {
+    fn read(buffer: &ffi::Py_buffer, dtype: Option<DType>) -> PyResult<Exported> {
         let format = match buffer.format.is_null() {
             true => "B".into(),
-            // SAFETY: the protocol promises a string that ends with a zero.
+            // SAFETY: the protocol guarantees a NUL-terminated string.
             false => unsafe { CStr::from_ptr(buffer.format) }.to_string_lossy(),
         };
         let size = usize::try_from(buffer.itemsize).unwrap_or(0);
-        let dtype = told
+        let dtype = dtype
             .or_else(|| dtype_of(&format, size))
             .filter(|dtype| dtype.size() == size)
             .ok_or_else(|| {
-            PyTypeError::new_err(format!("elements of {size} bytes, of the format {format:?}"))
-        })?;
+                let format = format.into_owned();
+                error::<PyTypeError>(ArrayFault::BufferType { size, format })
+            })?;
         let ndim = usize::try_from(buffer.ndim).unwrap_or(0);
         let axes = |array: *mut ffi::Py_ssize_t| {
-            // SAFETY: the protocol promises `ndim` numbers; with no axes the array may be null.
+            // SAFETY: the protocol guarantees `ndim` numbers; with no axes the array may be null.
             if ndim == 0 { &[] } else { unsafe { std::slice::from_raw_parts(array, ndim) } }
         };
         let shape: Option<Shape> = axes(buffer.shape).iter().map(|&d| d.try_into().ok()).collect();
         let shape = shape
             .filter(|shape| extent(shape).is_some())
-            .ok_or_else(|| PyValueError::new_err("a buffer with an impossible shape"))?;
+            .ok_or_else(|| error::<PyValueError>(ArrayFault::Shape))?;
         let desc = Desc::new(dtype, &shape);
         if buffer.buf.is_null() && desc.elements() > 0 {
-            return Err(PyValueError::new_err("a buffer without memory"));
+            return Err(error::<PyValueError>(ArrayFault::NoData));
         }
         Ok(Exported {
             start: buffer.buf.cast(),
@@ -168,24 +167,24 @@ impl Exported {
     }
 }
 
-/// A sample of an object's buffer. `dtype` overrides what the buffer says of its elements, which
-/// must be as large.
+/// A sample from an object's buffer. `dtype` overrides the element type of the buffer; both must
+/// have the same size.
 #[pyfunction]
 #[pyo3(signature = (data, dtype=None, copy=false))]
 pub fn from_buffer(data: &Bound<'_, PyAny>, dtype: Option<u8>, copy: bool) -> PyResult<PyValue> {
     let py = data.py();
-    // The view keeps the export alive, and can be let go from any thread.
+    // The view keeps the export alive, and can be dropped on any thread.
     let view = PyMemoryView::from(data)?;
-    let told = dtype.and_then(DType::from_code);
-    let Exported { start, desc, strides, readonly } = Exported::of(&view, told)?;
+    let dtype = dtype.and_then(DType::from_code);
+    let Exported { start, desc, strides, readonly } = Exported::of(&view, dtype)?;
     let mutable = !data.is_exact_instance_of::<PyBytes>();
-    // SAFETY: the exporter vouches for what its buffer says, as long as the view exists.
+    // SAFETY: the exporter guarantees a valid buffer while the view exists.
     let sample =
         unsafe { wrap(start, desc, strides, view.into_any().unbind(), !readonly, mutable)? };
     ready(py, sample, copy)
 }
 
-/// A number as a sample without axes: bool, 32-bit integer or 32-bit float.
+/// A Python number as a scalar: bool, 32-bit integer or 32-bit float.
 #[pyfunction]
 pub fn scalar(value: &Bound<'_, PyAny>) -> PyResult<PyValue> {
     let (dtype, bytes) = if value.is_instance_of::<PyBool>() {
@@ -202,11 +201,12 @@ pub fn scalar(value: &Bound<'_, PyAny>) -> PyResult<PyValue> {
     ready(value.py(), sample, false)
 }
 
-/// Up to this many bytes, samples that the library owns are copied into one block: calls on them
-/// then cost less than the copy.
+/// Up to this many bytes, samples are copied into one block, since later calls on a block save more
+/// than the copy costs.
 const PACKED_BYTES: usize = 32 << 10;
 
-/// A copy of samples that are alike in one block. `None` when they are not, or are not small.
+/// Copies small samples of equal shape and type into one block. `None` if they differ, are too
+/// large, or share memory that can change.
 fn packed(samples: &[Sample]) -> Option<Stack> {
     let first = samples.first()?;
     let bytes = first.desc.bytes();
@@ -223,7 +223,7 @@ fn packed(samples: &[Sample]) -> Option<Stack> {
     let buffer = Buffer::new(total).ok()?;
     for (index, sample) in samples.iter().enumerate() {
         let bytes = sample.elements_as_bytes();
-        // SAFETY: the buffer is new, and has room for all samples one after the other.
+        // SAFETY: the buffer is new, and has room for all samples.
         unsafe {
             let place = buffer.as_ptr().add(index * bytes.len());
             place.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
@@ -234,8 +234,8 @@ fn packed(samples: &[Sample]) -> Option<Stack> {
     Some(unsafe { Stack::new(first, samples.len()) })
 }
 
-/// Single samples as one batch. All must be of one element type. Nothing is copied, unless `pack`
-/// says that small samples may be.
+/// Single samples as a batch. All must have the same element type. Nothing is copied, unless `pack`
+/// allows it for small samples.
 #[pyfunction]
 #[pyo3(signature = (values, layout=None, pack=false))]
 pub fn gather(
@@ -265,8 +265,8 @@ pub fn gather(
     })
 }
 
-/// What [`PyValue::packed`] gave, as samples of these shapes again: a copy. `source` is where
-/// each came from.
+/// The inverse of [`PyValue::packed`]: copies the bytes to samples of the given shapes. `sources`
+/// says where each came from.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub fn unpack(
@@ -280,14 +280,15 @@ pub fn unpack(
     layout: Option<&str>,
     device: i32,
 ) -> PyResult<PyValue> {
-    let wrong = |what: &str| PyValueError::new_err(format!("packed samples: {what}"));
-    let dtype = DType::from_code(dtype).ok_or_else(|| wrong("an unknown element type"))?;
+    let wrong = error::<PyValueError>;
+    let dtype = DType::from_code(dtype).ok_or_else(|| wrong(ArrayFault::PackedType))?;
     if shapes.len() != sources.len() || (!batch && shapes.len() != 1) {
-        return Err(wrong("not as many as promised"));
+        let (shapes, sources) = (shapes.len(), sources.len());
+        return Err(wrong(ArrayFault::PackedCount { shapes, sources }));
     }
     let layout = parse_layout(layout)?;
     let buffer = Buffer::new(data.len_bytes()).map_err(refuse)?;
-    // SAFETY: the buffer is new and has this many bytes, and nobody else knows it yet.
+    // SAFETY: the buffer is new, has this many bytes, and has no other references.
     let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), buffer.len()) };
     data.copy_to_slice(py, bytes)?;
     let uniform = shapes.windows(2).all(|pair| pair[0] == pair[1]);
@@ -297,7 +298,7 @@ pub fn unpack(
         let mut desc = Desc::new(dtype, &shape);
         desc.layout = layout;
         if shape.len() != ndim || extent(&shape).is_none() || !fits(&desc, &buffer, offset) {
-            return Err(wrong("a shape does not fit"));
+            return Err(wrong(ArrayFault::PackedShape { shape }));
         }
         let bytes = desc.bytes();
         let mut sample = Sample::new(desc, buffer.clone(), offset).map_err(refuse)?;
@@ -310,7 +311,7 @@ pub fn unpack(
     Ok(PyValue::new(Value::ready(meta, samples), batch))
 }
 
-/// A batch of no samples.
+/// An empty batch.
 #[pyfunction]
 #[pyo3(signature = (dtype, ndim, layout=None))]
 pub fn empty(dtype: u8, ndim: usize, layout: Option<&str>) -> PyResult<PyValue> {

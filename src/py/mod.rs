@@ -1,5 +1,6 @@
-//! The border to Python: create a value, submit a node, wait for a value, export a buffer.
+//! The interface to Python: create a value, submit a node, wait for a value, export a buffer.
 
+mod array_fault;
 mod block_exit;
 mod bridge;
 mod dlpack;
@@ -48,8 +49,8 @@ mod _core {
     #[pymodule_export]
     use super::value::PyValue;
 
-    /// The class of panics, for Python to say what they are: PyO3's own choice is a
-    /// `BaseException`, which `except Exception` would let through.
+    /// The class of panics, which Python turns into its own exception: PyO3 raises a
+    /// `BaseException`, which `except Exception` doesn't catch.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("PanicException", module.py().get_type::<PanicException>())

@@ -1,4 +1,4 @@
-//! Rows of Python numbers, which may be long.
+//! Fast conversion of Python lists and tuples of numbers, which may be long.
 
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
@@ -6,8 +6,8 @@ use pyo3::types::{PyFloat, PyInt, PyList, PyTuple};
 
 use crate::kernels::Arg;
 
-/// Integers that fit 64 bits, in a list or a tuple, as a tuple. `None` for all else: it takes more
-/// than this to say what is wrong with it, or how to read it all the same.
+/// A list or tuple of integers that fit into 64 bits, as a tuple. `None` for anything else, which
+/// is then converted or refused by slower code.
 #[pyfunction]
 pub fn integers<'py>(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyTuple>> {
     let row = row(given)?;
@@ -17,7 +17,7 @@ pub fn integers<'py>(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyTuple>> {
     row.iter_borrowed().all(fits).then_some(row)
 }
 
-/// As `integers`, but Python's own numbers of both kinds, as floats.
+/// Like `integers`, for Python's floats and integers, as floats.
 #[pyfunction]
 pub fn reals<'py>(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyTuple>> {
     let row = row(given)?;
@@ -39,10 +39,10 @@ fn row<'py>(given: &Bound<'py, PyAny>) -> Option<Bound<'py, PyTuple>> {
     }
 }
 
-/// A row of numbers as an argument: of integers if it can be, else of floats.
+/// A tuple of numbers as an argument: integers if possible, otherwise floats.
 pub fn argument(row: &Bound<'_, PyTuple>) -> PyResult<Arg> {
     let mut first = row.iter_borrowed().take(1);
-    // No need to be told that it is no integer.
+    // Saves trying to convert floats to integers, and the exception.
     if !first.any(|item| item.is_instance_of::<PyFloat>()) {
         match row.iter_borrowed().map(|item| item.extract()).collect::<PyResult<Vec<i64>>>() {
             Ok(ints) => return Ok(Arg::Ints(ints.into())),

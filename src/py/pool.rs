@@ -1,4 +1,4 @@
-//! Pools, and what the process goes through.
+//! Worker pools, waiting, forks and shutdown.
 
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, ThreadId};
@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 
 use crate::engine::{self, Pool};
 
-/// How often a waiting thread looks for Ctrl-C.
+/// How often a waiting thread checks for Ctrl-C.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// Calls `wait` without the GIL until it says true. Signals are handled meanwhile.
+/// Calls `wait` without the GIL until it returns true, and handles signals in between.
 pub fn wait_for(py: Python<'_>, wait: impl Fn(Duration) -> bool + Send + Sync) -> PyResult<()> {
     let _standing_in = engine::stand_in();
     for waited in 0.. {
@@ -19,7 +19,7 @@ pub fn wait_for(py: Python<'_>, wait: impl Fn(Duration) -> bool + Send + Sync) -
             let slice = if engine::help(waited) { Duration::ZERO } else { SLICE };
             let done = wait(slice);
             if ends_elsewhere() {
-                rest_in_peace();
+                park_forever();
             }
             done
         });
@@ -34,27 +34,27 @@ pub fn wait_for(py: Python<'_>, wait: impl Fn(Duration) -> bool + Send + Sync) -
     Ok(())
 }
 
-/// The thread that ends the program, once it does.
+/// The thread that shuts down the process, once one does.
 static ENDS: OnceLock<ThreadId> = OnceLock::new();
 
-/// Whether another thread is ending the program: this one can only be a daemon, which must not
-/// touch the interpreter again.
+/// Whether another thread is shutting down the process. Then this one is a daemon thread, which
+/// must not touch the interpreter again.
 pub fn ends_elsewhere() -> bool {
     ENDS.get().is_some_and(|ender| *ender != thread::current().id())
 }
 
-/// Until CPython 3.14, a thread that asks for the GIL of an ended interpreter is unwound from
-/// within, which must not reach Rust. Standing still is what later versions do.
-pub fn rest_in_peace() -> ! {
+/// Before CPython 3.14, a thread that requests the GIL of a finalized interpreter is unwound, which
+/// must not reach Rust. Later versions block it forever, as this does.
+pub fn park_forever() -> ! {
     loop {
         thread::park();
     }
 }
 
-/// How long the end of the program waits for users' functions.
+/// How long shutdown waits for users' functions.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Worker threads.
+/// A pool of worker threads.
 #[pyclass(name = "Pool", module = "penstock._core", frozen)]
 pub struct PyPool(pub Arc<Pool>);
 
@@ -88,7 +88,7 @@ impl PyPool {
 
 #[pyfunction]
 pub fn fork_prepare(py: Python<'_>) {
-    // A user's function that a worker runs needs the GIL to come to its end.
+    // A user's function on a worker needs the GIL to finish.
     py.detach(engine::fork_prepare);
 }
 

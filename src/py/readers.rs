@@ -1,4 +1,4 @@
-//! Data sets of every format, and the order of an epoch.
+//! Data sets of all formats, and the order of an epoch.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -12,6 +12,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 use smallvec::{SmallVec, smallvec};
 
 use super::fault::worded;
+use super::import::refuse;
 use super::pool::PyPool;
 use super::submit::make_room;
 use super::value::PyValue;
@@ -20,7 +21,7 @@ use crate::kernels::{Operator, Work, intern};
 use crate::readers::{self, Fetch, Given, Names, OpenError, Options, Output, Part, Source};
 use crate::value::{Device, Layout};
 
-/// Shuffles numbers in place, by a buffer of `fill` of them; see `readers::shuffle`.
+/// Shuffles numbers in place with a shuffle buffer of size `fill`; see `readers::shuffle`.
 #[pyfunction]
 pub fn shuffle(
     py: Python<'_>,
@@ -31,10 +32,10 @@ pub fn shuffle(
     stream: u32,
 ) -> PyResult<()> {
     if items.readonly() || !items.is_c_contiguous() {
-        return Err(PyValueError::new_err("shuffle needs a writable row of numbers"));
+        return Err(PyValueError::new_err("shuffle needs a writable, contiguous buffer"));
     }
-    // SAFETY: the buffer is a contiguous, writable row of this many numbers for as long as `items`
-    // lives; the caller has just made it and shares it with nobody.
+    // SAFETY: the buffer is contiguous, writable and has this many numbers while `items` is alive;
+    // the caller has just created it and doesn't share it.
     let row = unsafe {
         std::slice::from_raw_parts_mut(items.buf_ptr().cast::<i64>(), items.item_count())
     };
@@ -42,9 +43,9 @@ pub fn shuffle(
     Ok(())
 }
 
-/// Opens a data set of a format, for the reader that faults will name. Where something can't be
-/// read or written, raises ValueError of the option that names it, its path, the problem, and
-/// whether the system is at fault.
+/// Opens a data set of a format; `operator` is the reader that faults name. If something can't be
+/// read or written, raises a ValueError with the option that names it, its path, the problem, and
+/// whether the system is the cause.
 #[pyfunction]
 pub fn open_source(
     py: Python<'_>,
@@ -57,7 +58,7 @@ pub fn open_source(
     Ok(PySource::new(operator, opened.map_err(|error| unopened(py, error))?))
 }
 
-/// A data set of any format: samples by number.
+/// A data set of any format, with samples by number.
 #[pyclass(name = "Source", module = "penstock._core", frozen)]
 pub struct PySource {
     operator: &'static str,
@@ -75,7 +76,7 @@ impl PySource {
         self.source.len()
     }
 
-    /// What users call a sample.
+    /// The name of a sample, for users.
     fn name(&self, number: usize) -> PyResult<String> {
         match number < self.source.len() {
             true => Ok(self.source.name(number).to_string()),
@@ -83,12 +84,12 @@ impl PySource {
         }
     }
 
-    /// A number that changes whenever the data set does.
+    /// Changes whenever the data set does.
     fn fingerprint(&self, py: Python<'_>) -> u64 {
         py.detach(|| *self.fingerprint.get_or_init(|| self.source.fingerprint()))
     }
 
-    /// Entries that were left out on opening.
+    /// Entries that were skipped when the data set was opened.
     fn skipped<'py>(&self, py: Python<'py>) -> PyResult<Vec<SkippedEntry<'_, 'py>>> {
         let skipped = self.source.skipped().iter();
         skipped
@@ -96,13 +97,14 @@ impl PySource {
             .collect()
     }
 
-    /// The same data set, read as the arguments of one call ask for.
+    /// The same data set, with the arguments of one call.
     fn with_arguments(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<PySource> {
         let changed = self.source.clone().with_arguments(given_options(options)?);
         Ok(PySource::new(self.operator, changed.map_err(|error| unopened(py, error))?))
     }
 
-    /// The outputs of samples, which workers begin to read: batches, or single samples.
+    /// Starts reading samples on workers, and returns a value per output: a batch, or a single
+    /// sample.
     fn fetch<'py>(
         &self,
         py: Python<'py>,
@@ -133,13 +135,13 @@ impl PySource {
         PyTuple::new(py, values)
     }
 
-    /// An output of samples that is in memory already, as a batch.
+    /// A batch of an output that is already in memory.
     fn output(&self, py: Python<'_>, part: usize, numbers: PyBuffer<i64>) -> PyResult<PyValue> {
         match self.parts.get(part) {
             Some(Part::Ready(output)) => {
                 self.ready(&self.numbers(py, &numbers)?, part, *output, true)
             }
-            _ => Err(PyIndexError::new_err("there is no such part in memory")),
+            _ => Err(PyIndexError::new_err("the part is not in memory")),
         }
     }
 }
@@ -151,7 +153,7 @@ impl PySource {
     }
 
     fn numbers(&self, py: Python<'_>, given: &PyBuffer<i64>) -> PyResult<Box<[usize]>> {
-        // A negative number becomes one that is too large.
+        // A negative number wraps around to one that is too large.
         let numbers: Box<[usize]> = given.to_vec(py)?.into_iter().map(|n| n as usize).collect();
         match numbers.iter().all(|&number| number < self.source.len()) {
             true => Ok(numbers),
@@ -167,20 +169,19 @@ impl PySource {
         batch: bool,
     ) -> PyResult<PyValue> {
         let samples = self.source.ready(numbers, part);
-        let samples = samples.map_err(|cause| PyValueError::new_err(format!("{cause:?}")))?;
-        Ok(PyValue::new(Value::ready(meta(output), samples), batch))
+        Ok(PyValue::new(Value::ready(meta(output), samples.map_err(refuse)?), batch))
     }
 }
 
 fn no_such_sample() -> PyErr {
-    PyIndexError::new_err("there is no sample of that number")
+    PyIndexError::new_err("sample number out of range")
 }
 
 fn meta(Output { dtype, ndim, layout, uniform }: Output) -> Meta {
     Meta { dtype, ndim, layout, device: Device::Cpu, uniform }
 }
 
-/// Submits the reading of a part of samples: a value for each of its outputs.
+/// Submits a node that reads a part of samples: a value for each of its outputs.
 fn submit(
     py: Python<'_>,
     operator: &'static str,
@@ -242,7 +243,7 @@ fn given(value: &Bound<'_, PyAny>) -> PyResult<Given> {
     Ok(Given::Bytes(name(value)?))
 }
 
-/// Names and whole numbers, of which there may be millions, take no more memory than they must.
+/// Lists of names and integers may have millions of entries, so they are stored compactly.
 fn given_list(list: &Bound<'_, PyAny>) -> PyResult<Given> {
     let Some(first) = list.try_iter()?.next().transpose()? else {
         return Ok(Given::List(vec![]));
@@ -258,7 +259,7 @@ fn given_list(list: &Bound<'_, PyAny>) -> PyResult<Given> {
     Ok(Given::List(list.collect::<PyResult<_>>()?))
 }
 
-/// `None` where something else than names is among them.
+/// `None` if something else is among them.
 fn names(list: &Bound<'_, PyAny>) -> PyResult<Option<Names>> {
     let mut names = Names::default();
     for item in list.try_iter()? {
@@ -270,7 +271,7 @@ fn names(list: &Bound<'_, PyAny>) -> PyResult<Option<Names>> {
     Ok(Some(names))
 }
 
-/// A text, bytes or a path, as the system has it.
+/// A string, bytes or a path, as the system's bytes.
 fn name(value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return Ok(bytes.as_bytes().to_vec());

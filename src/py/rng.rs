@@ -1,4 +1,4 @@
-//! RNGs as Python sees them.
+//! Random number generators, as Python sees them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::kernels::Position;
 
-/// A place in a sequence of random words, that moves on. Safe to share between threads.
+/// A position in a sequence of random words. Can be shared between threads.
 #[pyclass(name = "Philox", module = "penstock._core", frozen)]
 pub struct PyPhilox(Mutex<Position>);
 
@@ -15,7 +15,7 @@ impl PyPhilox {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The position, and so many words on from it.
+    /// Advances by `words`, and returns the position before that.
     fn step(&self, words: u128) -> Position {
         let mut position = self.position();
         let now = *position;
@@ -31,7 +31,7 @@ impl PyPhilox {
         PyPhilox(Mutex::new(Position { seed, sequence, offset, phase: phase & 3 }))
     }
 
-    /// Seed, sequence, block and word of the block.
+    /// Seed, sequence, block, and word within the block.
     fn get(&self) -> (u64, u64, u64, u32) {
         let Position { seed, sequence, offset, phase } = *self.position();
         (seed, sequence, offset, phase)
@@ -50,12 +50,12 @@ impl PyPhilox {
         self.position().advance(words);
     }
 
-    /// The place of one call of an operator.
+    /// The position for one call of an operator; advances past its words.
     fn draw(&self) -> PyDraw {
         PyDraw(self.step(Position::WORDS_PER_CALL))
     }
 }
 
-/// Where in a sequence a call is: what its randomness is made of.
+/// The position that a call of an operator draws from.
 #[pyclass(name = "Draw", module = "penstock._core", frozen)]
 pub struct PyDraw(pub Position);

@@ -1,10 +1,12 @@
-//! The way in: operators by number, calls as tuples.
+//! Registering and calling operators.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 
+use super::array_fault::ArrayFault;
+use super::fault::error;
 use super::numbers;
 use super::pool::{PyPool, wait_for};
 use super::rng::PyDraw;
@@ -25,7 +27,7 @@ pub fn kernel_arguments(kernel: &str) -> PyResult<Vec<&'static str>> {
     Ok(find(kernel)?.args.to_vec())
 }
 
-/// What each kernel says about itself, by its name.
+/// The traits of each kernel, by name.
 #[pyfunction]
 pub fn kernel_traits(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
@@ -54,7 +56,7 @@ fn find(kernel: &str) -> PyResult<&'static registry::Entry> {
     registry::find(kernel).ok_or_else(|| PyValueError::new_err(format!("no kernel `{kernel}`")))
 }
 
-/// Makes a kernel known under an operator's name, and returns the number to call it by.
+/// Registers a kernel under an operator's name, and returns the number to call it by.
 #[pyfunction]
 pub fn register(operator: &str, kernel: &str) -> PyResult<usize> {
     Ok(registry::register(operator, (find(kernel)?.cpu)()))
@@ -70,10 +72,10 @@ fn argument(given: &Bound<'_, PyAny>, inputs: usize) -> PyResult<Arg> {
     } else if let Ok(text) = given.cast::<PyString>() {
         Ok(Arg::Text(text.to_str()?.into()))
     } else if let Ok(list) = given.cast::<PyList>() {
-        // A list of one number says which input holds the argument.
+        // A list of one number is the index of the input that holds the argument.
         let index: usize = list.get_item(0)?.extract()?;
         if index >= inputs {
-            return Err(PyValueError::new_err("an argument names an input that is not there"));
+            return Err(PyValueError::new_err("an argument refers to a missing input"));
         }
         Ok(Arg::Input(index))
     } else if let Ok(row) = given.cast::<PyTuple>() {
@@ -81,15 +83,15 @@ fn argument(given: &Bound<'_, PyAny>, inputs: usize) -> PyResult<Arg> {
     } else if let Ok(draw) = given.cast::<PyDraw>() {
         Ok(Arg::Draw(draw.get().0))
     } else {
-        Err(PyTypeError::new_err(format!("an argument of {}", given.get_type())))
+        Err(PyTypeError::new_err(format!("unsupported argument type {}", given.get_type())))
     }
 }
 
-/// What a definition promises of an output: element type, axes, layout.
+/// What a definition promises about an output: element type, number of axes, layout.
 type Promise = (Option<u8>, Option<usize>, Option<String>);
 
-/// Puts a call to work and returns its values. `inputs` are the operator's, then those that hold
-/// per-sample arguments; `samples` is `None` for a call on single samples.
+/// Submits a call and returns its values. `inputs` are the operator's inputs, followed by those
+/// with per-sample arguments; `samples` is `None` for a call on single samples.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub fn submit(
@@ -114,14 +116,16 @@ pub fn submit(
     invocation.submit(py, &inputs, outputs, pool, deferred)
 }
 
-/// Letters of axes; none given is an unset layout.
+/// A layout; `None` is an unset one.
 pub fn parse_layout(letters: Option<&str>) -> PyResult<Layout> {
-    Layout::new(letters.unwrap_or_default()).ok_or_else(|| {
-        PyValueError::new_err(format!("a layout has at most {} ASCII letters", Layout::MAX))
+    let letters = letters.unwrap_or_default();
+    Layout::new(letters).ok_or_else(|| {
+        let given = letters.to_owned();
+        error::<PyValueError>(ArrayFault::Layout { most: Layout::MAX, given })
     })
 }
 
-/// The parts of a call that are not values.
+/// A call without its inputs.
 pub struct Invocation {
     pub operator: Operator,
     pub args: SmallVec<[Arg; 4]>,
@@ -154,7 +158,7 @@ impl Invocation {
             row.push(Input { value: input.handle.value().clone(), pick });
         }
         if data_inputs > row.len() {
-            return Err(PyValueError::new_err("fewer inputs than said"));
+            return Err(PyValueError::new_err("`data_inputs` exceeds the number of inputs"));
         }
         let args_differ = (args.iter()).any(
             |arg| matches!(arg, Arg::Input(index) if inputs.get(*index).is_some_and(|i| i.batch)),
@@ -174,7 +178,7 @@ impl Invocation {
             .collect::<PyResult<SmallVec<[Output; 1]>>>()?;
         let call = Call { operator, inputs: row, data_inputs, args, samples, layout, device, site };
         make_room(py, &pool.0)?;
-        // Memory that its owner may change must be read before the call returns.
+        // Memory that its owner may modify must be read before the call returns.
         let handles = if deferred && !inputs.iter().any(|input| input.is_external()) {
             let (node, handles) = Node::new(call, outputs, pool.0.clone());
             put_off(&node, &handles);

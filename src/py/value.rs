@@ -18,30 +18,30 @@ use crate::engine::{epoch, lend, wait_for_readers};
 use crate::kernels::{Operator, find};
 use crate::value::{Cause, Fault, Layout, Loan, Sample, is_anything_lent};
 
-/// One sample or a batch of them, that may not be there yet.
+/// One sample or a batch of them, which may not be computed yet.
 #[pyclass(name = "Value", module = "penstock._core", frozen, weakref)]
 pub struct PyValue {
     pub handle: Handle,
-    /// Whether it is a batch, as opposed to a single sample.
+    /// Whether it is a batch rather than a single sample.
     #[pyo3(get)]
     pub batch: bool,
-    /// Whether its memory came from somebody who may change it.
+    /// Whether its memory belongs to somebody else, who may modify it.
     foreign: bool,
-    /// Whether the call that made it raises what went wrong: it read memory of somebody else, and
-    /// was waited for. (Calls on memory that is lent are waited for too, but by chance of what
-    /// other threads have exported, so that what goes wrong there is raised where it is read.)
+    /// Whether the call that made it raises its errors immediately: it read memory of another
+    /// owner, and was waited for. (Calls on lent memory are waited for too, but that depends on
+    /// what other threads have exported, so their errors are raised on reading.)
     #[pyo3(get)]
     prompt: bool,
 }
 
 impl PyValue {
-    /// A value that is there already.
+    /// A value that is already computed.
     pub fn new(handle: Handle, batch: bool) -> PyValue {
         let foreign = handle.lies_in(|buffer| buffer.owner_may_write());
         PyValue { handle, batch, foreign, prompt: false }
     }
 
-    /// Whether somebody outside may change its memory.
+    /// Whether others may modify its memory.
     pub fn is_external(&self) -> bool {
         self.foreign || (is_anything_lent() && self.handle.is_lent())
     }
@@ -51,7 +51,7 @@ impl PyValue {
         PyValue { handle, batch, foreign: false, prompt: false }
     }
 
-    /// The result of a call, which is waited for if an input may change after the call.
+    /// The result of a call, which is waited for if an input may be modified after the call.
     pub fn made_from<'a>(
         py: Python<'_>,
         handle: Handle,
@@ -67,7 +67,7 @@ impl PyValue {
         Ok(PyValue { prompt, ..PyValue::new(value.handle, batch) })
     }
 
-    /// Runs what was put off, and waits for the value.
+    /// Starts deferred work, and waits for the value.
     pub fn settle(&self, py: Python<'_>) -> PyResult<()> {
         if let Some(node) = self.handle.demand() {
             node.start();
@@ -79,7 +79,7 @@ impl PyValue {
         wait_for(py, |at_most| self.handle.wait(at_most))
     }
 
-    /// The sample, once it is there; what went wrong with the value otherwise.
+    /// The sample, once it is computed; raises if the value has failed.
     pub fn sample(&self, py: Python<'_>, index: usize) -> PyResult<Sample> {
         if let Some(fault) = self.wait(py)? {
             let errors = py.import("penstock._errors.faults")?;
@@ -91,7 +91,7 @@ impl PyValue {
         }
     }
 
-    /// The sample for others to write to, where that is allowed, once all calls on it have read it.
+    /// The sample, writable for others if that is allowed, after all calls on it have read it.
     fn lend(&self, py: Python<'_>, sample: Sample) -> PyResult<(Sample, Option<Loan>)> {
         if !sample.buffer().writable() {
             return Ok((sample, None));
@@ -152,19 +152,19 @@ impl PyValue {
         self.handle.meta.device.code()
     }
 
-    /// Whether it is there, or has failed.
+    /// Whether it has been computed or has failed.
     #[getter]
     fn finished(&self) -> bool {
         self.handle.is_finished()
     }
 
-    /// Whether all samples are known to be of one shape by now.
+    /// Whether all samples are already known to have the same shape.
     #[getter]
     fn alike(&self) -> bool {
         self.handle.as_stack().is_some()
     }
 
-    /// Waits until the value is there, and returns what went wrong, if anything.
+    /// Waits for the value, and returns its fault if it failed.
     fn wait(&self, py: Python<'_>) -> PyResult<Option<PyFault>> {
         self.settle(py)?;
         if self.handle.is_lost() {
@@ -175,7 +175,7 @@ impl PyValue {
         Ok(self.handle.fault().map(PyFault))
     }
 
-    /// Waits until the value is there, and returns the samples that failed, each with its fault.
+    /// Waits for the value, and returns the samples that failed, each with its fault.
     fn faults(&self, py: Python<'_>) -> PyResult<Vec<(usize, PyFault)>> {
         self.settle(py)?;
         let fault = |index| match self.handle.peek(index) {
@@ -203,15 +203,15 @@ impl PyValue {
         Ok(self.sample(py, index)?.source.map(|source| source.name().to_string()))
     }
 
-    /// The memory of a sample, to read, or to write to as well where that may be done.
+    /// The memory of a sample, read-only or, if allowed, writable.
     fn memory(&self, py: Python<'_>, index: usize, writable: bool) -> PyResult<Memory> {
         let sample = self.sample(py, index)?;
         let (sample, loan) = if writable { self.lend(py, sample)? } else { (sample, None) };
         Ok(Memory::new(sample, loan))
     }
 
-    /// The bytes of all samples, one after the other in row-major order; copied only where they
-    /// don't lie so.
+    /// The bytes of all samples in row-major order, one after another; copied unless they are
+    /// already stored like that.
     fn packed(&self, py: Python<'_>) -> PyResult<Memory> {
         let samples = (0..self.handle.len()).map(|index| self.sample(py, index));
         let samples = samples.collect::<PyResult<Vec<_>>>()?;
@@ -226,7 +226,7 @@ impl PyValue {
         dlpack::to_dlpack(py, sample, loan, versioned)
     }
 
-    /// The named samples as a batch, or one of them; nothing is copied.
+    /// The selected samples as a batch, or one of them as a single sample; nothing is copied.
     #[pyo3(signature = (pool, indices, batch=true))]
     fn pick(
         &self,
@@ -241,13 +241,13 @@ impl PyValue {
         self.derive(py, pool, indices, batch, self.handle.meta.layout)
     }
 
-    /// The same samples under another layout.
+    /// The same samples with another layout.
     fn with_layout(&self, py: Python<'_>, pool: &PyPool, layout: &str) -> PyResult<PyValue> {
         let layout = parse_layout(Some(layout))?;
         self.derive(py, pool, (0..self.handle.len()).collect(), self.batch, layout)
     }
 
-    /// A sample cut along its first axis into a batch; nothing is copied.
+    /// Splits a sample along its first axis into a batch; nothing is copied.
     fn split(&self, py: Python<'_>) -> PyResult<PyValue> {
         let whole = self.sample(py, 0)?;
         let meta = Meta {
@@ -259,8 +259,7 @@ impl PyValue {
         };
         let parts = (0..whole.desc.shape[0]).map(|index| whole.row(index));
         let parts = parts.collect::<Result<Vec<_>, Cause>>();
-        let parts = parts.map_err(|cause| PyRuntimeError::new_err(format!("{cause:?}")))?;
-        Ok(PyValue::new(Value::ready(meta, parts), true))
+        Ok(PyValue::new(Value::ready(meta, parts.map_err(refuse)?), true))
     }
 }
 
@@ -297,7 +296,7 @@ impl PyValue {
         };
         let (node, mut made) = Node::new(call, [Output { meta, samples }], pool.0.clone());
         let handle = made.remove(0);
-        // Nothing is computed, so that it can wait until somebody asks.
+        // Nothing has to be computed, so this can wait until the value is read.
         handle.defer(node);
         PyValue::made_from(py, handle, batch, std::iter::once(self))
     }

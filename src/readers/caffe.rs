@@ -1,4 +1,4 @@
-//! The records of Caffe (`Datum`) and of Caffe2 (`TensorProtos`) in LMDB databases.
+//! LMDB databases with records of Caffe (`Datum`) and Caffe2 (`TensorProtos`).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,34 +35,34 @@ problems! {
     }
 }
 
-/// Records of Caffe: an image, and the number of its class.
+/// Records of Caffe: an image and its class.
 pub struct Caffe {
     pub records: Arc<Lmdb>,
     pub image: bool,
     pub label: bool,
 }
 
-/// Records of Caffe2: an image, labels, further tensors, a box.
+/// Records of Caffe2: an image, labels, additional tensors and a box.
 pub struct Caffe2 {
     pub records: Arc<Lmdb>,
     pub image: bool,
     pub labels: Labels,
-    /// How many classes there are, for those labels that name the ones that apply.
+    /// The number of classes, for labels that list the classes that apply.
     pub classes: usize,
     pub additional: usize,
     pub bbox: bool,
 }
 
-/// What kind of labels the records of Caffe2 have.
+/// The kind of labels in records of Caffe2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Labels {
     /// One number.
     Single,
-    /// The numbers of the classes that apply.
+    /// The classes that apply.
     Sparse,
-    /// A row of numbers.
+    /// A vector of numbers.
     Dense,
-    /// The numbers of the classes that apply, and how much each does.
+    /// The classes that apply, each with a weight.
     Weighted,
     None,
 }
@@ -72,13 +72,13 @@ impl Labels {
         [Labels::Single, Labels::Sparse, Labels::Dense, Labels::Weighted, Labels::None];
 }
 
-/// Opens the databases of `files`.
+/// Opens the databases in `files`.
 pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
     let records = Lmdb::open(options)?;
     Ok(Arc::new(Caffe { records, image: options.take("image")?, label: options.take("label")? }))
 }
 
-/// Opens the databases of `files`.
+/// Opens the databases in `files`.
 pub fn open2(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
     let labels = Labels::ALL.get(options.take::<usize>("label_type")?).copied();
     let labels = labels.ok_or_else(|| OpenError::Options("no such type of labels".into()))?;
@@ -92,7 +92,7 @@ pub fn open2(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
     }))
 }
 
-/// The bytes of a file, or pixels.
+/// An encoded image, or pixels.
 fn image_output() -> Output {
     Output { ndim: None, ..Output::new(DType::U8, 1) }
 }
@@ -101,7 +101,7 @@ fn refuse<T>(problem: impl Into<Problem>) -> Result<T> {
     Err(Cause::File { problem: problem.into() })
 }
 
-/// The bytes of a record, in memory that a result can share.
+/// The bytes of a record, in memory that results can share.
 struct Record(Sample);
 
 impl Record {
@@ -122,7 +122,7 @@ impl Record {
         self.0.elements_as_bytes()
     }
 
-    /// A piece of the record as bytes of this shape, which must be as many.
+    /// A part of the record with this shape; the sizes must match.
     fn share(&self, piece: &[u8], shape: &[usize]) -> Result<Sample> {
         let start = piece.as_ptr() as usize - self.0.as_ptr() as usize;
         self.0.part(Desc::new(DType::U8, shape), start)
@@ -184,7 +184,7 @@ struct Datum<'a> {
     width: i32,
     data: Option<&'a [u8]>,
     label: Option<i32>,
-    /// Whether the data is that of a file, which is the default.
+    /// Whether `data` is an encoded image, which is the default.
     encoded: bool,
 }
 
@@ -294,7 +294,7 @@ impl Source for Caffe2 {
 
     fn outputs(&self) -> Vec<Part> {
         let image = self.image.then(image_output);
-        // Only the records tell whether labels are integers.
+        // Whether labels are integers is only known from the records.
         let row = |dtype, uniform| Output { dtype, uniform, ..Output::new(DType::I32, 1) };
         let labels = match self.labels {
             Labels::None => None,
@@ -318,7 +318,7 @@ impl Source for Caffe2 {
 }
 
 impl Caffe2 {
-    /// How many tensors a record must have.
+    /// The number of tensors that a record must have.
     fn wanted(&self) -> usize {
         let labels = match self.labels {
             Labels::None => 0,
@@ -336,7 +336,7 @@ impl Caffe2 {
     }
 }
 
-/// A tensor of Caffe2, of one of the types that its data sets use.
+/// A tensor of Caffe2, of one of the types that occur in data sets.
 #[derive(Default)]
 struct Tensor<'a> {
     dims: SmallVec<[u64; 4]>,
@@ -353,7 +353,8 @@ const INT32: u64 = 2;
 const BYTE: u64 = 3;
 const STRING: u64 = 4;
 
-/// Records have a handful of tensors; each takes more room here than two bytes in a record.
+/// Real records have a handful of tensors. A parsed tensor takes more memory than its two bytes in
+/// the record, so the number is limited.
 const MOST_TENSORS: usize = 10_000;
 
 fn parse_tensors(bytes: &[u8]) -> Result<SmallVec<[Tensor<'_>; 4]>> {

@@ -1,4 +1,4 @@
-//! A set of files, each with a label: one block of text and a few numbers, however many there are.
+//! A set of files with labels, stored as one block of text and a few arrays.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -23,7 +23,7 @@ use crate::value::{DType, Origin, Sample};
 pub struct Files {
     root: PathBuf,
     names: Vec<u8>,
-    /// Where each name ends.
+    /// The end of each name.
     ends: Vec<usize>,
     labels: Vec<i32>,
 }
@@ -43,7 +43,7 @@ impl Files {
         self.labels.push(label);
     }
 
-    /// Adds files that have one label. Their names follow each other; `ends` says where each ends.
+    /// Adds files with the same label. Their names are concatenated; `ends` has the end of each.
     pub fn append(&mut self, names: &[u8], ends: &[usize], label: i32) {
         let start = self.names.len();
         self.names.extend_from_slice(names);
@@ -74,7 +74,7 @@ impl Files {
         self.labels[number]
     }
 
-    /// The files that an option names: those of a `list` of names, or `files`, in a `root`.
+    /// The files given by options: a `list` of names, or `files`, in a `root`.
     fn named(options: &mut Options, names: Names) -> Result<Files, OpenError> {
         let mut files = Files::new(options.take("root")?);
         let labels: Option<Vec<i32>> = options.take("labels")?;
@@ -91,7 +91,7 @@ impl Files {
     }
 }
 
-/// Opens the files of `files`, of the text file `list`, or of the folders in `root`.
+/// Opens the files in `files`, in the text file `list`, or in the folders of `root`.
 pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
     if let Some(names) = options.take("files")? {
         return Ok(Arc::new(Files::named(options, names)?));
@@ -138,7 +138,7 @@ impl Source for Files {
         in_a_row(&numbers.iter().map(label).collect::<Vec<_>>())
     }
 
-    /// By names, labels and their order, not by where the root is.
+    /// Depends on names, labels and their order, but not on the root.
     fn fingerprint(&self) -> u64 {
         let mut hash = Hash::new(self.ends.len() as u64);
         hash.bytes(&self.names);
@@ -156,7 +156,7 @@ impl Source for Files {
     }
 }
 
-/// Not for adversaries: a few instructions for eight bytes.
+/// A fast hash: a few instructions per eight bytes. Not collision-resistant.
 pub struct Hash(pub u64);
 
 impl Hash {

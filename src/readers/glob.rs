@@ -1,11 +1,11 @@
-//! Patterns for file names, as shells have them: `*`, `?`, `[a-z]`, `[!a-z]`, `\*`.
+//! Patterns for file names, as in shells: `*`, `?`, `[a-z]`, `[!a-z]`, `\*`.
 
-/// Any of several patterns.
+/// A set of patterns, of which one has to match.
 pub struct Globs {
-    /// Of patterns that are `*` and a text without anything special, the texts.
+    /// The suffixes of patterns such as `*.jpg`, which have no other special characters.
     suffixes: Vec<Vec<u8>>,
     others: Vec<Vec<u8>>,
-    /// Which bytes a name may end with to have one of the suffixes: few names get further.
+    /// Bytes that a suffix can end with, which rules out most names quickly.
     last: [bool; 256],
     ignore_case: bool,
 }
@@ -52,7 +52,7 @@ impl Globs {
     }
 }
 
-/// Goes back to the last `*` only, so that no pattern takes longer than pattern times name.
+/// Backtracks to the last `*` only, so the time is at most proportional to pattern times name.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -83,21 +83,21 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     }
 }
 
-/// How much of the pattern the byte takes, if it fits.
+/// The length of the part of the pattern that matches the byte, if it does.
 fn one(pattern: &[u8], byte: u8) -> Option<usize> {
     match pattern[0] {
         b'?' => Some(1),
         b'\\' if pattern.len() > 1 => (pattern[1] == byte).then_some(2),
         b'[' => match set(pattern, byte) {
             Some((length, fits)) => fits.then_some(length),
-            // A bracket that is not closed is just a bracket.
+            // A bracket that is never closed is an ordinary character.
             None => (byte == b'[').then_some(1),
         },
         wanted => (wanted == byte).then_some(1),
     }
 }
 
-/// The length of a set in brackets, and whether the byte is in there.
+/// The length of a set in brackets, and whether the byte is in it.
 fn set(pattern: &[u8], byte: u8) -> Option<(usize, bool)> {
     let negated = matches!(pattern.get(1), Some(b'!' | b'^'));
     let first = if negated { 2 } else { 1 };

@@ -1,4 +1,4 @@
-//! Lists of files in a text: on each line a name, space, and a label.
+//! Text files that list files: on each line a name, whitespace, and a label.
 
 use super::files::Files;
 use crate::value::{Problem, problems};
@@ -15,7 +15,7 @@ problems! {
     }
 }
 
-/// What is wrong with a line.
+/// An invalid line.
 #[derive(Debug, PartialEq)]
 pub struct ListError {
     /// Counted from 1.
@@ -24,7 +24,7 @@ pub struct ListError {
     pub fault: ListFault,
 }
 
-/// Adds the files of a list. Lines without anything on them are left out; names may have spaces.
+/// Adds the files of a list. Empty lines are ignored; names may contain spaces.
 pub fn parse_list(text: &[u8], files: &mut Files) -> Result<(), ListError> {
     for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
         let trimmed = line.trim_ascii_end();

@@ -1,4 +1,4 @@
-//! Listing a folder of folders: each is a class, its files are the samples.
+//! Lists a folder of folders: each is a class, and its files are the samples.
 
 use std::ffi::OsStr;
 #[cfg(target_os = "linux")]
@@ -19,10 +19,10 @@ use super::ranges::Unreadable;
 use super::source::{OpenError, Source};
 use crate::value::has_room_for_thread;
 
-/// Folders are listed side by side: much of the time goes to waiting for the file system.
+/// Folders are listed in parallel, since much of the time is spent waiting for the file system.
 const THREADS: usize = 8;
 
-/// What the system fills with entries at once. More would not fit into a processor's cache.
+/// The buffer for directory entries. A larger one would not fit into the CPU cache.
 const ENTRY_BYTES: usize = 64 << 10;
 
 impl From<ListingError> for OpenError {
@@ -32,14 +32,14 @@ impl From<ListingError> for OpenError {
     }
 }
 
-/// What could not be listed.
+/// A folder that can't be listed.
 pub struct ListingError {
     pub path: PathBuf,
     pub error: io::Error,
 }
 
-/// The files of the folders in `root`, by the order of their bytes; the number of the folder is
-/// the label. Files outside of those folders, or deeper inside, don't count.
+/// The files of the folders in `root`, sorted by bytes; the number of the folder is the label.
+/// Files outside those folders, or nested deeper, are ignored.
 pub fn list(root: &Path, folders: Option<&Globs>, files: &Globs) -> Result<Files, ListingError> {
     let mut classes = Names::default();
     classes.fill(root, &mut vec![0; ENTRY_BYTES], |name, path, kind| {
@@ -50,7 +50,7 @@ pub fn list(root: &Path, folders: Option<&Globs>, files: &Globs) -> Result<Files
     let done: Vec<OnceLock<Result<Block, ListingError>>> =
         names.iter().map(|_| OnceLock::new()).collect();
     let work = || {
-        // Used for one folder after another.
+        // Reused for all folders of this thread.
         let (mut found, mut buffer) = (Names::default(), vec![0; ENTRY_BYTES]);
         while let Some((name, place)) = {
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -65,7 +65,7 @@ pub fn list(root: &Path, folders: Option<&Globs>, files: &Globs) -> Result<Files
     };
     thread::scope(|scope| {
         for _ in 1..THREADS.min(names.len()) {
-            // Where the system has no thread to give, this one does the work.
+            // If no thread can be started, this one does the work.
             if has_room_for_thread() {
                 let _ = thread::Builder::new().spawn_scoped(scope, work);
             }
@@ -83,7 +83,7 @@ pub fn list(root: &Path, folders: Option<&Globs>, files: &Globs) -> Result<Files
     Ok(all)
 }
 
-/// The files of a folder with its name before theirs, and where each ends.
+/// The files of a folder, prefixed with its name, and the end of each.
 struct Block {
     text: Vec<u8>,
     ends: Vec<usize>,
@@ -103,7 +103,7 @@ impl Block {
     }
 }
 
-/// The files of `root` itself, then those of the folders in there; deeper ones don't count.
+/// The files in `root` itself, then those of its folders; deeper ones are ignored.
 pub fn list_with_root(root: &Path, files: &Globs) -> Result<Files, ListingError> {
     let mut own = Names::default();
     own.fill(root, &mut vec![0; ENTRY_BYTES], |name, path, kind| {
@@ -116,7 +116,7 @@ pub fn list_with_root(root: &Path, files: &Globs) -> Result<Files, ListingError>
     Ok(all)
 }
 
-/// Names one after another.
+/// Names in one block of text.
 #[derive(Default)]
 struct Names {
     text: Vec<u8>,
@@ -126,14 +126,14 @@ struct Names {
 /// A name to be sorted.
 #[derive(Clone, Copy)]
 struct Key {
-    /// Its first bytes, after what all have in common, as a number.
+    /// The first eight bytes after the common prefix, as a number.
     head: u64,
     start: usize,
     end: usize,
 }
 
 impl Names {
-    /// The names in a folder that are wanted, sorted, in place of those that were there.
+    /// Replaces the contents by the wanted names in a folder, sorted.
     fn fill(
         &mut self,
         folder: &Path,
@@ -163,8 +163,8 @@ impl Names {
         self.keys.iter().map(|key| &self.text[key.start..key.end])
     }
 
-    /// By the order of bytes. Most names differ in the eight bytes after what all have in
-    /// common, as one number.
+    /// Sorts by bytes. Most names differ in the eight bytes after the common prefix, which are
+    /// compared as one number.
     fn sort(&mut self) {
         let Names { text, keys } = self;
         let Some(first) = keys.first().map(|key| &text[key.start..key.end]) else { return };
@@ -183,7 +183,7 @@ impl Names {
     }
 }
 
-/// The first eight bytes as a number that is in their order.
+/// The first eight bytes as a number that sorts like them.
 fn head(name: &[u8]) -> u64 {
     if let Some(eight) = name.first_chunk() {
         return u64::from_be_bytes(*eight);
@@ -193,12 +193,12 @@ fn head(name: &[u8]) -> u64 {
     u64::from_be_bytes(eight)
 }
 
-/// What the folder itself says of an entry.
+/// The kind of an entry, as its folder lists it.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Folder,
     File,
-    /// A link, or a file system that does not tell.
+    /// A link, or the file system doesn't say.
     Unclear,
 }
 
@@ -209,8 +209,8 @@ impl Kind {
     }
 }
 
-/// Asks the system itself, for thousands of entries at once: a string for each of them would cost
-/// more than all the rest.
+/// Calls `getdents64` directly, for thousands of entries at a time: `std` would allocate a string
+/// for each, which costs more than everything else.
 #[cfg(target_os = "linux")]
 fn for_each_entry(
     folder: &Path,
@@ -219,7 +219,7 @@ fn for_each_entry(
 ) -> io::Result<()> {
     use std::os::fd::AsRawFd;
 
-    /// Bytes of an entry before its name: two numbers of 64 bits, the entry's length, its kind.
+    /// Bytes before the name of an entry: two 64-bit numbers, the entry's length, its kind.
     const HEAD: usize = 19;
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(folder)?;
     loop {
@@ -246,7 +246,7 @@ fn for_each_entry(
                 return Err(io::Error::other("the system gave an entry without a length"));
             };
             rest = &rest[length..];
-            // The name ends with a zero in the last eight bytes, as entries are no longer than that.
+            // The name is NUL-terminated, and padding is shorter than eight bytes.
             let last = HEAD.max(length - 8);
             let rest = entry[last..].iter().position(|&byte| byte == 0);
             let name = &entry[HEAD..rest.map_or(length, |rest| last + rest)];
@@ -291,7 +291,7 @@ mod tests {
         for folder in ["b", "a", "none"] {
             std::fs::create_dir_all(root.join(folder).join("deep.jpg")).unwrap();
         }
-        // Names of every length, for ends of entries at every place.
+        // Names of every length, so that entries end at every offset.
         let names: Vec<String> = (1..200).map(|length| "x".repeat(length) + ".jpg").collect();
         for name in &names {
             std::fs::write(root.join("b").join(name), b"").unwrap();

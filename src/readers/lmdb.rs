@@ -1,6 +1,6 @@
-//! LMDB databases, read without their library: only the tree of keys is walked, once, and records
-//! are then read from their place in the file. Nothing is mapped, so that a file that is broken or
-//! shrinks is an error of ours rather than a signal.
+//! LMDB databases, read without the LMDB library: the tree of keys is walked once, then records are
+//! read from their positions in the file. Nothing is memory-mapped, so a file that is damaged or
+//! shrinks causes an error and not a signal.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -13,28 +13,28 @@ use super::read::{Opened, ReadFault};
 use super::source;
 use crate::value::{Cause, Problem, append, problems};
 
-/// The records of databases, one after the other, in the order of their keys.
+/// The records of several databases, in the order of their keys.
 #[derive(Default)]
 pub struct Lmdb {
     databases: Vec<Database>,
-    /// Of each record: where its value is, and how long.
+    /// Position and size of each record's value.
     places: Vec<u64>,
     sizes: Vec<u32>,
     keys: Vec<u8>,
-    /// Where each key ends.
+    /// The end of each key.
     ends: Vec<usize>,
 }
 
 struct Database {
     name: String,
     file: Option<Opened>,
-    /// Why there is less in it than there should be. The last record stands for what is missing.
+    /// Why records are missing. The last record stands for them.
     damage: Option<Problem>,
-    /// The number of the first record after it.
+    /// The number of the first record after this database.
     end: usize,
 }
 
-/// The file of a database, which may be given as the folder that it is in.
+/// The file of a database, which may be given as its folder.
 pub fn file_of(path: &Path) -> PathBuf {
     if path.is_dir() { path.join("data.mdb") } else { path.to_path_buf() }
 }
@@ -59,11 +59,11 @@ problems! {
 /// A database that can't be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// The file itself can't be read.
+    /// The file can't be read.
     File(Problem),
-    /// The machine is at fault.
+    /// A problem of the system.
     System(Problem),
-    /// What is in it is damaged.
+    /// The contents are damaged.
     Broken(Problem),
 }
 
@@ -78,13 +78,13 @@ impl From<Cause> for OpenError {
 
 const MAGIC: u32 = 0xBEEF_C0DE;
 const VERSION: u32 = 1;
-/// Of every page.
+/// Size of a page header.
 const HEADER: usize = 16;
 const META_END: usize = HEADER + 136;
-/// Of every entry of a page, and where it is in the page.
+/// Size of an entry in a page, with its offset in the page's table.
 const ENTRY: usize = 8 + 2;
 const NONE: u64 = u64::MAX;
-/// Deeper than a tree of 2^48 pages, each with two entries.
+/// More than the depth of a tree of 2^48 pages with two entries each.
 const DEEPEST: usize = 48;
 
 const BRANCH: u16 = 0x01;
@@ -107,7 +107,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// What one of the two first pages says of the database. The one of the later transaction holds.
+/// A meta page, one of the first two pages. That of the later transaction is valid.
 struct Root {
     page: u64,
     entries: u64,
@@ -116,7 +116,7 @@ struct Root {
 }
 
 impl Root {
-    /// `None` when it is no such page.
+    /// `None` if it isn't a meta page.
     fn parse(page: &[u8]) -> Option<Root> {
         let is_meta = u16_at(page, 10)? & META != 0;
         let known = u32_at(page, HEADER)? == MAGIC && u32_at(page, HEADER + 4)? == VERSION;
@@ -131,7 +131,7 @@ impl Root {
 }
 
 impl Lmdb {
-    /// The databases that `files` names, one after the other.
+    /// Opens the databases in `files`.
     pub fn open(options: &mut Options) -> Result<Arc<Lmdb>, source::OpenError> {
         let paths: Vec<PathBuf> = options.take("files")?;
         let tolerant = options.take("tolerant")?;
@@ -148,8 +148,8 @@ impl Lmdb {
         Ok(Arc::new(records))
     }
 
-    /// Adds the records of a database: a folder with `data.mdb`, or that file. With `tolerant`,
-    /// what can't be found is one record, which can't be read either.
+    /// Adds the records of a database, given as its folder or as the file `data.mdb`. With
+    /// `tolerant`, a single record that can't be read stands for all that can't be found.
     pub fn add(&mut self, path: &Path, tolerant: bool) -> Result<(), OpenError> {
         let start = self.places.len();
         let name = path.to_string_lossy().into_owned();
@@ -169,7 +169,7 @@ impl Lmdb {
                 | OpenError::System(problem)
                 | OpenError::Broken(problem) => problem,
             });
-            // No record has an empty key.
+            // The added record has an empty key, which no real one has.
             self.places.push(0);
             self.sizes.push(0);
             self.ends.push(self.keys.len());
@@ -197,7 +197,7 @@ impl Lmdb {
         &self.keys[start..self.ends[number]]
     }
 
-    /// Which database and record it is, for people.
+    /// The database and the key of a record, for users.
     pub fn name(&self, number: usize) -> Arc<str> {
         let key = String::from_utf8_lossy(self.key(number));
         match self.database(number) {
@@ -207,25 +207,25 @@ impl Lmdb {
         }
     }
 
-    /// Why a record stands for those that can't be found, if it does.
+    /// Why a record can't be read, if it stands for records that can't be found.
     pub fn damage(&self, number: usize) -> Option<&Problem> {
         let database = self.database(number).filter(|database| number + 1 == database.end);
         database.and_then(|database| database.damage.as_ref())
     }
 
-    /// How many bytes a record has.
+    /// The size of a record in bytes.
     pub fn size(&self, number: usize) -> usize {
         self.sizes[number] as usize
     }
 
-    /// Whether the file is long enough for the record; else there is no use in making room for it.
+    /// Whether the file is long enough for the record; checked before allocating memory for it.
     pub fn is_there(&self, number: usize) -> bool {
         let end = self.places[number].checked_add(u64::from(self.sizes[number]));
         let file = self.database(number).and_then(|database| database.file.as_ref());
         end.zip(file).is_some_and(|(end, file)| end <= file.size)
     }
 
-    /// Reads a record, into room of its size.
+    /// Reads a record into a buffer of its size.
     pub fn read(&self, number: usize, room: &mut [u8]) -> Result<(), Cause> {
         match self.database(number).and_then(|database| database.file.as_ref()) {
             Some(file) => file.read(self.places[number], room),
@@ -233,7 +233,7 @@ impl Lmdb {
         }
     }
 
-    /// Tells sets of records apart: by keys, sizes and their order, not by their place in a file.
+    /// Depends on keys, sizes and their order, but not on positions in the file.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = Hash(self.len() as u64);
         for (number, &size) in self.sizes.iter().enumerate() {
@@ -249,12 +249,12 @@ impl Lmdb {
     }
 }
 
-/// A walk through the pages of a tree.
+/// A traversal of a tree's pages.
 struct Walk<'a> {
     file: &'a Opened,
     size: usize,
     page: Vec<u8>,
-    /// The pages that were read, none of them twice.
+    /// The pages read so far; none may occur twice.
     pages: HashSet<u64>,
 }
 
@@ -318,7 +318,7 @@ impl Walk<'_> {
     }
 
     fn tree(&mut self, root: u64, found: &mut Lmdb) -> Result<(), OpenError> {
-        // Pages that are still to be read, the next one last, with their depth.
+        // A stack of pages still to be read, with their depth.
         let mut open = vec![(root, 0)];
         while let Some((number, depth)) = open.pop() {
             self.load(number)?;
@@ -340,7 +340,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Where the entries of the page begin. `None` when the page can't be.
+    /// Offsets of the page's entries. `None` if the page is invalid.
     fn nodes(&self) -> Option<impl Iterator<Item = Option<usize>>> {
         let count = usize::from(u16_at(&self.page, 12)?).checked_sub(HEADER)? / 2;
         let page = &self.page;
@@ -368,7 +368,7 @@ impl Walk<'_> {
             let Some((key, flags, value, size)) = node.and_then(|node| self.entry(node)) else {
                 return Ok(None);
             };
-            // Entries don't overlap: a page can't have more of them than fit.
+            // Entries don't overlap, so a page has at most as many as fit.
             taken += ENTRY + key.len();
             if taken > self.size {
                 return Ok(None);
@@ -383,7 +383,7 @@ impl Walk<'_> {
                     page.checked_mul(self.size as u64)?.checked_add(HEADER as u64)
                 }),
                 false if value + size as usize <= self.size => {
-                    // No overflow: the page was read from there.
+                    // Can't overflow, since the page was read from there.
                     Some(number * self.size as u64 + value as u64)
                 }
                 false => None,
@@ -397,7 +397,7 @@ impl Walk<'_> {
         Ok(Some(()))
     }
 
-    /// Key, flags, where the value is in the page, and its size.
+    /// Key, flags, the value's offset in the page, and its size.
     fn entry(&self, node: usize) -> Option<(&[u8], u16, usize, u32)> {
         let size =
             u32::from(u16_at(&self.page, node)?) | u32::from(u16_at(&self.page, node + 2)?) << 16;

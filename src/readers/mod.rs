@@ -1,7 +1,7 @@
-//! Data sets that are read by number: what samples there are, in which order, and their bytes.
+//! Data sets, read by sample number.
 //!
-//! A format is a file here with an `open` function, which makes a [`Source`] of the options that
-//! its Python reader gives, and a row of [`FORMATS`].
+//! A format is a file here with an `open` function, which makes a [`Source`] from the options of
+//! its Python reader, and a row in [`FORMATS`].
 
 mod caffe;
 mod coco;
@@ -45,7 +45,7 @@ pub use source::{Fetch, Open, OpenError, Output, Part, Skipped, Source};
 pub use tfrecord::{Fallback, Feature, Kind, TfRecords};
 pub use webdataset::{Missing, Wanted, open_archives};
 
-/// How to open the sources of each format.
+/// The function that opens each format.
 pub const FORMATS: &[(&str, Open)] = &[
     ("caffe", caffe::open),
     ("caffe2", caffe::open2),
@@ -58,7 +58,7 @@ pub const FORMATS: &[(&str, Open)] = &[
     ("webdataset", webdataset::open),
 ];
 
-/// Opens a source. All options must be ones that the format has.
+/// Opens a source. It is an error if the format doesn't know one of the options.
 pub fn open(format: &str, mut options: Options) -> Result<Arc<dyn Source>, OpenError> {
     let found = FORMATS.iter().find(|(name, _)| *name == format);
     let (_, open) =

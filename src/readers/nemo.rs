@@ -1,4 +1,4 @@
-//! Manifests of speech: a line of JSON for each utterance, with the name of its sound and its text.
+//! Speech manifests: a line of JSON per utterance, with its audio file and its text.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -16,21 +16,21 @@ use crate::codecs::audio::{Pcm, Sound, Span, downmix};
 use crate::kernels::{Allocate, Resampler};
 use crate::value::{Cause, DType, Desc, Element, Problem, Sample, collected, problems};
 
-/// The utterances of manifests: one block of text and a few numbers, however many there are.
+/// The utterances of manifests, stored as one block of text and a few arrays.
 #[derive(Default)]
 pub struct Manifest {
-    /// The names of the sounds and the texts, in turns.
+    /// File names and texts, alternating.
     texts: Vec<u8>,
     ends: Vec<usize>,
     spans: Vec<Seconds>,
-    /// The numbers of those that stand for a manifest that can't be read, in order, and why.
+    /// Utterances that stand for a manifest that can't be read, in order, and the reason.
     unread: Vec<(usize, Problem)>,
-    /// Lines that can't be used.
+    /// Invalid lines.
     skipped: Vec<Skipped>,
 }
 
 problems! {
-    /// What is wrong with a manifest, a line of it, or a sound.
+    /// What is wrong with a manifest, one of its lines, or an audio file.
     pub enum ManifestFault {
         Unreadable { problem: Problem },
         NotObject,
@@ -48,14 +48,14 @@ problems! {
     }
 }
 
-/// Which part of a sound an utterance is, in seconds; a negative duration means all there is.
+/// The part of an audio file, in seconds; a negative duration means up to the end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Seconds {
     offset: f64,
     duration: f64,
 }
 
-/// Which utterances are taken, by their duration.
+/// The range of durations of utterances to take.
 #[derive(Clone, Copy)]
 pub struct Durations {
     pub least: f64,
@@ -63,8 +63,7 @@ pub struct Durations {
 }
 
 impl Manifest {
-    /// Adds the utterances of a manifest, the given one of several. Lines that are none are left
-    /// out.
+    /// Adds the utterances of a manifest; `manifest` is its number. Invalid lines are skipped.
     pub fn add(&mut self, manifest: usize, text: &[u8], durations: Durations) {
         for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
             let line = line.trim_ascii();
@@ -91,10 +90,10 @@ impl Manifest {
         }
     }
 
-    /// Adds an utterance that can't be read, in place of those of a manifest.
+    /// Adds an utterance that can't be read, which stands for a whole manifest.
     pub fn add_unread(&mut self, manifest: Vec<u8>, reason: Problem) {
         self.unread.push((self.len(), reason));
-        // No line of a manifest has such an offset.
+        // NaN marks it: no line of a manifest has such an offset.
         let span = Seconds { offset: f64::NAN, duration: -1.0 };
         self.push(&Entry { file: manifest, text: Vec::new(), span });
     }
@@ -129,7 +128,7 @@ impl Manifest {
         &self.texts[start..self.ends[index]]
     }
 
-    /// Its name, which may be no UTF-8.
+    /// Its file name, which may not be UTF-8.
     pub fn file(&self, number: usize) -> &[u8] {
         self.part(2 * number)
     }
@@ -150,7 +149,7 @@ impl Manifest {
     }
 }
 
-/// What a line of a manifest says.
+/// The contents of a line.
 #[derive(Debug, PartialEq)]
 struct Entry {
     file: Vec<u8>,
@@ -205,7 +204,7 @@ impl Entry {
     }
 }
 
-/// The rest of a line of JSON.
+/// The unparsed rest of a line of JSON.
 struct Json<'a>(&'a [u8]);
 
 impl Json<'_> {
@@ -221,7 +220,7 @@ impl Json<'_> {
         rest.is_some()
     }
 
-    /// A text, as UTF-8 unless the line has it otherwise: names of files may be anything.
+    /// A string; escapes become UTF-8, all other bytes are kept, since file names may be anything.
     fn string(&mut self) -> Option<Vec<u8>> {
         self.eat(b'"').then_some(())?;
         let mut text = Vec::new();
@@ -252,7 +251,7 @@ impl Json<'_> {
         }
     }
 
-    /// What follows `\u`; those beyond 16 bits are written as two of them.
+    /// The character after `\u`; those beyond 16 bits are written as a surrogate pair.
     fn unicode(&mut self) -> Option<char> {
         let high = self.hex()?;
         if !(0xd800..0xdc00).contains(&high) {
@@ -279,7 +278,7 @@ impl Json<'_> {
         str::from_utf8(digits).ok()?.parse().ok().filter(|value: &f64| value.is_finite())
     }
 
-    /// Goes past a value of any kind, without a recursion that a line could make deep.
+    /// Skips a value of any kind, without recursion, which a line could make arbitrarily deep.
     fn skip(&mut self) -> Option<()> {
         let mut open: Vec<u8> = Vec::new();
         loop {
@@ -313,33 +312,33 @@ impl Json<'_> {
     }
 }
 
-/// The utterances of a manifest: their decoded samples, and what else is wanted.
+/// The utterances of a manifest: their decoded audio, and other outputs.
 pub struct Speech {
     pub manifest: Manifest,
     pub downmix: bool,
     pub dtype: DType,
-    /// The rate to bring sounds to, and how.
+    /// The sampling rate to resample to, and how.
     pub resample: Option<(f64, Resampler)>,
-    /// Whether to give the rates of the files.
+    /// Whether the sampling rates of the files are an output.
     pub rate: bool,
-    /// What else to give.
+    /// The other outputs.
     pub ready: Vec<Known>,
 }
 
-/// What is known of an utterance without its file.
+/// What is known of an utterance without reading its file.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Known {
     Text,
     Number,
 }
 
-/// Opens the manifests of `files`. With `tolerant`, one that can't be read is an utterance that
-/// can't be read.
+/// Opens the manifests in `files`. With `tolerant`, a manifest that can't be read becomes an
+/// utterance that can't be read.
 pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
     let files: Vec<PathBuf> = options.take("files")?;
     let tolerant: bool = options.take("tolerant")?;
     let durations = Durations {
-        // Unknown durations are less than any.
+        // Unknown durations are negative, and excluded only if there is a minimum.
         least: options.take::<Option<f64>>("min_duration")?.unwrap_or(f64::NEG_INFINITY),
         most: options.take::<Option<f64>>("max_duration")?.unwrap_or(f64::INFINITY),
     };
@@ -402,7 +401,7 @@ impl Source for Speech {
             DType::I32 => self.samples::<i32>(sound, span, allocate),
             _ => self.samples::<f32>(sound, span, allocate),
         }?;
-        // A header that tells no length is found out by the reading.
+        // If the header doesn't give the length, reading shows that the audio is too short.
         let missed = span.start > 0 && span.frames != Some(0) && samples.desc.elements() == 0;
         if frames.is_none() && missed {
             return Err(broken(ManifestFault::EndsBefore { offset }));
@@ -453,7 +452,7 @@ impl Source for Speech {
     }
 }
 
-/// What is wrong with a sound, as a fault of its file.
+/// A problem with the audio, as a fault of its file.
 fn of_the_file(cause: Cause) -> Cause {
     match cause {
         Cause::Undecodable { problem, .. } => broken(ManifestFault::Sound { problem }),

@@ -1,4 +1,4 @@
-//! Arrays in files as NumPy writes them, whole or a part of them.
+//! Arrays in NumPy files (`.npy`), whole or in part.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -49,7 +49,7 @@ problems! {
 }
 
 problems! {
-    /// What is wrong with the part of an array that is wanted.
+    /// What is wrong with the requested part of an array.
     pub enum WindowFault {
         Count { count: usize, found: usize },
         Far { value: f64 },
@@ -61,27 +61,27 @@ problems! {
     }
 }
 
-/// What a file says of its array.
+/// The header of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     desc: Desc,
-    /// Which axis comes first in memory: the last one, unless it is Fortran's order.
+    /// Fortran order: the first axis is contiguous.
     fortran: bool,
-    /// The bytes of an element are the other way round.
+    /// The byte order differs from the machine's.
     swapped: bool,
-    /// Where the elements begin.
+    /// Offset of the data.
     data: u64,
 }
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Headers are a line or two.
+/// Limit on the size of a header; real ones have a line or two.
 const LONGEST: usize = 1 << 20;
 
-/// As many as arrays of NumPy have.
+/// NumPy's limit on the number of axes.
 const MOST_AXES: usize = 64;
 
-/// What is read at first: enough for any usual header.
+/// The first read: enough for any ordinary header.
 const FIRST: usize = 512;
 
 impl Header {
@@ -126,7 +126,7 @@ impl Header {
         Ok(header)
     }
 
-    /// Parses the dictionary that a header is, as Python writes it.
+    /// Parses the header's text, a Python dictionary.
     fn parse(text: &[u8], data: u64) -> Result<Header, NpyFault> {
         let text = std::str::from_utf8(text).map_err(|_| NpyFault::NotText)?;
         let mut rest = Literal(text);
@@ -176,7 +176,7 @@ impl Header {
         if shape.len() > MOST_AXES {
             return Err(NpyFault::Dimensions { ndim: shape.len() });
         }
-        // Also where there are no elements: the other axes must be ones that memory could hold.
+        // Empty axes count as 1: the others must be valid even if there are no elements.
         let axes: SmallVec<[usize; 6]> = shape.iter().map(|&n| n.max(1)).collect();
         let bytes = extent(&axes).and_then(|n| n.checked_mul(dtype.size()));
         if bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
@@ -202,7 +202,7 @@ impl Header {
     }
 }
 
-/// The rest of a literal of Python.
+/// The unparsed rest of a Python literal.
 struct Literal<'a>(&'a str);
 
 impl<'a> Literal<'a> {
@@ -258,7 +258,7 @@ impl<'a> Literal<'a> {
             let extent = self.0[..digits].parse();
             shape.push(extent.map_err(|_| self.unexpected("extent"))?);
             self.0 = &self.0[digits..];
-            // Python 2 wrote long numbers so.
+            // Python 2 wrote integers like that.
             self.accept('L');
             if !self.accept(',') && self.peek() != Some(')') {
                 return Err(self.unexpected(",)"));
@@ -268,7 +268,7 @@ impl<'a> Literal<'a> {
     }
 }
 
-/// Which part of an array is wanted, for each of the axes, or for some of them.
+/// The part of an array to read, given for all axes or some of them.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
     pub start: Option<Bound>,
@@ -276,11 +276,11 @@ pub struct Window {
     pub shape: Option<Bound>,
 }
 
-/// The arguments that give bounds.
+/// The arguments that take bounds.
 pub const WINDOW_ARGUMENTS: [&str; 6] =
     ["roi_start", "roi_end", "roi_shape", "rel_roi_start", "rel_roi_end", "rel_roi_shape"];
 
-/// Places on the axes, as numbers of elements or as parts of the extent.
+/// Bounds for the axes, in elements or relative to the extents.
 #[derive(Clone, Debug)]
 pub struct Bound {
     pub name: &'static str,
@@ -288,7 +288,7 @@ pub struct Bound {
     pub relative: bool,
 }
 
-/// Where parts may lie.
+/// What happens if the part goes beyond the array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outside {
     #[default]
@@ -297,13 +297,13 @@ pub enum Outside {
     Trimmed,
 }
 
-/// One window for all samples of a batch, or one for each.
+/// One window for all samples of a batch, or one per sample.
 #[derive(Clone, Debug, Default)]
 pub struct Windows {
     pub axes: SmallVec<[i64; 6]>,
     pub fill: f32,
     pub outside: Outside,
-    /// None: whole arrays; one for all; or one each.
+    /// Empty for whole arrays, one window for all samples, or one per sample.
     pub each: Vec<Window>,
 }
 
@@ -317,10 +317,10 @@ impl Bound {
                 return Err(Cause::Argument { name: self.name, problem });
             }
         };
-        // In single precision, as in DALI.
+        // In single precision, like DALI.
         let part = || f64::from(value as f32 * extent as f32);
         let value = if self.relative { part() } else { value };
-        // Far beyond any extent, yet safe to compute with.
+        // Far beyond any extent, but computing with it can't overflow.
         const FAR: f64 = (1_i64 << 53) as f64;
         if value.abs() <= FAR {
             return Ok(value);
@@ -354,7 +354,7 @@ impl Windows {
         Ok(found)
     }
 
-    /// The part of an array that is wanted.
+    /// The region of an array that a window selects.
     fn region(&self, window: &Window, desc: &Desc) -> Result<Region> {
         let axes = self.axes(desc.ndim())?;
         let mut region = Region { start: smallvec![0; desc.ndim()], shape: desc.shape.clone() };
@@ -405,7 +405,7 @@ impl Windows {
 /// Arrays by number.
 pub struct Arrays {
     pub files: Files,
-    /// The headers that were read, if they are to be kept.
+    /// Headers read so far, if they are cached.
     headers: Option<Box<[OnceLock<Header>]>>,
 }
 
@@ -429,7 +429,7 @@ impl Arrays {
     }
 }
 
-/// Opens the files of `files`, of the text file `list`, or of `root` and the folders in it.
+/// Opens the files in `files`, in the text file `list`, or in `root` and its folders.
 pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
     let root: PathBuf = options.take("root")?;
     let mut files = Files::new(root);
@@ -452,8 +452,8 @@ pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
 }
 
 impl Windows {
-    /// The windows that options ask for. A bound is its argument's name, its values, and whether
-    /// they are fractions of the extent; `windows` has start, end and shape of each.
+    /// The windows given by options. A bound is its argument's name, its values, and whether they
+    /// are relative; `windows` has start, end and shape of each.
     fn take(options: &mut Options) -> Result<Arc<Windows>, OpenError> {
         type Given = Option<(String, Vec<f64>, bool)>;
         let choices = [
@@ -481,7 +481,7 @@ impl Windows {
     }
 }
 
-/// Arrays, or parts of them, which the arguments of a call may choose.
+/// Arrays, or the parts that the arguments of a call select.
 pub struct Parts {
     arrays: Arc<Arrays>,
     windows: Arc<Windows>,
@@ -506,7 +506,7 @@ impl Source for Parts {
         self.arrays.files.origin(number, part)
     }
 
-    /// By names and their order.
+    /// Depends on names and their order.
     fn fingerprint(&self) -> u64 {
         self.arrays.files.fingerprint()
     }
@@ -540,29 +540,29 @@ impl Source for Parts {
     }
 }
 
-/// The header tells what an array is.
+/// Type and rank are only known from the header.
 fn array_output() -> Vec<Part> {
     fetched([Output { dtype: None, ndim: None, ..Output::uniform(DType::U8, 1) }])
 }
 
-/// A batch of arrays, or of parts of them, numbered by position.
+/// A batch of arrays or of parts, numbered by position.
 pub struct Cuts {
     arrays: Arc<Arrays>,
     numbers: Box<[usize]>,
     windows: Arc<Windows>,
-    /// Element type and number of axes of the first sample, which all must have.
+    /// Element type and number of axes of the first sample, which the others must match.
     common: OnceLock<Option<(DType, usize)>>,
 }
 
 impl Cuts {
-    /// `None` when a number is not one of the arrays', or there are not as many windows.
+    /// `None` if there is no array of one of the numbers, or the number of windows is wrong.
     pub fn new(arrays: Arc<Arrays>, numbers: Box<[usize]>, windows: Arc<Windows>) -> Option<Cuts> {
         let known = numbers.iter().all(|&number| number < arrays.files.len());
         let fits = windows.each.len() <= 1 || windows.each.len() == numbers.len();
         (known && fits).then(|| Cuts { arrays, numbers, windows, common: OnceLock::new() })
     }
 
-    /// What the first sample is. `None` when it can't be read.
+    /// Type and rank of the first sample. `None` if it can't be read.
     fn first(&self) -> Result<Option<(DType, usize)>> {
         let number = self.numbers[0];
         let file = Opened::open(&self.arrays.files.path(number));
@@ -644,7 +644,7 @@ impl Source for Cuts {
     }
 }
 
-/// Reads a part of an array, and of the file no more than from its first byte to its last.
+/// Reads a part of an array, and at most the bytes from its first element to its last.
 fn read_part(
     file: &Opened,
     header: &Header,
@@ -658,7 +658,7 @@ fn read_part(
     let desc = &header.desc;
     let size = desc.dtype.size();
     let strides = header.strides();
-    // What of the part lies in the array.
+    // The intersection of the part and the array.
     let mut start: SmallVec<[usize; 6]> = SmallVec::new();
     let mut shape: SmallVec<[usize; 6]> = SmallVec::new();
     for ((&from, &length), &n) in region.start.iter().zip(&region.shape).zip(&desc.shape) {
@@ -669,7 +669,7 @@ fn read_part(
     }
     let first: usize = start.iter().zip(&strides).map(|(&i, &step)| i * step as usize).sum();
     if shape.contains(&0) {
-        // Nothing of it: all is filled.
+        // The intersection is empty: the result is all fill value.
         let none = Sample::new(Desc::new(desc.dtype, &shape), Buffer::new(0)?, 0)?;
         let start = region.start.iter().zip(&start).map(|(&a, &b)| a - b as i64).collect();
         let region = Region { start, shape: region.shape.clone() };
@@ -696,7 +696,7 @@ fn read_part(
         return Ok(());
     }
     let buffer = Buffer::new(reach)?;
-    // SAFETY: the buffer is new, initialised, this many bytes long, and nobody else's yet.
+    // SAFETY: the buffer is new, initialized, this long, and has no other references.
     let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), reach) };
     file.read(at, bytes)?;
     if header.swapped {
@@ -709,14 +709,14 @@ fn read_part(
     cut(&inside, &region, Border::Constant, &fill, out, &Stores::plain())
 }
 
-/// Whether elements at these strides lie side by side in row-major order.
+/// Whether these are the strides of a contiguous row-major array.
 fn strides_are_those_of(shape: &[usize], strides: &[isize], size: usize) -> bool {
     let dense = contiguous_strides(shape, size);
     (shape.iter().zip(strides).zip(&dense)).all(|((&n, a), b)| n == 1 || a == b)
 }
 
-/// The bytes that lie side by side both in the part and in the file, where they are so many that
-/// it is better to read each run than all from the first to the last.
+/// The number of bytes that are contiguous in both the part and the file, if there are enough of
+/// them that reading run by run is faster than reading the whole range.
 fn long_run(shape: &[usize], strides: &[isize], size: usize) -> Option<usize> {
     const LONG: usize = 16 << 10;
     let mut run = size;
@@ -729,7 +729,7 @@ fn long_run(shape: &[usize], strides: &[isize], size: usize) -> Option<usize> {
     (run >= LONG).then_some(run)
 }
 
-/// Where the runs begin, in row-major order.
+/// The offsets of the runs, in row-major order.
 fn offsets<'a>(
     shape: &'a [usize],
     strides: &'a [isize],

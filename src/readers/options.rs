@@ -1,4 +1,4 @@
-//! What the Python side gives to open a source: values by name.
+//! The options with which Python opens a source: values by name.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::source::OpenError;
 use crate::value::DType;
 
-/// Options by name. A format takes those that it has; none may be left over.
+/// Options by name. Each must be one that the format knows.
 #[derive(Debug, Default)]
 pub struct Options(pub Vec<(String, Given)>);
 
@@ -18,19 +18,19 @@ pub enum Given {
     Flag(bool),
     Int(i64),
     Float(f64),
-    /// A text or a path as the system has it, or plain bytes.
+    /// A string or a path as the system's bytes, or plain bytes.
     Bytes(Vec<u8>),
-    /// A list of those, which may have millions.
+    /// A list of those, which may have millions of entries.
     Names(Names),
     Ints(Vec<i64>),
     List(Vec<Given>),
 }
 
-/// Texts or paths in one block.
+/// Strings or paths in one block.
 #[derive(Debug, Default)]
 pub struct Names {
     pub text: Vec<u8>,
-    /// Where each name ends.
+    /// The end of each name.
     pub ends: Vec<usize>,
 }
 
@@ -47,7 +47,7 @@ impl Names {
 }
 
 impl Options {
-    /// Takes an option. One that is missing counts as None.
+    /// Takes an option. A missing one is None.
     pub fn take<T: FromGiven>(&mut self, name: &str) -> Result<T, OpenError> {
         let place = self.0.iter().position(|(key, _)| key == name);
         let given = place.map_or(Given::None, |place| self.0.swap_remove(place).1);
@@ -55,7 +55,7 @@ impl Options {
             .ok_or_else(|| OpenError::Options(format!("the option {name:?} is missing or wrong")))
     }
 
-    /// Takes an option that is one of several words.
+    /// Takes an option that is one of several strings.
     pub fn choice<T: Copy>(&mut self, name: &str, choices: &[(&str, T)]) -> Result<T, OpenError> {
         let given: String = self.take(name)?;
         let found = choices.iter().find(|(choice, _)| *choice == given);
@@ -64,7 +64,7 @@ impl Options {
         })
     }
 
-    /// Fails when an option was not taken.
+    /// Fails if there are options left.
     pub fn finish(&self) -> Result<(), OpenError> {
         match self.0.first() {
             None => Ok(()),
@@ -73,7 +73,7 @@ impl Options {
     }
 }
 
-/// A type that options have.
+/// A type that an option can have.
 pub trait FromGiven: Sized {
     fn from_given(given: Given) -> Option<Self>;
 }
@@ -118,14 +118,14 @@ impl FromGiven for f32 {
     }
 }
 
-/// By its code.
+/// From its code.
 impl FromGiven for DType {
     fn from_given(given: Given) -> Option<DType> {
         DType::from_code(u8::try_from(i64::from_given(given)?).ok()?)
     }
 }
 
-/// Bytes, such as those of a name. (A list of small numbers is a `Vec<i64>`.)
+/// Plain bytes, such as a name. (A list of small numbers is a `Vec<i64>`.)
 pub struct Bytes(pub Vec<u8>);
 
 impl FromGiven for Bytes {
@@ -180,7 +180,7 @@ impl<T: FromGiven> FromGiven for Vec<T> {
     }
 }
 
-/// As it is, for a format to look at.
+/// Any value, for formats that inspect it themselves.
 impl FromGiven for Given {
     fn from_given(given: Given) -> Option<Given> {
         Some(given)

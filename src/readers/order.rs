@@ -1,12 +1,12 @@
-//! The order of an epoch, as a pure function of its keys.
+//! The order of an epoch, as a pure function of seed, epoch and stream.
 
 use crate::kernels::{Position, Stream, below};
 
-/// Shuffles by a buffer that holds `fill` of the items: each next item is any of those in the
-/// buffer, which is then filled up by the next one of the row. With room for all of them, any
-/// order is as likely as any other.
+/// Shuffles with a buffer of `fill` items: the next item is drawn from the buffer, and replaced by
+/// the next one of the sequence. If the buffer holds all items, the shuffle is uniform.
 ///
-/// Item `i` goes to any place among the next `fill`; those are just what the buffer would hold.
+/// This is done in place: swapping item `i` with one of the `fill` items from `i` on draws from
+/// what the buffer would hold.
 pub fn shuffle(items: &mut [i64], fill: usize, seed: u64, epoch: u64, stream: u32) {
     let start = Position { seed, sequence: epoch, offset: 0, phase: 0 };
     let words: Stream = start.stream(stream as usize);

@@ -1,10 +1,10 @@
-//! Protocol buffers, as bytes on the wire: fields by number, without any generated code.
+//! Protocol buffers, parsed from the wire format by field number, without generated code.
 
 use smallvec::{Array, SmallVec};
 
 use crate::value::{Cause, Problem, append, problems};
 
-/// What a field holds. Texts, bytes, messages and packed rows are all `Bytes`.
+/// The value of a field. Strings, bytes, messages and packed lists are all `Bytes`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Field<'a> {
     Number(u64),
@@ -35,7 +35,7 @@ pub enum Unparsed {
 }
 
 impl Unparsed {
-    /// The fault of a record, made of what is wrong with its message.
+    /// The fault of a record, made from the problem of its message.
     pub fn cause<P: Into<Problem>>(self, of_record: impl FnOnce(Problem) -> P) -> Cause {
         match self {
             Unparsed::Damaged(fault) => Cause::File { problem: of_record(fault.into()).into() },
@@ -44,7 +44,7 @@ impl Unparsed {
     }
 }
 
-/// Adds to a short row.
+/// Adds to a short list.
 pub fn add<A: Array>(row: &mut SmallVec<A>, value: A::Item) -> Result<(), Unparsed> {
     let bytes = size_of_val(&row[..]);
     row.try_reserve(1).map_err(|_| Unparsed::Memory { bytes })?;
@@ -52,12 +52,12 @@ pub fn add<A: Array>(row: &mut SmallVec<A>, value: A::Item) -> Result<(), Unpars
     Ok(())
 }
 
-/// Adds to a row that may have to grow for it.
+/// Adds to a list, growing it if necessary.
 fn extend<T: Clone>(row: &mut Vec<T>, values: &[T]) -> Result<(), Unparsed> {
     append(row, values).map_err(|_| Unparsed::Memory { bytes: size_of_val(&row[..]) })
 }
 
-/// The fields of a message with their numbers, in order, up to the first that is damaged.
+/// The fields of a message with their numbers, in order, up to the first damaged one.
 pub struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -75,7 +75,7 @@ impl<'a> Fields<'a> {
                 Field::Bytes(self.take(usize::try_from(bytes).unwrap_or(usize::MAX))?)
             }
             5 => Field::Fixed32(self.fixed()?),
-            // Groups have been deprecated since before any of these formats.
+            // Groups; deprecated since before any of these formats.
             _ => return Err(Unparsed::Damaged(ProtobufFault::FieldType)),
         };
         match tag >> 3 {
@@ -112,7 +112,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// A number of up to 64 bits, seven to a byte.
+/// A varint: a number of up to 64 bits, seven per byte.
 fn number(bytes: &mut &[u8]) -> Result<u64, Unparsed> {
     let mut value = 0;
     for (index, &byte) in bytes.iter().enumerate().take(10) {
@@ -125,8 +125,8 @@ fn number(bytes: &mut &[u8]) -> Result<u64, Unparsed> {
     Err(Unparsed::Damaged(ProtobufFault::Number))
 }
 
-/// Adds the numbers of a repeated field, be they packed or one by one. Negative ones come as 64
-/// bits also where the field has 32, so `narrow` says what to make of them.
+/// Adds the numbers of a repeated field, packed or not. Negative numbers are encoded with 64 bits
+/// even in 32-bit fields; `narrow` converts them.
 pub fn extend_integers<T: Clone>(
     row: &mut Vec<T>,
     field: Field<'_>,
@@ -135,7 +135,7 @@ pub fn extend_integers<T: Clone>(
     match field {
         Field::Number(value) => extend(row, &[narrow(value)])?,
         Field::Bytes(mut packed) => {
-            // Every number ends with a byte that is small.
+            // The last byte of every number is below 0x80.
             let count = packed.iter().filter(|&&byte| byte < 0x80).count();
             let bytes = count.saturating_mul(size_of::<T>());
             row.try_reserve(count).map_err(|_| Unparsed::Memory { bytes })?;
@@ -148,7 +148,7 @@ pub fn extend_integers<T: Clone>(
     Ok(())
 }
 
-/// Adds the numbers of a repeated field, be they packed or one by one.
+/// Adds the numbers of a repeated field, packed or not.
 pub fn extend_floats(row: &mut Vec<f32>, field: Field<'_>) -> Result<(), Unparsed> {
     match field {
         Field::Fixed32(bytes) => extend(row, &[f32::from_le_bytes(bytes)])?,

@@ -1,4 +1,4 @@
-//! Pieces of files, by number: what the formats that keep many samples in one file are made of.
+//! Byte ranges of files, by number: the basis of formats with many samples per file.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -14,13 +14,13 @@ use super::read::ReadFault;
 pub use super::source::Result;
 use crate::value::{Cause, Problem, append, has_room_for_thread, problems};
 
-/// How many files are kept open: data sets may have more than a process may open.
+/// The number of files kept open: a data set may have more than a process may open.
 const OPEN_FILES: usize = 64;
 
-/// Files are looked through side by side: most of the time goes to waiting for the file system.
+/// Files are scanned in parallel, since most of the time is spent waiting for the file system.
 const THREADS: usize = 8;
 
-/// What is kept of the memory that records are read to before they are taken apart.
+/// Largest scratch buffer for records that a thread keeps.
 const SCRATCH: usize = 16 << 20;
 
 problems! {
@@ -36,14 +36,14 @@ problems! {
     }
 }
 
-/// A file that can't be used, or its index.
+/// A file that can't be used, or whose index can't.
 #[derive(Clone, Debug)]
 pub struct Unreadable {
-    /// The option that names it.
+    /// The option that names the file.
     pub option: &'static str,
     pub path: PathBuf,
     pub problem: Problem,
-    /// Whether the machine is at fault; such a file can't be counted as a bad sample.
+    /// Whether the system is the cause; then the file doesn't count as a bad sample.
     pub system: bool,
 }
 
@@ -58,12 +58,12 @@ impl Unreadable {
         Unreadable { system, ..Unreadable::new(path, problem) }
     }
 
-    /// The same, of a file that another option names.
+    /// The same, for a file given by another option.
     pub fn option(self, option: &'static str) -> Unreadable {
         Unreadable { option, ..self }
     }
 
-    /// Why nothing can be read of a file, whether that is its own fault or its index's.
+    /// Why a file can't be read: because of itself, or of its index.
     pub fn reason(self, file: &Path) -> Problem {
         match self.path == file {
             true => self.problem,
@@ -75,7 +75,7 @@ impl Unreadable {
     }
 }
 
-/// Why a file can't be read from a place on.
+/// Why a file can't be read beyond an offset.
 #[derive(Debug)]
 pub struct Damage {
     pub offset: u64,
@@ -88,12 +88,12 @@ impl From<Unreadable> for Damage {
     }
 }
 
-/// A fault of what a file holds.
+/// The fault of damaged contents.
 pub fn broken(problem: impl Into<Problem>) -> Cause {
     Cause::File { problem: problem.into() }
 }
 
-/// The fault of a file that is compressed as a whole, which its first bytes tell.
+/// The fault of a file that is compressed as a whole, according to its first bytes.
 pub fn compressed(head: &[u8]) -> Option<Cause> {
     const MAGIC: &[(&[u8], &str)] = &[
         (b"\x1F\x8B", "gzip"),
@@ -105,7 +105,7 @@ pub fn compressed(head: &[u8]) -> Option<Cause> {
     Some(broken(RecordFault::Compressed { name }))
 }
 
-/// A piece of one of the files.
+/// A byte range of one of the files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Piece {
     pub file: u32,
@@ -113,13 +113,13 @@ pub struct Piece {
     pub length: u64,
 }
 
-/// Pieces of files.
+/// Byte ranges of files.
 pub struct Ranges {
     files: Vec<PathBuf>,
     pieces: Vec<Piece>,
-    /// The numbers of pieces that can't be read, in order, and why.
+    /// Pieces that can't be read, in order, and the reason.
     damaged: Vec<(usize, Problem)>,
-    /// Those that were used last, the latest at the end.
+    /// Recently used files, the latest at the end.
     opened: Mutex<VecDeque<(u32, Arc<Opened>)>>,
 }
 
@@ -132,13 +132,13 @@ impl Ranges {
         self.pieces.extend(pieces);
     }
 
-    /// Adds a piece that can't be read; reading it gives the reason.
+    /// Adds a piece that can't be read, and the reason.
     pub fn push_damaged(&mut self, file: u32, offset: u64, reason: Problem) {
         self.damaged.push((self.pieces.len(), reason));
         self.pieces.push(Piece { file, offset, length: 0 });
     }
 
-    /// Adds what is left of a file as one piece that can't be read.
+    /// Adds the rest of a file as one piece that can't be read.
     pub fn push_damage(&mut self, file: u32, Damage { offset, error }: Damage) {
         let reason = error.reason(&self.files[file as usize]);
         self.push_damaged(file, offset, reason);
@@ -156,19 +156,19 @@ impl Ranges {
         &self.files[self.pieces[number].file as usize]
     }
 
-    /// Why a piece can't be read, if that is known.
+    /// Why a piece can't be read, if that is known already.
     pub fn damage(&self, number: usize) -> Option<&Problem> {
         let found = self.damaged.binary_search_by_key(&number, |(number, _)| *number);
         found.ok().map(|place| &self.damaged[place].1)
     }
 
-    /// Where a record is, for people.
+    /// The location of a record, for users.
     pub fn name(&self, number: usize) -> Arc<str> {
         let offset = self.pieces[number].offset;
         format!("{} at index {offset}", self.path(number).display()).into()
     }
 
-    /// The file that a piece is in, which is long enough to have it.
+    /// The file of a piece, after checking that it is long enough.
     pub fn opened(&self, number: usize) -> Result<Arc<Opened>> {
         if let Some(reason) = self.damage(number) {
             return Err(broken(reason.clone()));
@@ -199,7 +199,7 @@ impl Ranges {
                 return Ok(found);
             }
         }
-        // Two threads may open the same file, which does no harm.
+        // Two threads may open the same file, which is harmless.
         let found = Arc::new(Opened::open(&self.files[file as usize])?);
         let mut opened = lock();
         while opened.len() >= OPEN_FILES {
@@ -231,11 +231,11 @@ impl Ranges {
         taken
     }
 
-    /// Tells data sets apart: by the names of the files and by what is where in them.
+    /// Identifies a data set, by the names of its files and by its pieces.
     pub fn hash(&self) -> Hash {
         let mut hash = Hash(self.pieces.len() as u64);
         for file in &self.files {
-            // Not by the folder: a data set may be moved.
+            // Without the folder, since a data set may be moved.
             hash.bytes(file.file_name().unwrap_or_default().as_bytes());
         }
         for piece in &self.pieces {
@@ -250,9 +250,9 @@ impl Ranges {
     }
 }
 
-/// What `look` finds in each of the files, in their order. With `tolerant`, a file that can't be
-/// read to its end is no error: what was found before that counts, and comes with the damage. But
-/// what the machine is at fault for is an error in any case.
+/// The results of `look` for all files, in order. With `tolerant`, a file that can't be read to its
+/// end is not an error: what was found before that is returned, along with the damage. Problems of
+/// the system are always errors.
 pub fn look_through<T: Default + Send>(
     files: &[PathBuf],
     tolerant: bool,
@@ -272,7 +272,7 @@ pub fn look_through<T: Default + Send>(
     };
     thread::scope(|scope| {
         for _ in 1..THREADS.min(files.len()) {
-            // Where the system has no thread to give, this one does the work.
+            // If no thread can be started, this one does the work.
             if has_room_for_thread() {
                 let _ = thread::Builder::new().spawn_scoped(scope, work);
             }
@@ -299,7 +299,7 @@ pub fn read_index(path: &Path) -> Result<Vec<u8>, Unreadable> {
     read_text(path).map_err(|error| error.option("index"))
 }
 
-/// Adds the lines of an index, which are two whole numbers each, up to one that is not.
+/// Adds the lines of an index, two integers each, up to the first invalid one.
 pub fn parse_pairs(
     path: &Path,
     text: &[u8],
@@ -322,13 +322,13 @@ pub fn parse_pairs(
     Ok(())
 }
 
-/// A whole number in digits.
+/// A non-negative decimal integer.
 pub fn whole(digits: &[u8]) -> Option<u64> {
     let plain = digits.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(digits).ok().filter(|_| plain)?.parse().ok()
 }
 
-/// Something of a file as a message shows it.
+/// An excerpt of a file, for a message.
 pub fn shown(text: &[u8]) -> String {
     let shown = String::from_utf8_lossy(&text[..text.len().min(80)]).trim().to_owned();
     if text.len() > 80 { shown + "..." } else { shown }

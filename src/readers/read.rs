@@ -1,4 +1,4 @@
-//! Reading files. All that readers open is opened here.
+//! Reading files. Everything that readers open is opened here.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, FileType, OpenOptions};
@@ -30,12 +30,12 @@ problems! {
 }
 
 impl ReadFault {
-    /// The problem of a file that is not the one at hand.
+    /// The problem of a file other than the current one.
     pub fn named(path: &Path, problem: Problem) -> Problem {
         ReadFault::Named { path: path.display().to_string(), problem }.into()
     }
 
-    /// What is wrong with a file that can't be opened, and whether the system is at fault.
+    /// What is wrong with a file that can't be opened, and whether the system is the cause.
     pub fn of(cause: Cause) -> (Problem, bool) {
         match cause {
             Cause::File { problem } => (problem, false),
@@ -48,7 +48,7 @@ impl ReadFault {
 
 pub const TABLE: &[Entry] = &[Entry::direct::<ReadFile>("read_file")];
 
-/// The bytes of the file whose name the input holds, as bytes.
+/// Reads the file whose name is the input, as bytes.
 struct ReadFile;
 
 impl DirectKernel for ReadFile {
@@ -76,7 +76,7 @@ impl DirectKernel for ReadFile {
     }
 }
 
-/// The bytes of a file.
+/// The contents of a file.
 pub fn read_file(path: &Path, allocate: &Allocate<'_>) -> Result<Sample> {
     let opened = Opened::open(path)?;
     let room = |bytes: usize| allocate(0, Desc::new(DType::U8, &[bytes]));
@@ -91,11 +91,11 @@ pub fn read_file(path: &Path, allocate: &Allocate<'_>) -> Result<Sample> {
     space.into_sample()
 }
 
-/// What a file of unknown size, as in /proc, may hold: it may not end.
+/// Limit for files of unknown size, as in /proc, which may never end.
 const UNSIZED: usize = 16 << 20;
 
-/// A regular file, and how long it was when it was opened. Nothing else is read: a pipe keeps its
-/// reader waiting, and a device may never end.
+/// A regular file, and its size when it was opened. Other kinds are refused: a pipe can block its
+/// reader, and a device may never end.
 pub struct Opened {
     file: File,
     pub size: u64,
@@ -103,7 +103,7 @@ pub struct Opened {
 
 impl Opened {
     pub fn open(path: &Path) -> Result<Opened> {
-        // Without waiting: a pipe without a writer would hold the thread for ever.
+        // Non-blocking: opening a pipe without a writer would block forever.
         let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
         let file = opened.map_err(|error| unopened(path, &error))?;
         let known = file.metadata().map_err(|error| io_fault(&error))?;
@@ -113,7 +113,7 @@ impl Opened {
         }
     }
 
-    /// Its size, of something that has to be held in memory.
+    /// Its size, for contents that must fit into memory.
     pub fn length(&self) -> Result<usize> {
         usize::try_from(self.size).map_err(|_| Cause::Memory { bytes: usize::MAX })
     }
@@ -132,7 +132,7 @@ impl Opened {
         }
     }
 
-    /// Fills `out` as far as the file goes, and returns how far.
+    /// Reads into `out` up to the end of the file, and returns the number of bytes.
     pub fn read_up_to(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
         let mut got = 0;
         while got < out.len() {
@@ -146,14 +146,14 @@ impl Opened {
         Ok(got)
     }
 
-    /// All that is in the file.
+    /// The whole contents.
     pub fn bytes(&self) -> Result<Vec<u8>> {
         if self.size > 0 {
             let mut bytes = zeroed(self.length()?)?;
             self.read(0, &mut bytes)?;
             return Ok(bytes);
         }
-        // Room is made as it is needed: most files of no size are empty.
+        // Grows as needed: most files without a size are empty.
         let mut bytes = Vec::new();
         loop {
             let (start, piece) = (bytes.len(), bytes.len().clamp(4 << 10, 1 << 20));
@@ -175,7 +175,7 @@ impl Opened {
     }
 }
 
-/// Why a file can't be opened. Where its folder may not be searched, that is not the file's fault.
+/// Why a file can't be opened. If its folder may not be searched, the system is the cause.
 fn unopened(path: &Path, error: &std::io::Error) -> Cause {
     match (io_fault(error), fs::metadata(path)) {
         (Cause::System { problem }, Ok(_)) if error.raw_os_error() == Some(libc::EACCES) => {

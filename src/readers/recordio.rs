@@ -1,8 +1,9 @@
-//! RecordIO files of MXNet: images and their labels.
+//! MXNet's RecordIO files: images and labels.
 //!
-//! A record is a magic number, its length with three bits of flags, and the data, filled up to
-//! four bytes. Data that has the magic number in it is cut into parts there. The data begins with
-//! a header: how many labels follow it (none: the label is in the header itself), and ids.
+//! A record is a magic number, its length with three bits of flags, and the data, padded to four
+//! bytes. Data that contains the magic number is split into parts there. The data begins with a
+//! header: the number of labels that follow (0 if there is one label, in the header itself), and
+//! ids.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,15 +34,15 @@ problems! {
 
 const MAGIC: [u8; 4] = 0xCED7_230A_u32.to_le_bytes();
 
-/// The image's bytes and the labels of records.
+/// Encoded images and their labels.
 pub struct RecordIo {
     ranges: Ranges,
 }
 
 impl RecordIo {
-    /// Without an index, the files are looked through. One index for several files is of those
-    /// files one after another. With `tolerant`, what can't be read of a file is one record, which
-    /// can't be read either.
+    /// Without an index, the files are scanned. A single index for several files refers to their
+    /// concatenation. With `tolerant`, a single record that can't be read stands for the unreadable
+    /// part of a file.
     pub fn open(
         files: Vec<PathBuf>,
         index: Option<&[PathBuf]>,
@@ -72,7 +73,7 @@ impl RecordIo {
         Ok(RecordIo { ranges })
     }
 
-    /// Of files that share an index. Where one is missing, what follows can't be found either.
+    /// Opens files that share an index. If one is missing, records after it can't be found either.
     fn open_as_one(
         files: Vec<PathBuf>,
         index: &Path,
@@ -110,7 +111,7 @@ impl RecordIo {
     }
 }
 
-/// Opens `files`, each with an index if there is one.
+/// Opens `files`, each with an optional index.
 pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
     let (files, index): (Vec<PathBuf>, Option<Vec<PathBuf>>) =
         (options.take("files")?, options.take("index")?);
@@ -162,12 +163,12 @@ impl Source for RecordIo {
     }
 }
 
-/// Where records begin, by their index: lines of an id and a place.
+/// The offsets of records, from an index: lines of an id and an offset.
 fn read_starts(index: &Path) -> Result<Vec<u64>, Unreadable> {
     let mut pairs = Vec::new();
     parse_pairs(index, &read_index(index)?, &mut pairs)?;
     let mut starts: Vec<u64> = pairs.into_iter().map(|(_, start)| start).collect();
-    // The order is that of the file, not of the index.
+    // Records are in the order of the file, not of the index.
     starts.sort_unstable();
     Ok(starts)
 }
@@ -176,13 +177,13 @@ fn read_starts(index: &Path) -> Result<Vec<u64>, Unreadable> {
 fn cut(file: u32, size: u64, starts: &[u64]) -> impl Iterator<Item = Piece> {
     starts.iter().enumerate().map(move |(number, &offset)| {
         let end = starts.get(number + 1).map_or(size, |&next| next.min(size));
-        // What begins after the end of the file fails when it is read.
+        // A record that begins beyond the end of the file fails when it is read.
         let length = if offset < size { end - offset } else { 1 };
         Piece { file, offset, length }
     })
 }
 
-/// Divides places in files that follow one another.
+/// Splits offsets into a concatenation of files by file.
 fn spread(sizes: &[u64], starts: &[u64]) -> Vec<Piece> {
     let mut pieces = Vec::with_capacity(starts.len());
     let mut rest = starts;
@@ -198,8 +199,8 @@ fn spread(sizes: &[u64], starts: &[u64]) -> Vec<Piece> {
     pieces
 }
 
-/// Adds where the records of a file begin, up to one that is damaged. `end` is where the last one
-/// ends.
+/// Adds the offsets of the records of a file, up to the first damaged one. `end` is set to the end
+/// of the last one.
 fn scan(file: &Opened, end: &mut u64, starts: &mut Vec<u64>) -> Result<()> {
     let (mut at, mut inside) = (0, false);
     while at < file.size {
@@ -239,7 +240,7 @@ fn scan(file: &Opened, end: &mut u64, starts: &mut Vec<u64>) -> Result<()> {
 }
 
 struct Head {
-    /// 0: a whole record; 1, 2, 3: the first, one in the middle, and the last part of one.
+    /// 0: a whole record; 1, 2, 3: the first, a middle, and the last part of one.
     flag: u32,
     length: usize,
 }
@@ -254,8 +255,8 @@ fn head(bytes: &[u8; 8]) -> Result<Head, RecordIoFault> {
     }
 }
 
-/// The data of a record, of which the magic number in it has made parts. It has less than `most`
-/// bytes.
+/// The data of a record, with the magic numbers put back between its parts. It has fewer than
+/// `most` bytes.
 fn join(parts: &[&[u8]], most: usize) -> Result<Vec<u8>> {
     let mut joined = with_room(most)?;
     for (number, part) in parts.iter().enumerate() {
@@ -267,7 +268,7 @@ fn join(parts: &[&[u8]], most: usize) -> Result<Vec<u8>> {
     Ok(joined)
 }
 
-/// The parts of the record at the beginning of the bytes.
+/// The parts of the record at the start of the bytes.
 fn parts(record: &[u8]) -> Result<SmallVec<[&[u8]; 1]>> {
     let mut parts: SmallVec<[&[u8]; 1]> = smallvec![];
     let mut rest = record;
@@ -291,7 +292,7 @@ fn parts(record: &[u8]) -> Result<SmallVec<[&[u8]; 1]>> {
     }
 }
 
-/// The labels of a record, and what follows them.
+/// The labels of a record, and the data after them.
 fn labels(data: &[u8]) -> Result<(&[[u8; 4]], &[u8])> {
     let Some((header, rest)) = data.split_first_chunk::<24>() else {
         let length = data.len();

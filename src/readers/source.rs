@@ -13,17 +13,17 @@ pub type Result<T, E = Cause> = std::result::Result<T, E>;
 
 /// A data set whose samples are read by number, from any thread.
 pub trait Source: Send + Sync + 'static {
-    /// How many samples there are.
+    /// The number of samples.
     fn len(&self) -> usize;
 
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What users call the sample, usually a file name.
+    /// The name of a sample for users, usually a file name.
     fn name(&self, number: usize) -> Arc<str>;
 
-    /// Where a part of the sample comes from: the name, and the path where that is longer.
+    /// The origin of a part of a sample: its name, and its path if that is longer.
     fn origin(&self, number: usize, _part: usize) -> Origin {
         self.name(number).into()
     }
@@ -34,7 +34,7 @@ pub trait Source: Send + Sync + 'static {
     /// What a sample consists of, in the order of the reader's outputs.
     fn outputs(&self) -> Vec<Part>;
 
-    /// Reads a part of a sample: one result for each of the part's outputs.
+    /// Reads a part of a sample, and returns a result for each of the part's outputs.
     fn fetch(
         &self,
         number: usize,
@@ -42,22 +42,22 @@ pub trait Source: Send + Sync + 'static {
         allocate: &Allocate<'_>,
     ) -> Result<SmallVec<[Sample; 1]>>;
 
-    /// A part that is in memory already, for several samples; they share one block ([`in_a_row`]).
+    /// A part that is already in memory, for several samples; they share one block ([`in_a_row`]).
     fn ready(&self, _numbers: &[usize], part: usize) -> Result<Vec<Sample>> {
         Err(Cause::Internal(format!("part {part} has to be fetched")))
     }
 
-    /// Entries that could not be used when the source was opened, and were left out.
+    /// Invalid entries that were skipped when the source was opened.
     fn skipped(&self) -> &[Skipped] {
         &[]
     }
 
-    /// The same data set, read as the arguments of one call ask for.
+    /// The same data set, with the arguments of one call.
     fn with_arguments(self: Arc<Self>, _arguments: Options) -> Result<Arc<dyn Source>, OpenError> {
         Err(OpenError::Options("this format takes no arguments at a call".into()))
     }
 
-    /// For sources whose samples depend on the others of their batch: the batch as a source of its
+    /// For sources whose samples depend on the rest of their batch: the batch as a source of its
     /// own, numbered by position.
     fn batch(self: Arc<Self>, _numbers: &[usize]) -> Result<Option<Arc<dyn Source>>, OpenError> {
         Ok(None)
@@ -67,41 +67,41 @@ pub trait Source: Send + Sync + 'static {
 /// A part of a sample.
 #[derive(Clone, Debug)]
 pub enum Part {
-    /// Outputs that are read together, by workers. If one fails, so do the others.
+    /// Outputs that workers read together. If one fails, so do the others.
     Fetched(SmallVec<[Output; 1]>),
-    /// An output that has been in memory since the source was opened.
+    /// An output that is in memory since the source was opened.
     Ready(Output),
 }
 
 /// What is known about an output before it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
-    /// `None` when only the data tells.
+    /// `None` if it depends on the data.
     pub dtype: Option<DType>,
-    /// `None` when only the data tells.
+    /// `None` if it depends on the data.
     pub ndim: Option<usize>,
     pub layout: Layout,
-    /// All samples are expected to have one shape.
+    /// Whether all samples are expected to have the same shape.
     pub uniform: bool,
 }
 
 impl Output {
-    /// Of any shape.
+    /// An output of any shape.
     pub fn new(dtype: DType, ndim: usize) -> Output {
         let (dtype, ndim) = (Some(dtype), Some(ndim));
         Output { dtype, ndim, layout: Layout::default(), uniform: false }
     }
 
-    /// Of one shape for all samples.
+    /// An output with the same shape for all samples.
     pub fn uniform(dtype: DType, ndim: usize) -> Output {
         Output { uniform: true, ..Output::new(dtype, ndim) }
     }
 }
 
-/// An entry of a file that can't be used.
+/// An invalid entry of a file.
 #[derive(Debug, PartialEq)]
 pub struct Skipped {
-    /// The position of the file among those that were given.
+    /// The position of the file in the list of files.
     pub file: usize,
     /// Counted from 1.
     pub line: usize,
@@ -112,9 +112,9 @@ pub struct Skipped {
 /// Why a source can't be opened.
 #[derive(Debug)]
 pub enum OpenError {
-    /// The Python side gave options that the format doesn't have.
+    /// Python passed options that the format doesn't have.
     Options(String),
-    /// What an option names can't be read or written.
+    /// A file named by an option can't be read or written.
     Unreadable(Unreadable),
 }
 
@@ -124,10 +124,10 @@ impl From<Unreadable> for OpenError {
     }
 }
 
-/// Opens a source of one format.
+/// A function that opens a source of a format.
 pub type Open = fn(&mut Options) -> Result<Arc<dyn Source>, OpenError>;
 
-/// Samples next to each other in one block, so that a batch of equal shapes is one array.
+/// Samples in one block of memory, so that a batch of equal shapes is one array.
 pub fn in_a_row<T: Element>(rows: &[&[T]]) -> Result<Vec<Sample>> {
     let count = rows.iter().map(|row| row.len()).sum();
     let mut block = OutputBuffer::new(Desc::new(T::DTYPE, &[count]))?;
@@ -155,7 +155,7 @@ pub struct Fetch {
 }
 
 impl Fetch {
-    /// `None` when the source has no sample of one of the numbers.
+    /// `None` if the source doesn't have one of the samples.
     pub fn new(source: Arc<dyn Source>, part: usize, numbers: Box<[usize]>) -> Option<Fetch> {
         let exist = numbers.iter().all(|&number| number < source.len());
         exist.then_some(Fetch { source, part, numbers })
@@ -181,7 +181,7 @@ impl SampleKernel for Fetch {
     }
 }
 
-/// The parts of a source that reads all of its outputs together.
+/// The parts of a source that reads all outputs together.
 pub fn fetched(outputs: impl IntoIterator<Item = Output>) -> Vec<Part> {
     let mut all: SmallVec<[Output; 1]> = smallvec![];
     all.extend(outputs);

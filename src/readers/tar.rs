@@ -1,4 +1,4 @@
-//! Tar archives: which files are in there, and where.
+//! Tar archives: the files in them, and their positions.
 
 use super::ranges::{Opened, Result, broken, compressed, shown, whole};
 use crate::value::problems;
@@ -20,10 +20,10 @@ problems! {
 
 pub const BLOCK: u64 = 512;
 
-/// Headers that only say more about the next member are kept in memory, up to this size.
+/// Limit on headers that only add to the next member's, since they are read into memory.
 const LARGEST_NOTE: u64 = 1 << 20;
 
-/// What earlier headers add to the next member.
+/// What preceding headers add to the next member.
 #[derive(Default)]
 struct Notes {
     name: Option<Vec<u8>>,
@@ -31,7 +31,7 @@ struct Notes {
     sparse: bool,
 }
 
-/// Calls `visit` with the name, the place and the size of each regular file.
+/// Calls `visit` with the name, offset and size of each regular file.
 pub fn for_each_file(
     file: &Opened,
     mut visit: impl FnMut(&[u8], u64, u64) -> Result<()>,
@@ -55,7 +55,7 @@ pub fn for_each_file(
         let size = number(&header[124..136]).ok_or_else(|| broken(TarFault::Size { at }))?;
         let size = match kind {
             b'x' | b'g' | b'L' | b'K' => size,
-            // Links, devices and folders have no data, whatever their size says.
+            // Links, devices and folders have no data, whatever their size field says.
             b'1'..=b'6' => 0,
             _ => notes.size.unwrap_or(size),
         };
@@ -97,7 +97,7 @@ pub fn for_each_file(
                 }
             }
         }
-        // An archive may end without filling its last block.
+        // The last block of an archive may be incomplete.
         at = (start + size.next_multiple_of(BLOCK)).min(file.size);
     }
     match at {
@@ -116,13 +116,13 @@ fn is_sound(header: &[u8; BLOCK as usize]) -> bool {
     let Some(expected) = number(&header[148..156]) else { return false };
     let counted = |index: usize, byte: u8| if (148..156).contains(&index) { b' ' } else { byte };
     let bytes = || header.iter().enumerate().map(|(index, &byte)| counted(index, byte));
-    // Some old writers took bytes for signed numbers.
+    // Some old programs summed signed bytes.
     let (unsigned, signed): (i64, i64) =
         bytes().fold((0, 0), |(u, s), byte| (u + i64::from(byte), s + i64::from(byte as i8)));
     i64::try_from(expected).is_ok_and(|expected| expected == unsigned || expected == signed)
 }
 
-/// A number in octal digits, or, for large ones, in bytes.
+/// A number in octal digits, or, if large, in binary.
 fn number(field: &[u8]) -> Option<u64> {
     if let [first @ 0x80..=0xFF, rest @ ..] = field {
         let first = u64::from(first & 0x7F);
@@ -150,7 +150,7 @@ fn name(header: &[u8; BLOCK as usize], long: Option<Vec<u8>>) -> Vec<u8> {
     })
 }
 
-/// Lines of a length, a space, a key, an equals sign, a value and a line feed.
+/// Reads pax records: each is its length, a space, `key=value` and a line feed.
 fn take_notes(mut text: &[u8], notes: &mut Notes) -> Option<()> {
     while !text.is_empty() && text[0] != 0 {
         let space = text.iter().position(|&byte| byte == b' ')?;

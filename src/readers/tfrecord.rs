@@ -19,7 +19,7 @@ use crate::kernels::Allocate;
 use crate::value::{DType, Desc, Element, Problem, Sample, Shape, append, extent, problems};
 
 problems! {
-    /// What is wrong with a record, or a feature of it.
+    /// What is wrong with a record or one of its features.
     pub enum TfRecordFault {
         FirstChecksum,
         LengthChecksum,
@@ -36,7 +36,7 @@ problems! {
     }
 }
 
-/// Bytes before the data of a record, and after it.
+/// Bytes before and after the data of a record.
 const HEAD: u64 = 12;
 const TAIL: u64 = 4;
 
@@ -65,7 +65,7 @@ impl Kind {
     }
 }
 
-/// What stands in where a record has no values: one number for all elements, or one for each.
+/// The default of a feature that a record doesn't have: one number for all elements, or one each.
 pub enum Fallback {
     None,
     Bytes(Vec<u8>),
@@ -73,18 +73,18 @@ pub enum Fallback {
     Int(Vec<i64>),
 }
 
-/// What is wanted of each record.
+/// A feature to read from each record.
 pub struct Feature {
     pub key: String,
     pub kind: Kind,
-    /// The shape; of a variable one, all but the first extent.
+    /// The shape; if variable, without the first extent.
     pub shape: Shape,
     pub variable: bool,
     pub fallback: Fallback,
 }
 
 impl Feature {
-    /// The number of dimensions of what comes out.
+    /// The number of dimensions of the output.
     pub fn ndim(&self) -> usize {
         match self.kind {
             Kind::Bytes => 1,
@@ -100,8 +100,8 @@ pub struct TfRecords {
 }
 
 impl TfRecords {
-    /// Without an index, the files are looked through. With `tolerant`, what can't be read of a
-    /// file is one record, which can't be read either.
+    /// Without an index, the files are scanned. With `tolerant`, a single record that can't be read
+    /// stands for the unreadable part of a file.
     pub fn open(
         files: Vec<PathBuf>,
         index: Option<&[PathBuf]>,
@@ -129,8 +129,8 @@ impl TfRecords {
     }
 }
 
-/// Opens `files`, each with an index if there is one. Each of `features` has its key, "bytes",
-/// "float" or "int", its shape, whether the first extent varies (and is left out), and a default.
+/// Opens `files`, each with an optional index. Each of `features` has its key, "bytes", "float" or
+/// "int", its shape, whether the first extent varies (and is omitted), and a default.
 pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
     let (files, index): (Vec<PathBuf>, Option<Vec<PathBuf>>) =
         (options.take("files")?, options.take("index")?);
@@ -195,7 +195,7 @@ impl Source for TfRecords {
     }
 }
 
-/// Adds where the records of a file are, up to one that is damaged.
+/// Adds the positions of the records of a file, up to the first damaged one.
 fn scan(file: &Opened, found: &mut Vec<(u64, u64)>) -> Result<()> {
     let mut at = 0;
     while at < file.size {
@@ -230,12 +230,12 @@ fn split_head(head: &[u8; HEAD as usize]) -> (u64, u32) {
     (u64::from_le_bytes([a, b, c, d, e, f, g, h]), u32::from_le_bytes([i, j, k, l]))
 }
 
-/// The checksum as TFRecord keeps it: a checksum of checksums would be a poor one.
+/// TFRecord's masked checksum: CRCs of data that contains CRCs are weak.
 fn masked(bytes: &[u8]) -> u32 {
     crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xA282_EAD8)
 }
 
-/// The data of a record.
+/// The data of a record, after checking its checksums.
 fn payload(record: &[u8]) -> Result<&[u8]> {
     let Some((head, rest)) = record.split_first_chunk() else {
         return Err(broken(TfRecordFault::TooShort { bytes: record.len() }));
@@ -257,7 +257,7 @@ fn payload(record: &[u8]) -> Result<&[u8]> {
     Ok(data)
 }
 
-/// Makes the output of a feature.
+/// The output for a feature.
 fn give(
     output: usize,
     feature: &Feature,
@@ -359,7 +359,7 @@ fn put<T: Element>(
 #[derive(Debug, PartialEq)]
 enum Values<'a> {
     None,
-    /// The first of them.
+    /// Only the first value.
     Bytes(Option<&'a [u8]>),
     Float(Vec<f32>),
     Int(Vec<i64>),
@@ -392,7 +392,7 @@ fn find<'a>(example: &'a [u8], features: &[Feature]) -> Result<Vec<Values<'a>>, 
                     _ => {}
                 }
             }
-            // Of entries with the same key, the last one counts.
+            // If a key occurs several times, the last entry counts.
             for (feature, found) in features.iter().zip(&mut found) {
                 if feature.key.as_bytes() == key {
                     *found = Values::None;
@@ -489,7 +489,7 @@ mod tests {
         assert_eq!(found[1], Values::Float(vec![1.5, 0.0, 1.5, 0.0]));
         assert_eq!(found[2], Values::Bytes(Some(b"first")));
         assert_eq!(found[3], Values::None);
-        // Whatever is done to the bytes, they are read or refused.
+        // Whatever the bytes, they are read or refused.
         for end in 0..example.len() {
             let _ = find(&example[..end], &features);
         }

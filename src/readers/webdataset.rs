@@ -1,5 +1,5 @@
-//! Tar archives of samples: files that follow one another and have the same name, up to the first
-//! dot, are the components of a sample; what follows the dot is the component's extension.
+//! Tar archives of samples: consecutive files with the same name up to the first dot are the
+//! components of a sample; the rest of the name is the component's extension.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,20 +36,20 @@ problems! {
     }
 }
 
-/// What becomes of samples without one of the wanted components.
+/// What happens to samples that lack a wanted component.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Missing {
-    /// It is empty.
+    /// The component is empty.
     Empty,
-    /// The sample is left out.
+    /// The sample is skipped.
     Skip,
     /// It is an error.
     Refuse,
 }
 
-/// Which components are wanted.
+/// The components to read.
 pub struct Wanted {
-    /// For each output, the extensions that it may have.
+    /// For each output, the extensions it accepts.
     pub extensions: Vec<Vec<Vec<u8>>>,
     pub ignore_case: bool,
     pub missing: Missing,
@@ -64,28 +64,28 @@ impl Wanted {
     }
 }
 
-/// One of the outputs.
+/// An output.
 pub struct Component {
     members: Arc<Members>,
-    /// For each sample, the member's number.
+    /// The number of the member, for each sample.
     picks: Vec<u32>,
     dtype: DType,
 }
 
-/// Of a component that the sample does not have.
+/// Stands for a component that the sample doesn't have.
 const NONE: u32 = u32::MAX;
 
-/// The files in all archives that are wanted.
+/// The wanted files of all archives.
 struct Members {
     ranges: Ranges,
     names: Vec<u8>,
-    /// Where each name ends.
+    /// The end of each name.
     ends: Vec<usize>,
 }
 
-/// Opens archives: a component for each of the outputs. Without an index, the archives are looked
-/// through. With `tolerant`, what can't be read of an archive is one sample, which can't be read
-/// either, and so is one without a component that must be there.
+/// Opens archives, and returns a component per output. Without an index, the archives are scanned.
+/// With `tolerant`, a sample that can't be read stands for the unreadable part of an archive, and a
+/// sample without a required component is one that can't be read.
 pub fn open_archives(
     files: Vec<PathBuf>,
     index: Option<&[PathBuf]>,
@@ -132,8 +132,8 @@ pub fn open_archives(
     Ok(Archives(components.map(component).collect()))
 }
 
-/// Opens `files`, each with an index if there is one. For each output, `extensions` has those that
-/// it may have, and `dtypes` its element type.
+/// Opens `files`, each with an optional index. For each output, `extensions` has those it accepts,
+/// and `dtypes` its element type.
 pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
     let (files, index): (Vec<PathBuf>, Option<Vec<PathBuf>>) =
         (options.take("files")?, options.take("index")?);
@@ -151,8 +151,8 @@ pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
     Ok(Arc::new(open_archives(files, index.as_deref(), tolerant, &wanted, &dtypes)?))
 }
 
-/// The samples of archives. Each component is a part of its own: one that is damaged leaves the
-/// others as they are.
+/// The samples of archives. Each component is a part of its own, so a damaged one doesn't affect
+/// the others.
 pub struct Archives(Vec<Component>);
 
 impl Source for Archives {
@@ -169,7 +169,7 @@ impl Source for Archives {
         self.0[part].name(number).into()
     }
 
-    /// By the components and their names.
+    /// Depends on the components and their names.
     fn fingerprint(&self) -> u64 {
         let mut hash = match self.0.first() {
             Some(first) => {
@@ -244,13 +244,13 @@ struct Member {
     damage: Option<Problem>,
 }
 
-/// What is found in one archive.
+/// The contents of an archive.
 struct Found<'a> {
     archive: &'a Path,
     tolerant: bool,
     wanted: &'a Wanted,
     members: Vec<Member>,
-    /// A row of members for each sample, by output.
+    /// For each sample, a member per output.
     rows: Vec<u32>,
     row: SmallVec<[u32; 8]>,
 }
@@ -279,8 +279,7 @@ impl<'a> Found<'a> {
         Unreadable::of(self.archive, cause)
     }
 
-    /// Adds a component to the sample that is being put together. Of several that fit an output,
-    /// the first one counts.
+    /// Adds a component to the current sample. If several match an output, the first one counts.
     fn add(&mut self, extension: &[u8], name: &[u8], offset: u64, size: u64) {
         let number = self.members.len() as u32;
         let mut taken = false;
@@ -302,7 +301,7 @@ impl<'a> Found<'a> {
         self.rows.extend(self.row.iter().map(|_| number));
     }
 
-    /// Ends a sample that begins at a place. `underfull` says what it is missing.
+    /// Finishes the sample that begins at `offset`. `underfull` says what it lacks.
     fn finish(
         &mut self,
         offset: u64,
@@ -331,7 +330,7 @@ impl<'a> Found<'a> {
         let underfull = |base: &[u8], missing| {
             Unreadable::new(archive, ArchiveFault::Component { sample: shown(base), missing })
         };
-        /// A sample that may have more components.
+        /// A sample that may get more components.
         struct Begun {
             base: Vec<u8>,
             start: u64,
@@ -359,7 +358,7 @@ impl<'a> Found<'a> {
                 let Some(Begun { start, .. }) = begun else {
                     return Err(Damage { offset: end, error });
                 };
-                // A sample that lacks something may have it in what can't be read.
+                // A component that the sample lacks may be in the unreadable part.
                 if self.row.contains(&NONE) {
                     self.row.fill(NONE);
                     return Err(Damage { offset: start, error });
@@ -370,8 +369,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The index has a version and the number of samples on its first line. Then, on a line for
-    /// each sample, for each component its extension, place, size and, from version 1.2 on, name.
+    /// The first line of an index has its version and the number of samples. Each further line is a
+    /// sample: for each component its extension, offset, size and, from version 1.2 on, name.
     fn add_index(&mut self, index: &Path, text: &[u8], archive: u64) -> Result<(), Unreadable> {
         let mut lines = text.split(|&byte| byte == b'\n').enumerate();
         let words = |line: &'_ [u8]| -> Vec<Vec<u8>> {
@@ -430,7 +429,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The name that a sample's files share, and the extension. Hidden files are no components.
+/// The name that the files of a sample share, and the extension. Hidden files are ignored.
 fn split(name: &[u8]) -> Option<(&[u8], &[u8])> {
     let start = name.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
     match name[start..].iter().position(|&byte| byte == b'.') {

@@ -174,14 +174,26 @@ def test_stored_annotations_that_lack_something_are_an_error(make, tmp_path):
     expected = [given(outputs) for outputs in make(**save).next_epoch()]
     reader = COCO(file_root=tmp_path, preprocessed_annotations=stored)
     assert [given(outputs) for outputs in reader.next_epoch()] == expected
-    with pytest.raises(ValueError, match=r"polygon_data\.dat: there is no such file"):
-        COCO(file_root=tmp_path, preprocessed_annotations=stored, polygon_masks=True)
+    for lacking, file, arguments in (
+        (["polygon_masks"], "polygon_data", "`polygon_masks`"),
+        (["pixelwise_masks"], "polygon_data", "`pixelwise_masks`"),
+        (["image_ids"], "original_ids", "`image_ids`"),
+        (["polygon_masks", "image_ids"], "polygon_data", "`polygon_masks` and `image_ids`"),
+    ):
+        text = rf"{file}\.dat: there is no such file; {arguments} must have been given when the"
+        with pytest.raises(ValueError, match=text):
+            COCO(
+                file_root=tmp_path,
+                preprocessed_annotations=stored,
+                **dict.fromkeys(lacking, True),
+            )
     for name in ("boxes.dat", "labels.dat", "offsets.dat", "counts.dat"):
         good = (stored / name).read_bytes()
         for bad in (b"", good[:-1], good + b"\0" * 4, b"\xff" * len(good)):
             (stored / name).write_bytes(bad)
-            with pytest.raises(ValueError, match=r"\.dat"):
+            with pytest.raises(ValueError, match=r"\.dat") as caught:
                 COCO(file_root=tmp_path, preprocessed_annotations=stored)
+            assert "must have been given" not in str(caught.value), "nothing was asked for"
         (stored / name).write_bytes(good)
 
 

@@ -160,16 +160,6 @@ def test_a_state_taken_at_any_step_goes_on_from_there(tmp_path, shuffle, shards)
         assert rest == whole[step : step + len(rest)], step
 
 
-@pytest.fixture
-def emulated(monkeypatch):
-    from penstock._runtime import device as _device
-
-    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
-    _device._policy.cache_clear()
-    yield
-    _device._policy.cache_clear()
-
-
 @pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize("mode", [ndd.EvalMode.eager, ndd.EvalMode.deferred, ndd.EvalMode.sync_cpu])
 def test_arrays_are_given_on_a_gpu(tmp_path, mode):

@@ -298,6 +298,11 @@ def mixed_devices(operator: str, left: object, right: object) -> ValueError:
     )
 
 
+def not_entered(block: object) -> RuntimeError:
+    """A `with` block that is exited in a thread where it was not entered."""
+    return RuntimeError(f"{block} is exited, but was not entered in this thread.")
+
+
 def not_subscriptable() -> TypeError:
     """`batch[i]`."""
     return TypeError(

@@ -22,6 +22,7 @@ from typing import (
 )
 
 from penstock import _core
+from penstock._errors import messages
 from penstock._errors.tracebacks import public
 from penstock._operators import call_sites
 
@@ -344,7 +345,7 @@ class ThreadState(threading.local):
         chosen = self.chosen
         while chosen.by is not by:
             if chosen.outer is None:
-                raise RuntimeError(f"{by} is exited, but was not entered in this thread.")
+                raise messages.not_entered(by)
             chosen = chosen.outer
         return chosen.outer or _NOTHING_CHOSEN
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import operator
 import threading
-from typing import Any, SupportsIndex
+from typing import Any, ClassVar, SupportsIndex
 
 from penstock._errors.tracebacks import public
 from penstock._runtime.device import Device, check_device_id, current_ordinal, is_refused
@@ -47,7 +47,7 @@ class Stream:
 
     __slots__ = ("_device_id", "_handle", "_owner")
 
-    create_new = _CreateNew()
+    create_new: ClassVar[_CreateNew] = _CreateNew()
 
     def __init__(self, *, stream: Any = create_new, device_id: SupportsIndex | None = None) -> None:
         if stream is None:
@@ -94,7 +94,7 @@ class Stream:
             return NotImplemented
         return self._handle == handle and device_id in (None, self._device_id)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"Stream(handle={self._handle:#x}, device_id={self._device_id})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, overload
 
 from penstock import _core
 from penstock._errors import messages
@@ -254,47 +254,54 @@ class Arithmetic(Array):
 
     __slots__ = ()
 
+    # Annotated, because pyright would take the types of `__eq__` and `__ne__` from `object`.
+
     def __pos__(self: Self) -> Self:
         return self
 
-    __neg__ = _unary(_NEGATE)
-    __abs__ = _unary(_ABS)
-    __invert__ = _unary(_INVERT)
+    __neg__: _Unary = _unary(_NEGATE)
+    __invert__: _Unary = _unary(_INVERT)
+    if TYPE_CHECKING:  # `abs` asks for a method: pyright doesn't accept a descriptor
 
-    __add__ = _binary(_ADD)
-    __radd__ = _reflected(_ADD)
-    __sub__ = _binary(_SUBTRACT)
-    __rsub__ = _reflected(_SUBTRACT)
-    __mul__ = _binary(_MULTIPLY)
-    __rmul__ = _reflected(_MULTIPLY)
-    __truediv__ = _binary(_DIVIDE)
-    __rtruediv__ = _reflected(_DIVIDE)
-    __floordiv__ = _binary(_QUOTIENT)
-    __rfloordiv__ = _reflected(_QUOTIENT)
-    __mod__ = _binary(_REMAINDER)
-    __rmod__ = _reflected(_REMAINDER)
-    __pow__ = _binary(_POWER)
-    __rpow__ = _reflected(_POWER)
-    __and__ = _binary(_AND)
-    __rand__ = _reflected(_AND)
-    __or__ = _binary(_OR)
-    __ror__ = _reflected(_OR)
-    __xor__ = _binary(_XOR)
-    __rxor__ = _reflected(_XOR)
-    __lshift__ = _binary(_SHIFT_LEFT)
-    __rlshift__ = _reflected(_SHIFT_LEFT)
-    __rshift__ = _binary(_SHIFT_RIGHT)
-    __rrshift__ = _reflected(_SHIFT_RIGHT)
+        def __abs__(self: Self) -> Self: ...
 
-    __eq__ = _binary(_EQUAL)  # type: ignore[assignment]
-    __ne__ = _binary(_NOT_EQUAL)  # type: ignore[assignment]
-    __lt__ = _binary(_LESS)
-    __le__ = _binary(_LESS_EQUAL)
-    __gt__ = _binary(_GREATER)
-    __ge__ = _binary(_GREATER_EQUAL)
+    else:
+        __abs__ = _unary(_ABS)
+
+    __add__: _Binary = _binary(_ADD)
+    __radd__: _Binary = _reflected(_ADD)
+    __sub__: _Binary = _binary(_SUBTRACT)
+    __rsub__: _Binary = _reflected(_SUBTRACT)
+    __mul__: _Binary = _binary(_MULTIPLY)
+    __rmul__: _Binary = _reflected(_MULTIPLY)
+    __truediv__: _Binary = _binary(_DIVIDE)
+    __rtruediv__: _Binary = _reflected(_DIVIDE)
+    __floordiv__: _Binary = _binary(_QUOTIENT)
+    __rfloordiv__: _Binary = _reflected(_QUOTIENT)
+    __mod__: _Binary = _binary(_REMAINDER)
+    __rmod__: _Binary = _reflected(_REMAINDER)
+    __pow__: _Binary = _binary(_POWER)
+    __rpow__: _Binary = _reflected(_POWER)
+    __and__: _Binary = _binary(_AND)
+    __rand__: _Binary = _reflected(_AND)
+    __or__: _Binary = _binary(_OR)
+    __ror__: _Binary = _reflected(_OR)
+    __xor__: _Binary = _binary(_XOR)
+    __rxor__: _Binary = _reflected(_XOR)
+    __lshift__: _Binary = _binary(_SHIFT_LEFT)
+    __rlshift__: _Binary = _reflected(_SHIFT_LEFT)
+    __rshift__: _Binary = _binary(_SHIFT_RIGHT)
+    __rrshift__: _Binary = _reflected(_SHIFT_RIGHT)
+
+    __eq__: _Binary = _binary(_EQUAL)  # type: ignore[assignment]
+    __ne__: _Binary = _binary(_NOT_EQUAL)  # type: ignore[assignment]
+    __lt__: _Binary = _binary(_LESS)
+    __le__: _Binary = _binary(_LESS_EQUAL)
+    __gt__: _Binary = _binary(_GREATER)
+    __ge__: _Binary = _binary(_GREATER_EQUAL)
 
     # `==` compares elements.
-    __hash__ = None
+    __hash__: ClassVar[None] = None
 
 
 for _name, _method in vars(Arithmetic).items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -119,7 +119,7 @@ class Array:
         return _unpickle, (type(self), data, *described, self.device), attributes or None
 
     # `==` compares elements.
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def _move(self: Self, device: int, force: bool) -> Self:
         value = self._value

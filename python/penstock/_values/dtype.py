@@ -311,22 +311,22 @@ def _hint(name: str) -> str:
 BY_CODE: list[DType] = []
 """The types by `_code`, their number in the native code."""
 
-bool = _make(DType.Kind.bool, 8, "bool", DALIDataType.BOOL)
-int8 = _make(DType.Kind.signed, 8, "i8", DALIDataType.INT8)
-int16 = _make(DType.Kind.signed, 16, "i16", DALIDataType.INT16)
-int32 = _make(DType.Kind.signed, 32, "i32", DALIDataType.INT32)
-int64 = _make(DType.Kind.signed, 64, "i64", DALIDataType.INT64)
-uint8 = _make(DType.Kind.unsigned, 8, "u8", DALIDataType.UINT8)
-uint16 = _make(DType.Kind.unsigned, 16, "u16", DALIDataType.UINT16)
-uint32 = _make(DType.Kind.unsigned, 32, "u32", DALIDataType.UINT32)
-uint64 = _make(DType.Kind.unsigned, 64, "u64", DALIDataType.UINT64)
-float16 = _make(DType.Kind.float, 16, "f16", DALIDataType.FLOAT16, 5, 10)
-bfloat16 = _make(DType.Kind.float, 16, "bfloat16", None, 8, 7)
-float32 = _make(DType.Kind.float, 32, "f32", DALIDataType.FLOAT, 8, 23)
-float64 = _make(DType.Kind.float, 64, "f64", DALIDataType.FLOAT64, 11, 52)
-DataType = _make(DType.Kind.enum, 32, "DataType", DALIDataType.DATA_TYPE)
-ImageType = _make(DType.Kind.enum, 32, "ImageType", DALIDataType.IMAGE_TYPE)
-InterpType = _make(DType.Kind.enum, 32, "InterpType", DALIDataType.INTERP_TYPE)
+bool: DType = _make(DType.Kind.bool, 8, "bool", DALIDataType.BOOL)
+int8: DType = _make(DType.Kind.signed, 8, "i8", DALIDataType.INT8)
+int16: DType = _make(DType.Kind.signed, 16, "i16", DALIDataType.INT16)
+int32: DType = _make(DType.Kind.signed, 32, "i32", DALIDataType.INT32)
+int64: DType = _make(DType.Kind.signed, 64, "i64", DALIDataType.INT64)
+uint8: DType = _make(DType.Kind.unsigned, 8, "u8", DALIDataType.UINT8)
+uint16: DType = _make(DType.Kind.unsigned, 16, "u16", DALIDataType.UINT16)
+uint32: DType = _make(DType.Kind.unsigned, 32, "u32", DALIDataType.UINT32)
+uint64: DType = _make(DType.Kind.unsigned, 64, "u64", DALIDataType.UINT64)
+float16: DType = _make(DType.Kind.float, 16, "f16", DALIDataType.FLOAT16, 5, 10)
+bfloat16: DType = _make(DType.Kind.float, 16, "bfloat16", None, 8, 7)
+float32: DType = _make(DType.Kind.float, 32, "f32", DALIDataType.FLOAT, 8, 23)
+float64: DType = _make(DType.Kind.float, 64, "f64", DALIDataType.FLOAT64, 11, 52)
+DataType: DType = _make(DType.Kind.enum, 32, "DataType", DALIDataType.DATA_TYPE)
+ImageType: DType = _make(DType.Kind.enum, 32, "ImageType", DALIDataType.IMAGE_TYPE)
+InterpType: DType = _make(DType.Kind.enum, 32, "InterpType", DALIDataType.INTERP_TYPE)
 
 _BY_TYPE_ID: dict[int, DType] = {
     known.type_id: known for known in BY_CODE if known.type_id is not None

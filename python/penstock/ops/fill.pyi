@@ -149,7 +149,16 @@ def full_like(
 @overload
 def full_like(
     data_like: TensorLike,
-    fill_value: TensorLike | Batch,
+    fill_value: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+) -> Batch: ...
+@overload
+def full_like(
+    data_like: TensorLike,
+    fill_value: TensorLike,
     /,
     *,
     batch_size: int,
@@ -158,7 +167,7 @@ def full_like(
 @overload
 def full_like(
     data_like: TensorLike,
-    fill_value: TensorLike | Batch,
+    fill_value: TensorLike,
     /,
     *,
     batch_size: None = None,

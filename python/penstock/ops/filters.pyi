@@ -106,8 +106,36 @@ def filter(
 @overload
 def filter(
     data: TensorLike,
-    filter: TensorLike | Batch,
+    filter: Batch,
     fill_value: TensorLike | Batch | None = None,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    anchor: int | Sequence[int] | TensorLike | Batch | None = None,
+    border: Literal['reflect_101', 'reflect_1001', 'reflect', 'wrap', 'clamp', 'constant'] | None = None,
+    dtype: DTypeLike | None = None,
+    mode: Literal['same', 'valid'] | None = None,
+) -> Batch: ...
+@overload
+def filter(
+    data: TensorLike,
+    filter: TensorLike,
+    fill_value: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    anchor: int | Sequence[int] | TensorLike | Batch | None = None,
+    border: Literal['reflect_101', 'reflect_1001', 'reflect', 'wrap', 'clamp', 'constant'] | None = None,
+    dtype: DTypeLike | None = None,
+    mode: Literal['same', 'valid'] | None = None,
+) -> Batch: ...
+@overload
+def filter(
+    data: TensorLike,
+    filter: TensorLike,
+    fill_value: TensorLike | None = None,
     /,
     *,
     batch_size: int,
@@ -120,8 +148,8 @@ def filter(
 @overload
 def filter(
     data: TensorLike,
-    filter: TensorLike | Batch,
-    fill_value: TensorLike | Batch | None = None,
+    filter: TensorLike,
+    fill_value: TensorLike | None = None,
     /,
     *,
     batch_size: None = None,

@@ -80,7 +80,16 @@ def cast_like(
 @overload
 def cast_like(
     input_0: TensorLike,
-    input_1: TensorLike | Batch,
+    input_1: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+) -> Batch: ...
+@overload
+def cast_like(
+    input_0: TensorLike,
+    input_1: TensorLike,
     /,
     *,
     batch_size: int,
@@ -89,7 +98,7 @@ def cast_like(
 @overload
 def cast_like(
     input_0: TensorLike,
-    input_1: TensorLike | Batch,
+    input_1: TensorLike,
     /,
     *,
     batch_size: None = None,

@@ -73,7 +73,12 @@ def atan2(
 @overload
 def atan2(
     x: TensorLike,
-    y: TensorLike | Batch,
+    y: Batch,
+) -> Batch: ...
+@overload
+def atan2(
+    x: TensorLike,
+    y: TensorLike,
 ) -> Tensor: ...
 @overload
 def atanh(
@@ -108,8 +113,20 @@ def clamp(
 @overload
 def clamp(
     value: TensorLike,
-    lo: TensorLike | Batch,
+    lo: Batch,
     hi: TensorLike | Batch,
+) -> Batch: ...
+@overload
+def clamp(
+    value: TensorLike,
+    lo: TensorLike,
+    hi: Batch,
+) -> Batch: ...
+@overload
+def clamp(
+    value: TensorLike,
+    lo: TensorLike,
+    hi: TensorLike,
 ) -> Tensor: ...
 @overload
 def cos(
@@ -159,7 +176,12 @@ def fpow(
 @overload
 def fpow(
     base: TensorLike,
-    exponent: TensorLike | Batch,
+    exponent: Batch,
+) -> Batch: ...
+@overload
+def fpow(
+    base: TensorLike,
+    exponent: TensorLike,
 ) -> Tensor: ...
 @overload
 def log(
@@ -193,7 +215,12 @@ def max(
 @overload
 def max(
     left: TensorLike,
-    right: TensorLike | Batch,
+    right: Batch,
+) -> Batch: ...
+@overload
+def max(
+    left: TensorLike,
+    right: TensorLike,
 ) -> Tensor: ...
 @overload
 def min(
@@ -203,7 +230,12 @@ def min(
 @overload
 def min(
     left: TensorLike,
-    right: TensorLike | Batch,
+    right: Batch,
+) -> Batch: ...
+@overload
+def min(
+    left: TensorLike,
+    right: TensorLike,
 ) -> Tensor: ...
 @overload
 def pow(
@@ -213,7 +245,12 @@ def pow(
 @overload
 def pow(
     base: TensorLike,
-    exponent: TensorLike | Batch,
+    exponent: Batch,
+) -> Batch: ...
+@overload
+def pow(
+    base: TensorLike,
+    exponent: TensorLike,
 ) -> Tensor: ...
 @overload
 def rsqrt(

@@ -146,7 +146,19 @@ def choice(
 @overload
 def choice(
     a: TensorLike,
-    shape_like: TensorLike | Batch | None = None,
+    shape_like: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    p: float | Sequence[Any] | TensorLike | Batch | None = None,
+    shape: int | Sequence[int] | TensorLike | Batch | None = None,
+    rng: Any = None,
+) -> Batch: ...
+@overload
+def choice(
+    a: TensorLike,
+    shape_like: TensorLike | None = None,
     /,
     *,
     batch_size: int,
@@ -158,7 +170,7 @@ def choice(
 @overload
 def choice(
     a: TensorLike,
-    shape_like: TensorLike | Batch | None = None,
+    shape_like: TensorLike | None = None,
     /,
     *,
     batch_size: None = None,

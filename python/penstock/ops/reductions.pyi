@@ -243,7 +243,20 @@ def variance(
 @overload
 def variance(
     data: TensorLike,
-    mean: TensorLike | Batch,
+    mean: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    axes: int | Sequence[int] | None = None,
+    axis_names: str | None = None,
+    ddof: int | None = None,
+    keep_dims: bool | None = None,
+) -> Batch: ...
+@overload
+def variance(
+    data: TensorLike,
+    mean: TensorLike,
     /,
     *,
     batch_size: int,
@@ -256,7 +269,7 @@ def variance(
 @overload
 def variance(
     data: TensorLike,
-    mean: TensorLike | Batch,
+    mean: TensorLike,
     /,
     *,
     batch_size: None = None,
@@ -282,7 +295,20 @@ def std_dev(
 @overload
 def std_dev(
     data: TensorLike,
-    mean: TensorLike | Batch,
+    mean: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    axes: int | Sequence[int] | None = None,
+    axis_names: str | None = None,
+    ddof: int | None = None,
+    keep_dims: bool | None = None,
+) -> Batch: ...
+@overload
+def std_dev(
+    data: TensorLike,
+    mean: TensorLike,
     /,
     *,
     batch_size: int,
@@ -295,7 +321,7 @@ def std_dev(
 @overload
 def std_dev(
     data: TensorLike,
-    mean: TensorLike | Batch,
+    mean: TensorLike,
     /,
     *,
     batch_size: None = None,

@@ -33,7 +33,20 @@ def reshape(
 @overload
 def reshape(
     data: TensorLike,
-    shape_input: TensorLike | Batch | None = None,
+    shape_input: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    layout: str | None = None,
+    rel_shape: float | Sequence[Any] | TensorLike | Batch | None = None,
+    shape: int | Sequence[int] | TensorLike | Batch | None = None,
+    src_dims: int | Sequence[int] | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def reshape(
+    data: TensorLike,
+    shape_input: TensorLike | None = None,
     /,
     *,
     batch_size: int,
@@ -46,7 +59,7 @@ def reshape(
 @overload
 def reshape(
     data: TensorLike,
-    shape_input: TensorLike | Batch | None = None,
+    shape_input: TensorLike | None = None,
     /,
     *,
     batch_size: None = None,
@@ -73,7 +86,21 @@ def reinterpret(
 @overload
 def reinterpret(
     data: TensorLike,
-    shape_input: TensorLike | Batch | None = None,
+    shape_input: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    dtype: DTypeLike | None = None,
+    layout: str | None = None,
+    rel_shape: float | Sequence[Any] | TensorLike | Batch | None = None,
+    shape: int | Sequence[int] | TensorLike | Batch | None = None,
+    src_dims: int | Sequence[int] | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def reinterpret(
+    data: TensorLike,
+    shape_input: TensorLike | None = None,
     /,
     *,
     batch_size: int,
@@ -87,7 +114,7 @@ def reinterpret(
 @overload
 def reinterpret(
     data: TensorLike,
-    shape_input: TensorLike | Batch | None = None,
+    shape_input: TensorLike | None = None,
     /,
     *,
     batch_size: None = None,
@@ -195,6 +222,16 @@ def transpose(
 def cat(
     input_0: Batch,
     /,
+    *inputs: TensorLike | Batch,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    axis: int | None = None,
+    axis_name: str | None = None,
+) -> Batch: ...
+@overload
+def cat(
+    input_0: TensorLike,
+    /,
     *inputs: Batch,
     batch_size: int | None = None,
     device: DeviceLike | None = None,
@@ -224,6 +261,16 @@ def cat(
 @overload
 def stack(
     input_0: Batch,
+    /,
+    *inputs: TensorLike | Batch,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    axis: int | None = None,
+    axis_name: str | None = None,
+) -> Batch: ...
+@overload
+def stack(
+    input_0: TensorLike,
     /,
     *inputs: Batch,
     batch_size: int | None = None,

@@ -22,6 +22,26 @@ def combine(
     input_0: Batch,
     input_1: TensorLike | Batch,
     /,
+    *inputs: TensorLike | Batch,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    reverse_order: bool | None = None,
+) -> Batch: ...
+@overload
+def combine(
+    input_0: TensorLike,
+    input_1: Batch,
+    /,
+    *inputs: TensorLike | Batch,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    reverse_order: bool | None = None,
+) -> Batch: ...
+@overload
+def combine(
+    input_0: TensorLike,
+    input_1: TensorLike,
+    /,
     *inputs: Batch,
     batch_size: int | None = None,
     device: DeviceLike | None = None,
@@ -30,7 +50,7 @@ def combine(
 @overload
 def combine(
     input_0: TensorLike,
-    input_1: TensorLike | Batch,
+    input_1: TensorLike,
     /,
     *inputs: TensorLike,
     batch_size: int,
@@ -40,7 +60,7 @@ def combine(
 @overload
 def combine(
     input_0: TensorLike,
-    input_1: TensorLike | Batch,
+    input_1: TensorLike,
     /,
     *inputs: TensorLike,
     batch_size: None = None,

@@ -84,7 +84,23 @@ def warp_affine(
 @overload
 def warp_affine(
     data: TensorLike,
-    mtx: TensorLike | Batch | None = None,
+    mtx: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    dtype: DTypeLike | None = None,
+    fill_value: float | None = None,
+    interp_type: int | str | None = None,
+    inverse_map: bool | None = None,
+    matrix: float | Sequence[Any] | TensorLike | Batch | None = None,
+    output_dtype: DTypeLike | None = None,
+    size: float | Sequence[Any] | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def warp_affine(
+    data: TensorLike,
+    mtx: TensorLike | None = None,
     /,
     *,
     batch_size: int,
@@ -100,7 +116,7 @@ def warp_affine(
 @overload
 def warp_affine(
     data: TensorLike,
-    mtx: TensorLike | Batch | None = None,
+    mtx: TensorLike | None = None,
     /,
     *,
     batch_size: None = None,

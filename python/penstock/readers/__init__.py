@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock._errors.messages import unknown_name as _unknown_name
 from penstock._errors.tracebacks import public as _public
+from penstock._public import attach as _attach
 from penstock.readers._base.bad_samples import SampleError as SampleError
 from penstock.readers._base.epoch import UnfinishedEpochWarning as UnfinishedEpochWarning
 from penstock.readers._base.reader import Reader as Reader
@@ -36,6 +37,7 @@ __all__ = [
 for _format in __all__:
     globals().pop(_format.lower(), None)
 globals().pop("nemo_asr", None)
+_attach(__name__)
 
 
 if not TYPE_CHECKING:  # where it would say that any name exists

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 SIZE_THRESHOLD = 0.1
 
+_OUTLINES = {"pixels": "pixelwise_masks", "polygons": "polygon_masks", "coordinates": "masks"}
+"""The forms of outlines, and the arguments that ask for them."""
+
 
 class COCO(Reader):
     """Reads images and the objects on them, which a file in the format of COCO lists.
@@ -130,15 +133,8 @@ class COCO(Reader):
             self._warn("masks", "polygon_masks")
         if pixelwise_masks and (polygon_masks or masks):
             raise self._wrong("pixelwise_masks", "and `polygon_masks` can't be had together")
-        self._outlines = (
-            "pixels"
-            if pixelwise_masks
-            else "polygons"
-            if polygon_masks
-            else "coordinates"
-            if masks
-            else "none"
-        )
+        given = {"pixels": pixelwise_masks, "polygons": polygon_masks, "coordinates": masks}
+        self._outlines = next((outlines for outlines, wanted in given.items() if wanted), "none")
         super().__init__(max_batch_size, name, device, num_inputs, **common)
 
     def _open(self) -> Source:
@@ -170,6 +166,7 @@ class COCO(Reader):
                 "stored": "preprocessed_annotations",
                 "save_to": "save_preprocessed_annotations_dir",
             },
+            self._stored_with() if self._stored else "",
             root=self._root,
             save_to=self._save_to,
             corners=self._ltrb,
@@ -207,6 +204,13 @@ class COCO(Reader):
                     "can't be given together with `preprocessed_annotations`: those are stored as "
                     "they were asked for then",
                 )
+
+    def _stored_with(self) -> str:
+        """A hint at outputs that preprocessed annotations may lack."""
+        wanted = [_OUTLINES[self._outlines]] if self._outlines in _OUTLINES else []
+        wanted += ["image_ids"] if self._ids else []
+        names = " and ".join(f"`{name}`" for name in wanted)
+        return f"{names} must have been given when the annotations were stored" if names else ""
 
     def _renamed(self, old: str, old_value: Any, new: str, new_value: Any) -> Any:
         """The value of an argument that has two names."""

@@ -1,4 +1,4 @@
-//! Compressed sound: what a file says of itself, and its samples.
+//! Audio: headers and samples.
 
 mod packets;
 mod wav;
@@ -17,14 +17,14 @@ pub trait Stream: Read + Seek + Send + Sync {}
 
 impl<S: Read + Seek + Send + Sync> Stream for S {}
 
-/// How many samples a sound may become. It is there for files that lie, or are made to fill the
-/// memory: by default 18 hours of 16 kHz, and of a small file no more than silence compresses to.
-/// PENSTOCK_MAX_AUDIO_SAMPLES moves it.
+/// Limit on the number of decoded samples, against wrong headers and decompression bombs: by
+/// default 18 hours at 16 kHz, or less if the file is too small even for compressed silence.
+/// PENSTOCK_MAX_AUDIO_SAMPLES changes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit(pub usize);
 
 impl Limit {
-    /// For a file of so many bytes.
+    /// The limit for a file of this size.
     pub fn new(bytes: u64) -> Limit {
         static GIVEN: OnceLock<Option<usize>> = OnceLock::new();
         let given = *GIVEN.get_or_init(|| {
@@ -34,13 +34,13 @@ impl Limit {
         Limit(given.unwrap_or_else(|| Limit::of_file(bytes).min(1 << 30)))
     }
 
-    /// What a file of that size decodes to, at most, if it is no bomb.
+    /// The most samples that a legitimate file of this size decodes to.
     pub fn of_file(bytes: u64) -> usize {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         bytes.saturating_mul(1024).saturating_add(1 << 24)
     }
 
-    /// Refuses more samples than may be.
+    /// Checks a number of samples.
     pub fn check(self, samples: usize) -> Result<()> {
         if samples <= self.0 {
             return Ok(());
@@ -51,7 +51,7 @@ impl Limit {
 }
 
 problems! {
-    /// What is wrong with a sound; the sentence completes "this file ...".
+    /// What is wrong with audio; the sentence completes "this file ...".
     pub enum AudioFault {
         TooLong { samples: usize, limit: usize },
         TooShort,
@@ -83,7 +83,7 @@ pub fn truncated() -> Cause {
     Cause::Undecodable { kind: Damage::Truncated, problem: AudioFault::EndsEarly.into() }
 }
 
-/// What an error of the stream means.
+/// The fault for an I/O error.
 pub fn unread(error: &Error) -> Cause {
     match error.kind() {
         ErrorKind::UnexpectedEof => truncated(),
@@ -92,9 +92,9 @@ pub fn unread(error: &Error) -> Cause {
     }
 }
 
-/// What samples are read as. Numbers of the file's are scaled to the type's range.
+/// An element type for samples, which are scaled to its range.
 pub trait Pcm: Copy + Send + 'static {
-    /// From a number whose range is all of 32 bits.
+    /// From an integer that uses all 32 bits.
     fn from_full(full: i32) -> Self;
     /// From a number in -1..1.
     fn from_unit(unit: f32) -> Self;
@@ -116,7 +116,7 @@ impl Pcm for i16 {
     }
 
     fn from_unit(unit: f32) -> i16 {
-        // A cast saturates.
+        // The cast saturates.
         (unit * 32767.0).round() as i16
     }
 }
@@ -131,19 +131,19 @@ impl Pcm for i32 {
     }
 }
 
-/// Which part of a sound to read, in frames (one sample of each channel).
+/// A part of the audio, in frames (a frame has one sample per channel).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     pub start: u64,
-    /// To the end, by default.
+    /// `None` for all up to the end.
     pub frames: Option<u64>,
 }
 
 impl Span {
-    /// From a time on, and for a time, in seconds. Times before the begin, or less than none, mean
-    /// from the begin, and to the end.
+    /// From an offset and a duration in seconds. A negative offset means the start, a negative
+    /// duration the rest of the audio.
     pub fn seconds(offset: f64, duration: f64, rate: u32) -> Span {
-        // Casts saturate, and make zero of what is no number.
+        // Casts saturate, and turn NaN into 0.
         let frames = |seconds: f64| (seconds * f64::from(rate)) as u64;
         Span { start: frames(offset), frames: (duration >= 0.0).then(|| frames(duration)) }
     }
@@ -153,14 +153,14 @@ impl Span {
     }
 }
 
-/// A sound whose header has been read.
+/// Audio whose header has been read.
 pub enum Sound<'a> {
     Wav(Wav<'a>),
     Packets(Packets<'a>),
 }
 
 impl<'a> Sound<'a> {
-    /// `Err` when it is of no known format, or its header is damaged.
+    /// `Err` if the format is unknown or the header is damaged.
     pub fn open(mut stream: Box<dyn Stream + 'a>) -> Result<Sound<'a>> {
         let mut magic = [0; 4];
         let begins = stream.read_exact(&mut magic).and_then(|()| stream.seek(SeekFrom::Start(0)));
@@ -178,7 +178,7 @@ impl<'a> Sound<'a> {
         }
     }
 
-    /// Frames in a second.
+    /// The sampling rate, in Hz.
     pub fn rate(&self) -> u32 {
         match self {
             Sound::Wav(wav) => wav.rate,
@@ -193,7 +193,7 @@ impl<'a> Sound<'a> {
         }
     }
 
-    /// How many frames there are, where the header tells.
+    /// The number of frames, if the header has it.
     pub fn frames(&self) -> Option<u64> {
         match self {
             Sound::Wav(wav) => Some(wav.frames),
@@ -201,7 +201,7 @@ impl<'a> Sound<'a> {
         }
     }
 
-    /// How many samples it may become.
+    /// The limit on decoded samples.
     pub fn limit(&self) -> Limit {
         match self {
             Sound::Wav(wav) => wav.limit,
@@ -209,8 +209,7 @@ impl<'a> Sound<'a> {
         }
     }
 
-    /// The samples of all channels, frame by frame. A span that reaches beyond the end gets what
-    /// there is.
+    /// The samples of all channels, interleaved. A span beyond the end is clipped.
     pub fn read<T: Pcm>(self, span: Span) -> Result<Vec<T>> {
         match self {
             Sound::Wav(wav) => wav.read(span),
@@ -219,7 +218,7 @@ impl<'a> Sound<'a> {
     }
 }
 
-/// The mean of the channels.
+/// Mixes to mono: the mean of the channels.
 pub fn downmix(samples: &[f32], channels: usize) -> Result<Vec<f32>> {
     let weight = 1.0 / channels as f32;
     let mean = |frame: &[f32]| frame.iter().fold(0.0, |sum, sample| sum + sample * weight);

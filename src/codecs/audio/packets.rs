@@ -1,4 +1,4 @@
-//! FLAC, and Vorbis in Ogg: formats that are decoded packet by packet.
+//! FLAC, and Ogg Vorbis: formats that are decoded packet by packet.
 
 use std::io::{Read, Result as IoResult, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,9 +21,9 @@ pub struct Packets<'a> {
     track: u32,
     pub rate: u32,
     pub channels: usize,
-    /// As the header has it.
+    /// From the header.
     pub frames: Option<u64>,
-    /// Whether packets stand alone, so that reading can begin with any.
+    /// Whether packets are independent, so that decoding can start at any of them.
     alone: bool,
     pub limit: Limit,
     bytes: u64,
@@ -56,7 +56,7 @@ impl MediaSource for Media<'_> {
     }
 }
 
-/// From where on it is worth to look for a place rather than to decode up to it.
+/// From this distance on, seeking is faster than decoding up to the position.
 const FAR: u64 = 1 << 16;
 
 impl<'a> Packets<'a> {
@@ -101,7 +101,7 @@ impl<'a> Packets<'a> {
     fn read_any<T: Pcm>(mut self, span: Span) -> Result<Vec<T>> {
         let mut samples: Vec<T> = Vec::new();
         let mut position = 0;
-        // What is decoded on the way to the span takes no memory, but time.
+        // Decoding up to the span takes no memory, only time, so it has a limit of its own.
         let way = Limit(self.limit.0.max(Limit::of_file(self.bytes)));
         let mut decoded_samples = 0_usize;
         if self.alone && span.start > FAR && self.frames.is_some_and(|end| span.start < end) {
@@ -144,7 +144,7 @@ impl<'a> Packets<'a> {
         }
     }
 
-    /// Goes to a packet at or before a frame, and returns the frame that it begins with.
+    /// Seeks to a packet at or before a frame, and returns the packet's first frame.
     fn seek(&mut self, start: u64) -> Result<u64> {
         let ts = Timestamp::new(i64::try_from(start).unwrap_or(i64::MAX));
         let to = SeekTo::Timestamp { ts, track_id: self.track };
@@ -154,7 +154,7 @@ impl<'a> Packets<'a> {
     }
 }
 
-/// Adds some frames of a packet.
+/// Appends some frames of a packet.
 fn append<T: Pcm>(
     samples: &mut Vec<T>,
     decoded: &GenericAudioBufferRef<'_>,
@@ -216,7 +216,7 @@ fn undecoded(error: Error) -> Cause {
     }
 }
 
-/// What the decoder does. It panics on some damaged files, which are no more than that.
+/// Runs the decoder, which panics on some damaged files.
 fn caught<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(broken(AudioFault::Unexpected)))
 }

@@ -1,4 +1,4 @@
-//! WAV: samples as they are, after a few chunks that tell what they are.
+//! WAV: uncompressed (or G.711) samples after a few chunks that describe them.
 
 use std::io::{Read, SeekFrom};
 
@@ -10,14 +10,14 @@ pub struct Wav<'a> {
     pub rate: u32,
     pub channels: usize,
     coding: Coding,
-    /// Where the samples begin.
+    /// Offset of the samples.
     start: u64,
-    /// How many frames there are: as claimed, but not more than the file has.
+    /// The number of frames: as claimed, but at most what the file has.
     pub frames: u64,
     pub limit: Limit,
 }
 
-/// How a sample is stored.
+/// The encoding of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Coding {
     Unsigned8,
@@ -56,10 +56,10 @@ impl Coding {
     }
 }
 
-/// Files have a handful of chunks; one of nothing else would keep us busy.
+/// Limit against files that consist of nothing but chunks; real ones have a handful.
 const MOST_CHUNKS: usize = 10_000;
 
-/// Samples that are read at once; they are in the processor's cache when they are converted.
+/// Samples read at a time; they are still in the CPU cache when they are converted.
 const PIECE: usize = 16 << 10;
 
 const EXTENSIBLE: u16 = 0xfffe;
@@ -107,7 +107,7 @@ impl<'a> Wav<'a> {
                 }
                 _ => {}
             }
-            // Chunks begin at even places.
+            // Chunks are aligned to two bytes.
             at += u64::from(size) + u64::from(size % 2);
         }
         Err(broken(AudioFault::NoDataChunk))
@@ -148,7 +148,7 @@ impl Format {
         let rate = u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
         let (mut tag, channels, bits) = (short(0), usize::from(short(2)), short(14));
         if tag == EXTENSIBLE {
-            // The first two bytes of the GUID at its end.
+            // The actual tag is in the first two bytes of the GUID.
             tag = short(24);
         }
         let Some(coding) = Coding::new(tag, bits) else {
@@ -167,7 +167,7 @@ fn read_at(stream: &mut Box<dyn Stream + '_>, at: u64, bytes: &mut [u8]) -> Resu
     read.map_err(|error| unread(&error))
 }
 
-/// Adds what bytes are as samples, for which there is room.
+/// Appends bytes, converted to samples; capacity has been reserved.
 fn convert<T: Pcm>(bytes: &[u8], coding: Coding, samples: &mut Vec<T>) {
     fn each<const N: usize, T>(row: &mut Vec<T>, bytes: &[u8], sample: impl Fn([u8; N]) -> T) {
         row.extend(bytes.as_chunks::<N>().0.iter().map(|&bytes| sample(bytes)));

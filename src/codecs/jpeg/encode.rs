@@ -1,4 +1,4 @@
-//! Writing JPEGs, by libjpeg-turbo: baseline, with chroma of half the size in both directions.
+//! JPEG encoding with libjpeg-turbo: baseline, with 4:2:0 chroma subsampling.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_int};
@@ -8,7 +8,7 @@ use turbojpeg_sys as tj;
 
 use crate::value::Cause;
 
-/// The largest extent that libjpeg takes.
+/// The largest extent that libjpeg accepts.
 pub const LARGEST: usize = 65_500;
 
 struct Compressor(NonNull<std::ffi::c_void>);
@@ -19,17 +19,17 @@ thread_local! {
 
 impl Drop for Compressor {
     fn drop(&mut self) {
-        // SAFETY: the handle is from `tj3Init`, and nobody else has it.
+        // SAFETY: the handle is from `tj3Init`, and not used elsewhere.
         unsafe { tj::tj3Destroy(self.0.as_ptr()) }
     }
 }
 
 impl Compressor {
     fn new() -> Result<Compressor, Cause> {
-        // SAFETY: a plain call.
+        // SAFETY: no preconditions.
         let handle = unsafe { tj::tj3Init(tj::TJINIT_TJINIT_COMPRESS as c_int) };
         let made = Compressor(NonNull::new(handle).ok_or(Cause::Memory { bytes: 1 << 16 })?);
-        // The bytes are written to where we say, or not at all.
+        // Don't reallocate: output goes to our buffer, or the call fails.
         made.set(tj::TJPARAM_TJPARAM_NOREALLOC, 1)?;
         made.set(tj::TJPARAM_TJPARAM_SUBSAMP, tj::TJSAMP_TJSAMP_420 as c_int)?;
         Ok(made)
@@ -44,7 +44,7 @@ impl Compressor {
         if code == 0 {
             return Ok(());
         }
-        // SAFETY: the handle is valid; the text is its own, and ends with a zero.
+        // SAFETY: the handle is valid, and owns the NUL-terminated text.
         let text = unsafe { CStr::from_ptr(tj::tj3GetErrorStr(self.0.as_ptr())) };
         let text = text.to_string_lossy();
         if ["Insufficient memory", "Memory allocation failure"]
@@ -57,8 +57,8 @@ impl Compressor {
     }
 }
 
-/// Writes red, green and blue pixels to `file`, whose memory is used again. The quality is from 1
-/// to 100; neither extent is zero or above [`LARGEST`].
+/// Encodes RGB pixels to `file`, reusing its memory. The quality is 1 to 100; both extents are
+/// between 1 and [`LARGEST`].
 pub fn encode(
     rgb: &[u8],
     [height, width]: [usize; 2],
@@ -74,14 +74,14 @@ pub fn encode(
         };
         compressor.set(tj::TJPARAM_TJPARAM_QUALITY, c_int::from(quality))?;
         let (w, h) = (width as c_int, height as c_int);
-        // SAFETY: a plain call.
+        // SAFETY: no preconditions.
         let most = unsafe { tj::tj3JPEGBufSize(w, h, tj::TJSAMP_TJSAMP_420 as c_int) } as usize;
         file.clear();
         file.try_reserve_exact(most).map_err(|_| Cause::Memory { bytes: most })?;
         file.resize(most, 0);
         let (mut start, mut size) = (file.as_mut_ptr(), most as tj::size_t);
-        // SAFETY: the handle is valid, the pixels are as many as the extents say, and the file has
-        // room for the largest that there is of this size; it may not be moved.
+        // SAFETY: the handle is valid, the number of pixels matches the extents, and the file has
+        // room for the largest JPEG of this size, so libjpeg doesn't reallocate it.
         let code = unsafe {
             tj::tj3Compress8(
                 compressor.0.as_ptr(),

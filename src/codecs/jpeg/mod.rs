@@ -1,4 +1,4 @@
-//! JPEG, by libjpeg-turbo: the accurate DCT and smooth upsampling of chroma, as Pillow has them.
+//! JPEG, with libjpeg-turbo: accurate DCT and smooth chroma upsampling, as in Pillow.
 
 pub mod encode;
 
@@ -12,14 +12,14 @@ use super::image::{Window, max_pixels};
 use super::{Format, ImageFault, bounds, exif};
 use crate::value::{Cause, Damage, problems, zeroed};
 
-/// Scans that a progressive image may have; usual ones have about ten. Each may touch the whole
-/// image, so a file of a few kilobytes could take minutes.
+/// Limit on the scans of a progressive image; ordinary ones have about ten. Each scan may touch the
+/// whole image, so a file of a few kilobytes could take minutes.
 const MOST_SCANS: c_int = 100;
-/// Pixels that a byte can stand for, generously: flat images have less than 400.
+/// Generous limit on the pixels per byte; flat images have fewer than 400.
 const MOST_PIXELS_PER_BYTE: usize = 2048;
-/// Scratch memory that a thread keeps.
+/// Limit on the scratch memory that a thread keeps.
 const KEPT_SCRATCH: usize = 1 << 24;
-/// Pixels of an image up to which it is worth looking for the row where its data ends.
+/// Up to this many pixels, the row where truncated data ends is searched for.
 const SEARCHED_PIXELS: usize = 1 << 22;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -28,18 +28,18 @@ pub struct Header {
     pub width: usize,
     pub orientation: u8,
     pub stored: Stored,
-    /// Columns that are decoded together; `None` when windows can't be decoded on their own.
+    /// Columns that are decoded together; `None` if windows can't be decoded separately.
     columns: Option<usize>,
     progressive: bool,
-    /// Its data is in more than one scan, so that all coefficients are kept until the last one.
+    /// There are several scans, so all coefficients are kept until the last one.
     several_scans: bool,
     pub lossless: bool,
-    /// Where the image data begins.
+    /// Offset of the image data.
     data: usize,
 }
 
 impl Header {
-    /// Bytes of the coefficients that are kept while the image is decoded.
+    /// Bytes of coefficients that are kept during decoding.
     pub fn coefficients(&self) -> usize {
         let channels = match self.stored {
             Stored::Gray => 1,
@@ -51,19 +51,19 @@ impl Header {
     }
 }
 
-/// The bytes of a JPEG of which the header has been read.
+/// The bytes of a JPEG whose header has been read.
 pub struct Jpeg<'a> {
     bytes: &'a [u8],
     pub header: Header,
     decompressor: Decompressor,
 }
 
-/// What the pixels are, as stored.
+/// The stored color space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     Gray,
     Color,
-    /// Ink; Adobe's programs store how much is missing.
+    /// Amounts of ink; Adobe's programs store them inverted.
     Cmyk {
         inverted: bool,
     },
@@ -126,25 +126,25 @@ fn truncated(fault: JpegFault) -> Cause {
     undecodable(Damage::Truncated, fault)
 }
 
-/// What is in front of the image data, as far as libjpeg does not tell.
+/// The segments before the image data, as far as libjpeg doesn't report them.
 struct Markers {
     orientation: u8,
     adobe: bool,
     arithmetic: bool,
-    /// Components of the image, and of the first scan.
+    /// Number of components of the image, and of the first scan.
     components: [u8; 2],
-    /// Where the image data begins.
+    /// Offset of the image data.
     data: usize,
 }
 
-/// Walks over the segments up to the image data. `Err` says where the file ends.
+/// Walks the segments up to the image data. `Err` if the file ends before it.
 fn markers(bytes: &[u8]) -> Result<Markers, Cause> {
     let mut found =
         Markers { orientation: 1, adobe: false, arithmetic: false, components: [0; 2], data: 0 };
     let ends = || truncated(JpegFault::EndsInHeader { bytes: bytes.len() });
     let mut at = 2;
     loop {
-        // Anything may be between segments; libjpeg warns and goes on, too.
+        // Garbage between segments is skipped; libjpeg only warns, too.
         while *bytes.get(at).ok_or_else(ends)? != 0xff {
             at += 1;
         }
@@ -187,13 +187,13 @@ fn markers(bytes: &[u8]) -> Result<Markers, Cause> {
     }
 }
 
-/// A decompressor, for one image alone: it keeps the tables of what it has read, and of what has
-/// failed, so that the next image might be decoded by them. A new one takes about a microsecond.
+/// A decompressor for a single image: it keeps tables even after failures, which could affect the
+/// next image. Creating one takes about a microsecond.
 struct Decompressor {
     handle: NonNull<std::ffi::c_void>,
 }
 
-/// Lends the thread's scratch memory, with room for `length` bytes.
+/// Calls `work` with the thread's scratch memory, of at least `length` bytes.
 fn with_scratch<R>(length: usize, work: impl FnOnce(&mut [u8]) -> R) -> Result<R, Cause> {
     thread_local! {
         static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -214,25 +214,25 @@ fn with_scratch<R>(length: usize, work: impl FnOnce(&mut [u8]) -> R) -> Result<R
 
 impl Drop for Decompressor {
     fn drop(&mut self) {
-        // SAFETY: the handle is from `tj3Init`, and nobody else has it.
+        // SAFETY: the handle is from `tj3Init`, and not used elsewhere.
         unsafe { tj::tj3Destroy(self.handle.as_ptr()) }
     }
 }
 
-/// How a call of libjpeg-turbo went, where it did not go well.
+/// An error or a warning of libjpeg-turbo.
 enum Complaint {
-    /// It came to its end, with something that may be wrong.
+    /// The call finished, but something may be wrong.
     Warning(String),
-    /// It gave up. Rows that were not written by then hold whatever was there before.
+    /// The call failed. Rows not written by then are unchanged.
     Fatal(String),
-    /// It gave up because there was no memory.
+    /// The call failed for lack of memory.
     Memory,
-    /// It would take more memory than it may.
+    /// The call would need more memory than the limit.
     Limit,
 }
 
-/// How warnings begin. After a warning, the handle reports every error as one as well, so only
-/// the text of the last complaint tells whether a call came to its end.
+/// How warnings begin. After a warning, the handle reports every error as a warning as well, so
+/// only the text of the last message tells whether a call finished.
 const WARNINGS: [&str; 6] = [
     "Corrupt JPEG data: ",
     "Inconsistent progression sequence ",
@@ -259,11 +259,11 @@ impl Complaint {
 
 impl Decompressor {
     fn new() -> Result<Decompressor, Cause> {
-        // SAFETY: a plain call.
+        // SAFETY: no preconditions.
         let handle = unsafe { tj::tj3Init(tj::TJINIT_TJINIT_DECOMPRESS as c_int) };
         let handle = NonNull::new(handle).ok_or(Cause::Memory { bytes: 1 << 16 })?;
         let mut made = Decompressor { handle };
-        // Progressive images need 2 bytes for each coefficient, of up to four channels.
+        // Progressive images need 2 bytes per coefficient, for up to four channels.
         let megabytes = max_pixels().saturating_mul(8) >> 20;
         made.set(tj::TJPARAM_TJPARAM_MAXMEMORY, megabytes.clamp(64, 1 << 30) as c_int);
         made.set(tj::TJPARAM_TJPARAM_SCANLIMIT, MOST_SCANS);
@@ -284,14 +284,13 @@ impl Decompressor {
         if code == 0 {
             return Ok(());
         }
-        // SAFETY: the handle is valid; the text is its own, ends with a zero, and lives until the
-        // next call.
+        // SAFETY: the handle is valid, and owns the NUL-terminated text until the next call.
         let text = unsafe { CStr::from_ptr(tj::tj3GetErrorStr(self.handle.as_ptr())) };
         Err(Complaint::new(text.to_string_lossy().replace('\n', " ")))
     }
 
     fn read_header(&mut self, bytes: &[u8]) -> Result<(), Cause> {
-        // SAFETY: the handle is valid, and `bytes` are there for the time of the call.
+        // SAFETY: the handle is valid, and `bytes` is borrowed during the call.
         let code = unsafe {
             let length = bytes.len() as tj::size_t;
             tj::tj3DecompressHeader(self.handle.as_ptr(), bytes.as_ptr(), length)
@@ -379,8 +378,8 @@ impl<'a> Jpeg<'a> {
             Err(Complaint::Warning(text)) if text.contains("Premature end of JPEG file") => {
                 Err(self.missing_rows())
             }
-            // Bytes too many between markers, and data that is not as it was written: there are
-            // pixels all the same, the same as with other programs.
+            // Extra bytes between markers, or corrupt data: the image still decodes, to the same
+            // pixels as with other programs.
             Err(Complaint::Warning(_)) => Ok(()),
             Err(Complaint::Fatal(text)) => Err(damaged(JpegFault::Data { text })),
             Err(Complaint::Memory) => Err(Cause::Memory { bytes: self.header.coefficients() }),
@@ -393,20 +392,20 @@ impl<'a> Jpeg<'a> {
         }
     }
 
-    /// Bytes that decoding a window takes beside it.
+    /// Scratch memory for decoding a window, in bytes.
     pub fn scratch(&self, window: Window, target: Target) -> usize {
         let region = self.region(window);
         let pixels = if region == window { 0 } else { region.height * region.width };
         self.header.coefficients() + pixels * target.channels()
     }
 
-    /// What has to be decoded to have the window.
+    /// The region that has to be decoded for a window.
     fn region(&self, window: Window) -> Window {
         let whole = Window { y: 0, x: 0, height: self.header.height, width: self.header.width };
         match self.header.columns {
             _ if window == whole => whole,
             Some(columns) => {
-                // Chroma is smoothed over its neighbours, which the window's edge must not cut off.
+                // Upsampling reads neighboring chroma samples, so the region must include them.
                 let first = (window.x / columns).saturating_sub(1) * columns;
                 let end = (window.x + window.width + columns).min(self.header.width);
                 Window { x: first, width: end - first, ..window }
@@ -415,7 +414,7 @@ impl<'a> Jpeg<'a> {
         }
     }
 
-    /// Decodes as little as it takes to have the window.
+    /// Decodes the smallest region that contains the window.
     fn decode_window(
         &mut self,
         window: Window,
@@ -445,8 +444,7 @@ impl<'a> Jpeg<'a> {
         })
     }
 
-    /// Decodes the image or a region of it, whose left edge is one of those that are decoded
-    /// together, to rows that follow one another.
+    /// Decodes the image, or a region whose left edge is aligned to `columns`, to contiguous rows.
     fn decompress(
         &mut self,
         region: Option<Window>,
@@ -464,9 +462,9 @@ impl<'a> Jpeg<'a> {
             tj::tjregion { x, y, w: region.width as c_int, h: region.height as c_int }
         });
         let handle = self.decompressor.handle.as_ptr();
-        // SAFETY: the handle is valid. The call writes rows of `pitch` bytes: as many as the
-        // region has, or the image. It reads the header again, and finds the size that was read
-        // from these very bytes before: nobody changes what is borrowed here.
+        // SAFETY: the handle is valid. The call writes rows of `pitch` bytes, as many as the region
+        // or the image has. It parses the header again, and finds the same size as before, since
+        // these bytes are borrowed and can't change.
         let code = unsafe {
             self.decompressor.check(tj::tj3SetCroppingRegion(handle, region))?;
             tj::tj3Decompress8(
@@ -487,8 +485,8 @@ impl<'a> Jpeg<'a> {
         outcome
     }
 
-    /// The fault of an image that is not all there, with the row that it ends at where that can be
-    /// found: it is the last one that can be decoded without complaint.
+    /// The fault of a truncated image. The row where it ends, if that can be found, is the last one
+    /// that decodes without a warning.
     fn missing_rows(&mut self) -> Cause {
         let Header { height, width, .. } = self.header;
         let searched = !self.header.progressive
@@ -515,12 +513,12 @@ impl<'a> Jpeg<'a> {
     }
 }
 
-/// Whether there is an end marker. In image data, an 0xff is followed by 0.
+/// Whether there is an end marker. In image data, 0xff is followed by 0.
 fn has_end(data: &[u8]) -> bool {
     data.windows(2).rev().any(|pair| pair == [0xff, 0xd9])
 }
 
-/// Turns ink into light: `pixels` have four channels and become three, in place.
+/// Converts CMYK to RGB: `pixels` have four channels and get three, in place.
 pub fn cmyk_to_rgb(pixels: &mut [u8], inverted: bool) {
     for index in 0..pixels.len() / 4 {
         let [c, m, y, k] = [0, 1, 2, 3].map(|channel| {
@@ -557,8 +555,8 @@ mod tests {
 
     fn encode(height: usize, width: usize, parameters: &[(tj::TJPARAM, c_int)]) -> Vec<u8> {
         let pixels = photograph(height, width);
-        // SAFETY: plain calls; the pixels are as many as is said, and the result is copied before
-        // it is freed.
+        // SAFETY: the number of pixels matches the extents, and the result is copied before it is
+        // freed.
         unsafe {
             let handle = tj::tj3Init(tj::TJINIT_TJINIT_COMPRESS as c_int);
             tj::tj3Set(handle, tj::TJPARAM_TJPARAM_QUALITY as c_int, 90);
@@ -666,7 +664,7 @@ mod tests {
         let subsampling = (tj::TJPARAM_TJPARAM_SUBSAMP, tj::TJSAMP_TJSAMP_444);
         let mut bytes = encode(77, 101, &[subsampling, (tj::TJPARAM_TJPARAM_PROGRESSIVE, 1)]);
         let last = bytes.windows(2).rposition(|pair| pair == [0xff, 0xda]).unwrap();
-        // A warning, and then a second frame.
+        // Causes a warning, followed by a second frame.
         bytes.splice(last + 20..last + 20, *b"garbage\xff\xc0\0\x03\0");
         let window = Window { y: 0, x: 0, height: 77, width: 101 };
         let mut dst = vec![0; 77 * 101 * 3];

@@ -1,13 +1,13 @@
-//! What the crate allocates to decode a codestream, from what its headers claim. It can't be told
-//! that there is no memory, so that is worked out, generously, before it is asked.
+//! Estimates what the crate allocates to decode a codestream, from its headers. The crate aborts if
+//! there is no memory, so a generous estimate is checked in advance.
 
-/// Bytes of a code-block, its nodes in two trees of tags, and the growth of the lists they are in.
+/// Memory of a code-block: itself, its nodes in two tag trees, and spare capacity of lists.
 const BLOCK: usize = 512;
 const LAYER: usize = 64;
 const PRECINCT: usize = 512;
 const TILE: usize = 512;
 const TILE_COMPONENT: usize = 1024;
-/// A tile has at least the markers of its start and of its data.
+/// A tile has at least the markers of its start and its data.
 const SMALLEST_TILE: usize = 14;
 
 const START_OF_TILE: u16 = 0xff90;
@@ -17,15 +17,15 @@ const CODING_OF_COMPONENT: u16 = 0xff53;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// Bytes that are allocated for what is neither samples nor coefficients.
+    /// Memory for everything but samples and coefficients, in bytes.
     pub bytes: usize,
-    /// Bytes that the file has at least.
+    /// The least size of the file.
     pub smallest: usize,
 }
 
 struct Codestream<'a>(&'a [u8]);
 
-/// Size of a tile, their number, and that of components.
+/// Size of a tile, and the numbers of tiles and components.
 struct Grid {
     height: usize,
     width: usize,
@@ -33,7 +33,7 @@ struct Grid {
     components: usize,
 }
 
-/// `None` where the headers are not what they should be, which the crate will tell.
+/// `None` if the headers are invalid, which the crate reports.
 pub fn cost(file: &[u8]) -> Option<Cost> {
     let stream = Codestream(codestream(file)?);
     let grid = stream.grid()?;
@@ -51,7 +51,7 @@ pub fn cost(file: &[u8]) -> Option<Cost> {
     })
 }
 
-/// The codestream of a file: all of it, or the box that holds it.
+/// The codestream of a file: the whole file, or the contents of its box.
 fn codestream(file: &[u8]) -> Option<&[u8]> {
     if file.starts_with(&[0xff, 0x4f]) {
         return Some(file);
@@ -80,7 +80,7 @@ impl<'a> Codestream<'a> {
         Some(u32::from_be_bytes(*self.0.get(at..)?.first_chunk()?) as usize)
     }
 
-    /// From the first segment, which is always that of sizes.
+    /// From the first segment, which always has the sizes.
     fn grid(&self) -> Option<Grid> {
         let [width, height, left, top] = [8, 12, 16, 20].map(|at| self.long(at));
         let [tile_width, tile_height, tiles_left, tiles_top] =
@@ -95,7 +95,7 @@ impl<'a> Codestream<'a> {
         Some(Grid { height, width, tiles: across.saturating_mul(down), components })
     }
 
-    /// How samples are coded, wherever the main header or that of a tile says so.
+    /// Calls `found` with the coding parameters of the main header and of each tile's header.
     fn each_coding(&self, components: usize, mut found: impl FnMut(Coding<'a>)) -> Option<()> {
         let mut at = 2;
         let mut tile_end: Option<usize> = None;
@@ -109,7 +109,7 @@ impl<'a> Codestream<'a> {
             match marker {
                 START_OF_TILE => {
                     let length = u32::from_be_bytes(*segment.get(2..)?.first_chunk()?) as usize;
-                    // Without a length it is the last one.
+                    // A length of 0 means that it is the last one.
                     let end = if length == 0 { self.0.len() } else { at.checked_add(length)? };
                     tile_end = Some(end);
                 }
@@ -130,12 +130,13 @@ struct Coding<'a> {
     levels: u32,
     /// Logarithms of the width and height of code-blocks.
     block: [u32; 2],
-    /// Logarithms of those of precincts, from the coarsest on; the same in all bits of a byte.
+    /// Logarithms of precinct sizes, from the coarsest level on: four bits each for width and
+    /// height.
     precincts: &'a [u8],
 }
 
 impl<'a> Coding<'a> {
-    /// The parameters are at `at`; `flags` is where the byte behind the flags is.
+    /// The parameters are at `at`; the flags are the byte before `flags`.
     fn new(segment: &'a [u8], flags: usize, at: usize) -> Option<Coding<'a>> {
         let &[levels, width, height, _, _] = segment.get(at..)?.first_chunk()?;
         let own = segment.get(flags - 1)? & 1 != 0;
@@ -147,7 +148,7 @@ impl<'a> Coding<'a> {
         })
     }
 
-    /// Bytes for the blocks and precincts of one component of a tile.
+    /// Memory for the blocks and precincts of one component of a tile, in bytes.
     fn blocks(&self, grid: &Grid, layers: usize) -> usize {
         let each = layers.saturating_mul(LAYER).saturating_add(BLOCK);
         (0..=self.levels)
@@ -155,7 +156,7 @@ impl<'a> Coding<'a> {
                 let precinct = self.precincts.get(level as usize).copied().unwrap_or(0xff);
                 let precinct = [precinct & 15, precinct >> 4].map(u32::from);
                 let coarser = self.levels - level;
-                // Three bands of half the size, but for the coarsest level.
+                // Three bands of half the size; the coarsest level has one.
                 let (bands, half) = if level == 0 { (1_usize, 0) } else { (3, 1) };
                 let (mut blocks, mut precincts) = (bands, bands);
                 for (axis, extent) in [grid.width, grid.height].into_iter().enumerate() {
@@ -163,7 +164,7 @@ impl<'a> Coding<'a> {
                     let log = precinct[axis].saturating_sub(half);
                     let parts = (extent >> half >> log) + 2;
                     precincts = precincts.saturating_mul(parts);
-                    // A precinct has at least a block, and is not smaller than one.
+                    // Blocks are no larger than their precinct.
                     let block = self.block[axis].min(log);
                     blocks = blocks.saturating_mul((extent >> half >> block) + 2);
                 }
@@ -178,7 +179,7 @@ impl<'a> Coding<'a> {
 mod tests {
     use super::*;
 
-    /// The headers of an image of one tile, or of tiles of `tile` pixels in both directions.
+    /// The headers of an image of one tile, or with square tiles of `tile` pixels.
     fn headers(side: u32, tile: u32, layers: u16, precinct: Option<u8>) -> Vec<u8> {
         let mut made = vec![0xff, 0x4f, 0xff, 0x51, 0, 41, 0, 0];
         for number in [side, side, 0, 0, tile, tile, 0, 0] {

@@ -1,4 +1,4 @@
-//! JPEG 2000, as a file (jp2) or a bare codestream (j2k), through `hayro-jpeg2000`.
+//! JPEG 2000, as a file (jp2) or a bare codestream (j2k), with `hayro-jpeg2000`.
 
 mod cost;
 
@@ -89,15 +89,15 @@ fn read_pixels(bytes: &[u8]) -> Result<Pixels, Problem> {
     Ok(Pixels { height, width, color, data })
 }
 
-/// Bytes of samples and coefficients, all floats, and of the result.
+/// Memory for samples and coefficients, all floats, and for the result, in bytes.
 fn scratch(image: &Image<'_>, area: usize, samples: usize) -> usize {
     let wide = image.original_bit_depth() > 8;
-    // Channels that are put in another order, or looked up in a palette, are there twice.
+    // Reordering channels or resolving a palette needs a second copy.
     let planes = samples.saturating_mul(if wide { 8 + 2 } else { 8 + 1 });
     planes.saturating_add(area.saturating_mul(16))
 }
 
-/// What brings samples of so many bits to the range of the type.
+/// The factor that scales samples of `bits` bits to the range of the type.
 fn full_scale(bits: u8, most: f32) -> f32 {
     most / ((1u64 << bits.min(63)) - 1) as f32
 }

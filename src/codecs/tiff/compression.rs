@@ -1,4 +1,4 @@
-//! What the bytes of a strip or tile stand for.
+//! Decompression of strips and tiles.
 
 use super::TiffFault;
 use crate::codecs::bounds;
@@ -37,20 +37,20 @@ impl Compression {
         Err(TiffFault::Compression { name })
     }
 
-    /// Bytes of samples that one byte can stand for, generously.
+    /// Generous limit on the bytes of samples per compressed byte.
     pub fn most(self) -> usize {
         match self {
             Self::None => bounds::CUT,
             Self::Deflate => 1032,
             Self::Lzw | Self::PackBits => 1 << 12,
             Self::Jpeg => 1 << 13,
-            // A bit for a row like the one before, of up to 65535 pixels.
+            // A bit can stand for a row equal to the one before, of up to 65535 pixels.
             Self::Group3 | Self::Group4 => 1 << 16,
         }
     }
 
-    /// Fills `out`, and says how many bytes of it there were, or that the data is damaged.
-    /// `width` is that of the strip or tile in pixels. (JPEG needs to know more: `jpeg.rs`.)
+    /// Decompresses to `out`, and returns the number of bytes, or an error if the data is damaged.
+    /// `width` is the width of the strip or tile in pixels. (JPEG needs more: see `jpeg.rs`.)
     pub fn expand(self, bytes: &[u8], out: &mut [u8], width: usize) -> Result<usize, ()> {
         match self {
             Self::None => {
@@ -115,8 +115,7 @@ fn inflate(mut bytes: &[u8], out: &mut [u8]) -> Result<usize, ()> {
     Ok(filled)
 }
 
-/// Own code, twice as fast as the crate: a string of the table is a place in `out`, where it was
-/// written before.
+/// Twice as fast as the crate: entries of the table refer to strings already written to `out`.
 fn lzw(bytes: &[u8], out: &mut [u8]) -> Result<usize, ()> {
     const CLEAR: usize = 256;
     const END: usize = 257;
@@ -141,7 +140,7 @@ fn lzw(bytes: &[u8], out: &mut [u8]) -> Result<usize, ()> {
         if code == END {
             break;
         }
-        // The last string and the first byte of this one lie one after the other.
+        // The previous string and the first byte of this one are adjacent in `out`.
         if let Some((start, length)) = last.filter(|_| next < table.len()) {
             table[next] = (start, length + 1);
             next += 1;
@@ -156,7 +155,7 @@ fn lzw(bytes: &[u8], out: &mut [u8]) -> Result<usize, ()> {
         } else if code < next {
             let (from, length) = table[code];
             let length = length.min(out.len() - filled);
-            // A string that was begun with the last one ends with what is written now.
+            // The string may include bytes that are being written now.
             let there = length.min(filled - from);
             out.copy_within(from..from + there, filled);
             for n in there..length {
@@ -171,10 +170,10 @@ fn lzw(bytes: &[u8], out: &mut [u8]) -> Result<usize, ()> {
     Ok(filled)
 }
 
-/// One bit for each pixel, rows begin at a byte, black is 1.
+/// One bit per pixel, rows are padded to a byte, black is 1.
 fn fax(kind: Compression, bytes: &[u8], out: &mut [u8], width: u16) -> Result<usize, ()> {
-    // The crate wants group 3 to begin with an end of line, eleven zeros and a one, which TIFF leaves
-    // out now and then, and to end with six of them.
+    // The crate expects group 3 data to begin with an end-of-line code (eleven zeros and a one),
+    // which TIFF files may omit, and to end with six of them.
     let group3 = kind == Compression::Group3;
     let begun = bytes.first() == Some(&0) && bytes.get(1).is_some_and(|byte| byte >> 5 == 0);
     let start: &[u8] = if group3 && !begun { &[0, 1] } else { &[] };
@@ -202,7 +201,7 @@ fn fax(kind: Compression, bytes: &[u8], out: &mut [u8], width: u16) -> Result<us
         let mut decoder = Group3Decoder::new(input).map_err(drop)?;
         loop {
             let status = decoder.advance().map_err(drop)?;
-            // The end comes together with the last row.
+            // The end is reported along with the last row.
             let more = decoder.transitions().is_empty() || write(decoder.transitions());
             if status == DecodeStatus::End || !more {
                 break;

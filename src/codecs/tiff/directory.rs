@@ -1,4 +1,4 @@
-//! The tags of a file's first image.
+//! The tags of the first image.
 
 use super::TiffFault;
 use crate::codecs::{Problem, broken};
@@ -26,7 +26,7 @@ pub const TILE_SIZES: u16 = 325;
 pub const SAMPLE_FORMAT: u16 = 339;
 pub const JPEG_TABLES: u16 = 347;
 
-/// Both byte orders, and both widths of offsets (BigTIFF has 8 bytes).
+/// Supports both byte orders, and both sizes of offsets (8 bytes in BigTIFF).
 pub struct Directory<'a> {
     bytes: &'a [u8],
     pub big_endian: bool,
@@ -37,7 +37,7 @@ struct Entry {
     tag: u16,
     kind: u16,
     count: usize,
-    /// Where the values are.
+    /// Offset of the values.
     at: usize,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Directory<'a> {
         Ok(directory)
     }
 
-    /// Where the list of tags begins, how many there are, and the size of offsets.
+    /// Offset of the list of tags, their number, and the size of offsets.
     fn list(&self, wide: bool) -> Option<(usize, usize, usize)> {
         let size = if wide { 8 } else { 4 }; // of offsets
         let first = self.number(size, size)?;
@@ -83,16 +83,16 @@ impl<'a> Directory<'a> {
         Some(Entry { tag: self.number(at, 2)? as u16, kind, count, at: at_values })
     }
 
-    /// The unsigned numbers of a tag; none where the tag is missing or something else.
+    /// The unsigned integers of a tag; `None` if the tag is missing or has another type.
     pub fn numbers(&self, tag: u16) -> Result<Option<Vec<usize>>, Cause> {
-        // Values that are not in the file take no memory.
+        // Values beyond the end of the file don't cause an allocation.
         let Some((values, size)) = self.values(tag) else { return Ok(None) };
         let mut numbers = with_room(values.len() / size)?;
         numbers.extend(values.chunks_exact(size).map(|value| self.unsigned(value)));
         Ok(Some(numbers))
     }
 
-    /// The bytes of unsigned numbers, and how many each has.
+    /// The bytes of unsigned integers, and the size of each.
     fn values(&self, tag: u16) -> Option<(&'a [u8], usize)> {
         let entry = self.entries.iter().find(|entry| entry.tag == tag)?;
         let size = width(entry.kind);
@@ -111,7 +111,7 @@ impl<'a> Directory<'a> {
         }
     }
 
-    /// The bytes of a tag; none where there is nothing of the kind.
+    /// The bytes of a tag; empty if it is missing or has another type.
     pub fn raw(&self, tag: u16) -> &'a [u8] {
         let entry = self.entries.iter().find(|entry| entry.tag == tag && width(entry.kind) == 1);
         let found =
@@ -119,7 +119,7 @@ impl<'a> Directory<'a> {
         found.unwrap_or(&[])
     }
 
-    /// An unsigned number of `size` bytes.
+    /// An unsigned integer of `size` bytes.
     fn number(&self, at: usize, size: usize) -> Option<usize> {
         Some(self.unsigned(self.bytes.get(at..at.checked_add(size)?)?))
     }
@@ -130,7 +130,7 @@ impl<'a> Directory<'a> {
     }
 }
 
-/// Bytes of one value.
+/// The size of a value in bytes.
 fn width(kind: u16) -> usize {
     match kind {
         3 | 8 => 2,

@@ -1,4 +1,4 @@
-//! Strips and tiles that are JPEGs, with tables that they share.
+//! JPEG-compressed strips and tiles, with shared tables.
 
 use super::TiffFault;
 use crate::codecs::image::Window;
@@ -8,8 +8,8 @@ use crate::value::{Cause, Damage, append, with_room};
 const START: [u8; 2] = [0xff, 0xd8];
 const END: [u8; 2] = [0xff, 0xd9];
 
-/// Fills `out`, `height` rows of `width` pixels: gray with one channel, else red, green and blue.
-/// The JPEG has at most `tallest` rows. `mixed` says that colors are stored as luma and chroma.
+/// Decodes `height` rows of `width` pixels to `out`: gray for one channel, otherwise RGB. The JPEG
+/// has at most `tallest` rows. `mixed` means that colors are stored as luma and chroma.
 pub fn expand(
     tables: &[u8],
     bytes: &[u8],
@@ -38,7 +38,7 @@ pub fn expand(
     jpeg.decode(window, target, false, out)
 }
 
-/// A JPEG of its own. Adobe's marker says what the colors are; TIFF says it in a tag.
+/// A standalone JPEG. An Adobe marker specifies the color space, which TIFF has in a tag.
 fn join(tables: &[u8], bytes: &[u8], mixed: bool) -> Result<Vec<u8>, Cause> {
     let adobe = *b"\xff\xee\0\x0eAdobe\0\x64\0\0\0\0\0";
     let tables = tables.strip_prefix(&START).unwrap_or(tables);

@@ -1,7 +1,6 @@
 //! TIFF: the first image of a file, in strips or tiles, interleaved or in planes.
 //!
-//! Own code over crates for the compressions: the crates for all of TIFF know no palettes and
-//! no group 3 fax.
+//! Uses crates for decompression only: the TIFF crates support neither palettes nor group 3 fax.
 
 mod compression;
 mod directory;
@@ -38,7 +37,7 @@ problems! {
 
 const MAX_SAMPLES: usize = 64;
 
-/// How samples mean colors.
+/// The photometric interpretation of samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Meaning {
     WhiteIsZero,
@@ -60,18 +59,18 @@ struct Image<'a> {
     big_endian: bool,
     height: usize,
     width: usize,
-    /// Samples of a pixel.
+    /// Samples per pixel.
     samples: usize,
-    /// Bits of a sample.
+    /// Bits per sample.
     bits: usize,
     kind: Kind,
     meaning: Meaning,
     compression: Compression,
-    /// Bits of a byte come from the right.
+    /// Bits of a byte are in reverse order.
     reversed: bool,
-    /// What JPEGs in the file share.
+    /// JPEG tables shared by all strips or tiles.
     tables: &'a [u8],
-    /// Colors are stored as luma and chroma, which JPEG turns into red, green and blue.
+    /// Colors are stored as luma and chroma; decoding JPEG converts them to RGB.
     mixed: bool,
     /// 1: none, 2: differences, 3: differences of the bytes of floats.
     predictor: usize,
@@ -83,7 +82,7 @@ struct Image<'a> {
     tiled: bool,
     offsets: Vec<usize>,
     sizes: Vec<usize>,
-    /// All reds, greens and blues.
+    /// The palette: all reds, then all greens and blues.
     colors: Vec<u16>,
 }
 
@@ -222,13 +221,13 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// Bytes that so many pixels take before they are compressed.
+    /// Size of this many pixels before compression, in bytes.
     fn packed(&self, height: usize, width: usize) -> usize {
         let row = width.saturating_mul(self.samples).saturating_mul(self.bits).div_ceil(8);
         row.saturating_mul(height)
     }
 
-    /// Bytes that are taken to decode: all samples, a strip or tile, and colors from a palette.
+    /// Scratch memory in bytes: all samples, a strip or tile, and colors from a palette.
     fn scratch(&self) -> usize {
         let area = self.height.saturating_mul(self.width);
         let size = match (self.kind, self.bits) {
@@ -239,13 +238,13 @@ impl<'a> Image<'a> {
         let samples = area.saturating_mul(self.samples).saturating_mul(size);
         let colors = if self.meaning == Meaning::Palette { area.saturating_mul(6) } else { 0 };
         let part = self.packed(self.part_height, self.part_width);
-        // A progressive JPEG has two bytes for each sample.
+        // A progressive JPEG needs two bytes per sample.
         let copies = if self.compression == Compression::Jpeg { 4 } else { 2 };
         samples.saturating_add(colors).saturating_add(part.saturating_mul(copies))
     }
 
-    /// Refuses strips or tiles that share their bytes so that reading them takes far longer than
-    /// the file or the image is long.
+    /// Refuses strips or tiles that overlap in the file so much that reading them would take far
+    /// longer than the size of the file or the image justifies.
     fn bounded(&self, count: usize) -> Result<(), Problem> {
         let length = self.bytes.len();
         let parts = self.offsets.iter().zip(&self.sizes).take(count);
@@ -259,7 +258,7 @@ impl<'a> Image<'a> {
         Ok(())
     }
 
-    /// All samples as they are stored, interleaved.
+    /// All samples as stored, interleaved.
     fn read<T: Sample>(&self) -> Result<Vec<T>, Problem> {
         let &Image { height, width, samples, part_height, part_width, .. } = self;
         let area = bounds::area(height, width)?;
@@ -272,7 +271,7 @@ impl<'a> Image<'a> {
             let found = self.offsets.len().min(self.sizes.len());
             return Err(broken(TiffFault::Parts { found, count }));
         }
-        // Tiles may be larger than the image, but not so that decoding takes forever.
+        // Tiles may be larger than the image, but not so large that decoding takes forever.
         if parts.saturating_mul(part_height * part_width) > area.saturating_mul(4).max(1 << 24) {
             return Err(broken(TiffFault::Tiles { width: part_width, height: part_height }));
         }
@@ -340,7 +339,7 @@ impl<'a> Image<'a> {
         Ok(out)
     }
 
-    /// The samples of a row of a strip or tile, with differences summed up.
+    /// The samples of a row of a strip or tile, with the predictor undone.
     fn samples_of<T: Sample>(
         &self,
         stored: &mut [u8],
@@ -360,7 +359,7 @@ impl<'a> Image<'a> {
                 for n in step..stored.len() {
                     stored[n] = stored[n].wrapping_add(stored[n - step]);
                 }
-                // All high bytes come first, then the lower ones, for either byte order.
+                // High bytes come first, then the lower ones, in either byte order.
                 let size = self.bits / 8;
                 let count = stored.len() / size;
                 for (n, byte) in joined.iter_mut().enumerate() {
@@ -379,7 +378,7 @@ impl<'a> Image<'a> {
         let most = ((1u16 << self.bits) - 1) as u8;
         match self.meaning {
             Meaning::Palette => return self.look_up(data.into_iter().map(usize::from)),
-            // As in DALI: red, green, blue and an alpha that hides nothing.
+            // As in DALI: RGB and an opaque alpha.
             Meaning::Cmyk => {
                 for pixel in data.as_chunks_mut::<4>().0 {
                     let light = 255 - u16::from(pixel[3]);
@@ -405,7 +404,7 @@ impl<'a> Image<'a> {
         Ok(Data::U16(data))
     }
 
-    /// Palettes have 16 bits, whatever the indices have.
+    /// Palettes have 16-bit colors, whatever the size of the indices.
     fn look_up(&self, indices: impl ExactSizeIterator<Item = usize>) -> Result<Data, Cause> {
         let size = self.colors.len() / 3;
         let mut rgb = with_room(3 * indices.len())?;
@@ -417,9 +416,9 @@ impl<'a> Image<'a> {
 }
 
 trait Sample: Element {
-    /// Samples of `bits` bits each from bytes.
+    /// Unpacks samples of `bits` bits.
     fn unpack(bytes: &[u8], bits: usize, big_endian: bool, out: &mut [Self]);
-    /// The sum, wrapping around.
+    /// Wrapping addition.
     fn plus(self, other: Self) -> Self;
 }
 

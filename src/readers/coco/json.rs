@@ -1,5 +1,5 @@
-//! JSON, read from its beginning to its end in pieces: no tree, and no more of the file in memory
-//! than a piece. What nobody asks for is passed over.
+//! A streaming JSON parser: it builds no tree, holds only a piece of the file in memory, and skips
+//! what isn't needed.
 
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -8,10 +8,10 @@ use crate::readers::ranges::Unreadable;
 use crate::readers::read::ReadFault;
 use crate::value::{Cause, Problem, append, io_fault, problems};
 
-/// Bytes that are read at once; they stay in the processor's cache while they are looked at.
+/// Bytes read at a time; they stay in the CPU cache while they are parsed.
 const PIECE: usize = 256 << 10;
 
-/// No number is longer. (One with more digits than that is nobody's measurement.)
+/// Limit on the length of a number. (No measurement has this many digits.)
 const LONGEST_NUMBER: usize = 400;
 
 problems! {
@@ -32,12 +32,12 @@ problems! {
 /// What is wrong with a text, and where.
 #[derive(Debug, PartialEq)]
 pub struct Wrong {
-    /// Counted from 1; 0 when the text could not be read.
+    /// Counted from 1; 0 if the text could not be read.
     pub line: u64,
     /// Counted from 0.
     pub byte: u64,
     pub problem: Problem,
-    /// Whether the machine is at fault.
+    /// Whether the system is the cause.
     pub system: bool,
 }
 
@@ -49,7 +49,7 @@ impl From<Cause> for Wrong {
 }
 
 impl Wrong {
-    /// As what is wrong with a file.
+    /// As a problem of a file.
     pub fn of_file(self, file: &Path) -> Unreadable {
         let Wrong { line, byte, problem, system } = self;
         let problem = match line {
@@ -67,7 +67,7 @@ pub struct Scanner<R> {
     buffer: Box<[u8]>,
     at: usize,
     end: usize,
-    /// What came before the buffer.
+    /// The number of bytes and lines before the buffer.
     bytes: u64,
     lines: u64,
     key: Vec<u8>,
@@ -85,7 +85,7 @@ impl<R: Read> Scanner<R> {
         Ok(scanner)
     }
 
-    /// The error that something is wrong here.
+    /// An error at the current position.
     pub fn wrong(&self, problem: impl Into<Problem>) -> Wrong {
         let lines = self.buffer[..self.at].iter().filter(|&&byte| byte == b'\n').count() as u64;
         let (line, byte) = (self.lines + lines + 1, self.bytes + self.at as u64);
@@ -96,7 +96,7 @@ impl<R: Read> Scanner<R> {
         &self.buffer[self.at..self.end]
     }
 
-    /// Reads on until there are `count` bytes to look at, or the text is at its end.
+    /// Reads until `count` bytes are available, or the text ends.
     fn want(&mut self, count: usize) -> Result<()> {
         debug_assert!(count <= PIECE);
         if self.end - self.at >= count {
@@ -118,7 +118,7 @@ impl<R: Read> Scanner<R> {
         Ok(())
     }
 
-    /// The next byte that is not space; `None` at the end of the text.
+    /// The next byte that is not whitespace; `None` at the end of the text.
     fn peek(&mut self) -> Result<Option<u8>> {
         loop {
             while self.at < self.end {
@@ -135,7 +135,7 @@ impl<R: Read> Scanner<R> {
         }
     }
 
-    /// The byte that the next value begins with.
+    /// The first byte of the next value.
     pub fn look(&mut self) -> Result<u8> {
         self.peek()?.ok_or_else(|| self.wrong(JsonFault::Ends))
     }
@@ -156,7 +156,7 @@ impl<R: Read> Scanner<R> {
         Ok(())
     }
 
-    /// Sees that nothing comes after what was read.
+    /// Checks that nothing follows.
     pub fn finish(&mut self) -> Result<()> {
         match self.peek()? {
             None => Ok(()),
@@ -164,7 +164,7 @@ impl<R: Read> Scanner<R> {
         }
     }
 
-    /// Calls `each` for every item of a list, which it must read or skip.
+    /// Calls `each` for every item of a list; it must read or skip the item.
     pub fn list(&mut self, mut each: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         self.take(b'[', "list")?;
         if self.look()? == b']' {
@@ -184,7 +184,7 @@ impl<R: Read> Scanner<R> {
         }
     }
 
-    /// Calls `each` for every member of an object, with what `known` makes of its name; it must
+    /// Calls `each` for every member of an object, with the result of `known` for its name; it must
     /// read or skip the value.
     pub fn object<K>(
         &mut self,
@@ -218,7 +218,7 @@ impl<R: Read> Scanner<R> {
         }
     }
 
-    /// Appends a text in quotes, as UTF-8.
+    /// Appends a string as UTF-8.
     pub fn text(&mut self, out: &mut Vec<u8>) -> Result<()> {
         self.take(b'"', "text")?;
         loop {
@@ -256,7 +256,7 @@ impl<R: Read> Scanner<R> {
             Some(b'r') => (Some('\r'), 2),
             Some(b't') => (Some('\t'), 2),
             Some(b'u') => match (code(rest.get(2..6)), rest.get(6..8), code(rest.get(8..12))) {
-                // Characters beyond 16 bits come as two halves.
+                // Characters beyond 16 bits are surrogate pairs.
                 (Some(high @ 0xD800..0xDC00), Some(b"\\u"), Some(low @ 0xDC00..0xE000)) => {
                     (char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)), 12)
                 }
@@ -290,8 +290,8 @@ impl<R: Read> Scanner<R> {
             complete = places > 0;
             end += 1 + places;
         }
-        // Up to here the digits are an integer that fits, and dividing it by a power of ten
-        // rounds once: this is the nearest number.
+        // With so few digits, the integer is exact, and so is the power of ten: a single rounding
+        // by the division gives the nearest number.
         const EXACT: usize = 15;
         if complete && whole + places <= EXACT && !matches!(text.get(end), Some(b'e' | b'E')) {
             let all = text[sign..end].iter().filter(|&&byte| byte != b'.');
@@ -318,9 +318,9 @@ impl<R: Read> Scanner<R> {
         Ok(value)
     }
 
-    /// A number without a fraction.
+    /// An integer.
     pub fn integer(&mut self) -> Result<i64> {
-        /// Up to here, all integers are numbers.
+        /// Up to here, all integers can be represented.
         const LARGEST: f64 = (1_u64 << 53) as f64;
         let value = self.number()?;
         if value.fract() != 0.0 || value.abs() > LARGEST {
@@ -329,7 +329,7 @@ impl<R: Read> Scanner<R> {
         Ok(value as i64)
     }
 
-    /// Passes over a value. Only its brackets and quotes are looked at.
+    /// Skips a value, looking only at brackets and quotes.
     pub fn skip(&mut self) -> Result<()> {
         let mut depth = 0_usize;
         match self.look()? {
@@ -392,7 +392,7 @@ impl<R: Read> Scanner<R> {
         }
     }
 
-    /// One of `true`, `false` and `null`, which is `None`.
+    /// `true`, `false`, or `null`, which is `None`.
     pub fn word(&mut self) -> Result<Option<bool>> {
         self.look()?;
         self.want(6)?;
@@ -431,7 +431,7 @@ const KINDS: [u8; 256] = {
 mod tests {
     use super::*;
 
-    /// A reader that gives a few bytes at a time.
+    /// A reader that returns a few bytes at a time.
     struct Drips<'a>(&'a [u8], usize);
 
     impl Read for Drips<'_> {

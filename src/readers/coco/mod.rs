@@ -1,4 +1,4 @@
-//! Images with the objects that were found in them: boxes, classes and outlines.
+//! COCO: images annotated with objects, which have boxes, classes and outlines.
 
 mod json;
 mod parse;
@@ -49,66 +49,66 @@ problems! {
     }
 }
 
-/// What a sample is made of, and which samples there are.
+/// What samples consist of, and which are taken.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Boxes by their corners, not by one and their size.
+    /// Boxes as two corners, not as one corner and the size.
     pub corners: bool,
-    /// Coordinates as parts of the image's size.
+    /// Coordinates relative to the image's size.
     pub ratio: bool,
     pub outlines: Outlines,
     pub image_ids: bool,
-    /// Leave out images without objects.
+    /// Skip images without objects.
     pub skip_empty: bool,
-    /// Leave out objects that stand for many.
+    /// Skip objects that stand for a crowd.
     pub skip_crowds: bool,
-    /// Leave out objects that are less wide or high.
+    /// Skip objects that are narrower or lower than this.
     pub threshold: f32,
-    /// Number the categories from 1 on.
+    /// Renumber the categories from 1.
     pub renumber: bool,
-    /// The names of the images to take, in this order; all when there are none.
+    /// The names of the images to take, in this order; if empty, all.
     pub images: Vec<Vec<u8>>,
 }
 
-/// What becomes of the objects' outlines.
+/// The form in which outlines are returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outlines {
     #[default]
     None,
-    /// Polygons: which object, its first and last vertex; and the vertices.
+    /// Polygons (object, first and last vertex), and vertices.
     Polygons,
-    /// Polygons with places of coordinates, two for a vertex.
+    /// Polygons with offsets of coordinates, two per vertex.
     Coordinates,
     /// An image of labels.
     Pixels,
 }
 
-/// An image as the file lists it.
+/// An image, as listed in the file.
 pub struct Image {
     pub id: i64,
     pub height: i32,
     pub width: i32,
-    /// Where its name ends in the text of all.
+    /// The end of its name in the block of all names.
     pub name_end: usize,
 }
 
-/// A mask that came as runs of pixels.
+/// A run-length encoded mask.
 pub struct Runs {
     pub object: u32,
     pub height: u32,
     pub width: u32,
-    /// Where its counts end.
+    /// The end of its counts.
     pub end: usize,
 }
 
-/// Objects, one after the other; what belongs to one ends where the next one's begins.
+/// Objects in arrays; the data of an object ends where the next one's begins.
 #[derive(Default)]
 pub struct Objects {
     pub boxes: Vec<[f32; 4]>,
     pub labels: Vec<i32>,
-    /// Where an object's polygons end; empty when nobody wants outlines.
+    /// The end of each object's polygons; empty if outlines aren't read.
     pub polygon_ends: Vec<u32>,
-    /// Where a polygon's vertices end.
+    /// The end of each polygon's vertices.
     pub vertex_ends: Vec<u32>,
     pub vertices: Vec<[f32; 2]>,
     pub runs: Vec<Runs>,
@@ -133,7 +133,7 @@ impl Objects {
         &self.vertices[part(&self.vertex_ends, polygon)]
     }
 
-    /// The runs of an object, which most don't have.
+    /// The run-length encoded mask of an object, which most don't have.
     pub fn runs(&self, object: usize) -> Option<(&Runs, &[u32])> {
         let index = self.runs.binary_search_by_key(&(object as u32), |runs| runs.object).ok()?;
         let start = if index == 0 { 0 } else { self.runs[index - 1].end };
@@ -141,7 +141,7 @@ impl Objects {
     }
 }
 
-/// Samples by number: images, and the objects on each.
+/// Samples by number: images and their objects.
 #[derive(Default)]
 pub struct Coco {
     pub(super) options: Options,
@@ -149,7 +149,7 @@ pub struct Coco {
     pub(super) ids: Vec<i64>,
     pub(super) heights: Vec<i32>,
     pub(super) widths: Vec<i32>,
-    /// Which of `members` a sample has: from, to.
+    /// The range of `members` of each sample.
     pub(super) bounds: Vec<(u32, u32)>,
     /// Numbers of objects.
     pub(super) members: Vec<u32>,
@@ -157,7 +157,7 @@ pub struct Coco {
 }
 
 impl Coco {
-    /// Brings images and objects together; `owners` has the id of the image that an object is on.
+    /// Matches objects with images; `owners` has the id of each object's image.
     pub fn new(
         options: Options,
         root: &std::path::Path,
@@ -170,7 +170,7 @@ impl Coco {
             let start = if index == 0 { 0 } else { images[index - 1].name_end };
             &names[start..images[index].name_end]
         };
-        // By id; those that were given twice stay in their order.
+        // By id; duplicates stay in order (the sort is stable).
         let mut order: Vec<u32> = (0..images.len() as u32).collect();
         order.sort_by_key(|&index| images[index as usize].id);
         let mut groups: HashMap<i64, u32> = HashMap::with_capacity(images.len());
@@ -227,7 +227,7 @@ impl Coco {
         &self.members[start as usize..end as usize]
     }
 
-    /// A box in the form that was asked for.
+    /// A box in the requested form.
     pub(super) fn boxed(&self, sample: usize, [x, y, w, h]: [f32; 4]) -> [f32; 4] {
         let [a, b, c, d] = if self.options.corners { [x, y, x + w, y + h] } else { [x, y, w, h] };
         if !self.options.ratio {
@@ -270,7 +270,7 @@ impl Coco {
         Ok([space.into_sample()?, corners.into_sample()?])
     }
 
-    /// An image of labels: where masks overlap, the larger label is on top.
+    /// An image of labels: where masks overlap, the larger label wins.
     fn pixels(&self, sample: usize, allocate: &Allocate<'_>) -> Result<Sample> {
         let (height, width) = (self.heights[sample], self.widths[sample]);
         if height < 0 || width < 0 {
@@ -323,8 +323,8 @@ impl Coco {
     }
 }
 
-/// Opens the images of the file `annotations`, or those that were `stored` in a folder before.
-/// `save_to` is a folder to store them in.
+/// Opens the annotation file `annotations`, or annotations `stored` in a folder. `save_to` is a
+/// folder to store them in.
 pub fn open(given: &mut Given) -> Result<Arc<dyn Source>, OpenError> {
     let choices = [
         ("none", Outlines::None),
@@ -421,7 +421,7 @@ impl Source for Coco {
         fetched(outputs)
     }
 
-    /// By the images, their names and the objects on them.
+    /// Depends on the images, their names and their objects.
     fn fingerprint(&self) -> u64 {
         let mut hash = Hash::new(self.files.fingerprint());
         self.ids.iter().for_each(|&id| hash.word(id as u64));

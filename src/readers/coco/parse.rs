@@ -1,4 +1,4 @@
-//! The annotation file of a data set of images, read in one pass.
+//! Reads an annotation file in one pass.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -15,7 +15,7 @@ pub fn read(file: &Path, root: &Path, options: Options) -> Result<Coco> {
     let opened = Opened::open(file).map_err(Wrong::from)?;
     match opened.size {
         0 => parse(&opened.bytes().map_err(Wrong::from)?[..], root, options),
-        // Not beyond: somebody may go on writing to it for ever.
+        // Not beyond this size: another process may keep writing to the file.
         size => parse(opened.into_file().take(size), root, options),
     }
 }
@@ -53,7 +53,7 @@ struct Found {
     categories: Vec<i64>,
     objects: Objects,
     owners: Vec<i64>,
-    /// The text of a mask.
+    /// Scratch memory for the text of a mask.
     text: Vec<u8>,
 }
 
@@ -150,7 +150,7 @@ impl Found {
             _ => Member::Other,
         };
         let (mut image, mut category, mut crowd) = (None, None, false);
-        // As in DALI, an object without a box has one without a size.
+        // As in DALI, an object without a box gets an empty one.
         let mut sides = [0.0; 4];
         let marks = self.marks();
         let outlines = self.options.outlines;
@@ -212,7 +212,7 @@ impl Found {
         ]
     }
 
-    /// Forgets an outline.
+    /// Discards the outline that was read after `marks`.
     fn reset(&mut self, marks: &[usize; 4]) {
         self.objects.vertex_ends.truncate(marks[0]);
         self.objects.vertices.truncate(marks[1]);
@@ -313,7 +313,7 @@ impl Found {
 
     fn finish(mut self, root: &Path) -> Coco {
         if self.options.renumber {
-            // A category that was listed twice keeps its first number, one that was not has 0.
+            // A category listed twice keeps its first number; an unlisted one gets 0.
             let mut numbers: HashMap<i64, i32> = HashMap::new();
             for (&id, number) in self.categories.iter().zip(1..) {
                 numbers.entry(id).or_insert(number);

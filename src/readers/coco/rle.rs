@@ -1,8 +1,8 @@
-//! Masks as runs of pixels, column by column, and polygons that are painted the same way.
+//! Run-length encoded masks, column by column, and polygons rasterized the same way.
 
 use crate::value::{Cause, problems, zeroed};
 
-/// Why a mask can't be painted: what is wrong with its object, or with the machine.
+/// Why a mask can't be drawn: it is invalid, or there is no memory.
 #[derive(Debug)]
 pub enum Problem {
     Object(MaskFault),
@@ -31,9 +31,9 @@ problems! {
     }
 }
 
-/// Counts of pixels that are outside and inside in turns, outside first, from the text that they
-/// were squeezed into: five bits a character, lowest first, and from the third on as differences
-/// to the last but one.
+/// Decodes run lengths, alternating between outside and inside, starting outside. The text has five
+/// bits per character, lowest first; from the fourth count on, it has the difference to the count
+/// before the previous one.
 pub fn decompress(text: &[u8], counts: &mut Vec<u32>) -> Result<(), MaskFault> {
     let first = counts.len();
     let mut rest = text.iter();
@@ -67,44 +67,44 @@ pub fn decompress(text: &[u8], counts: &mut Vec<u32>) -> Result<(), MaskFault> {
     Ok(())
 }
 
-/// An image of labels in column-major order, on which masks are painted.
+/// An image of labels in column-major order, on which masks are drawn.
 pub struct Canvas {
     pixels: Vec<i32>,
     height: usize,
     width: usize,
-    /// Where the outline of a polygon crosses the columns.
+    /// Where a polygon's outline crosses the columns.
     crossings: Vec<usize>,
-    /// How many pixels may still be painted.
+    /// The number of pixels that may still be drawn.
     paint: usize,
 }
 
-/// Beyond this, coordinates of polygons are no places near an image.
+/// Coordinates beyond this can't belong to an image.
 const FARTHEST: f32 = 1e6;
 
-/// Outlines are taken to be rows of steps of a fifth of a pixel.
+/// Outlines are traced in steps of a fifth of a pixel.
 const STEPS: i32 = 5;
 
-/// The step at the middle of a column.
+/// The step at the center of a column.
 const MIDDLE: i32 = 2;
 
-/// How often an image may be painted over, and an outline may cross it for each of its pixels:
-/// more than people draw, and a bound to what a text of a few bytes can ask for.
+/// How often an image may be drawn over. This, and the number of times an outline may cross it per
+/// pixel, exceed real annotations, and limit the work that a short text can cause.
 const LAYERS: usize = 1000;
-/// Pixels that are painted at most, some seconds of work: large images are painted over less often.
+/// Limit on the pixels drawn, some seconds of work: it reduces the layers of large images.
 const MOST: usize = 1 << 32;
 const CROSSINGS: usize = 16;
 
-/// What even the smallest image may take.
+/// Minimum of these limits, for small images.
 const LEAST: usize = 1 << 22;
 
-/// One of the straight lines of an outline, in steps: first the end from which its longer side
-/// counts up, so that it is the same in either direction.
+/// An edge of an outline, in steps. It starts at the end with the smaller coordinate along its
+/// longer side, so that it is the same in both directions.
 struct Edge {
     x0: i32,
     y0: i32,
     length: i32,
     slope: f64,
-    /// Whether it is at least as wide as high.
+    /// Whether it is at least as wide as it is high.
     flat: bool,
 }
 
@@ -120,7 +120,7 @@ impl Edge {
         Edge { x0, y0, length, slope, flat }
     }
 
-    /// The coordinate along the shorter side, after so many steps.
+    /// The coordinate along the shorter side after `step` steps.
     fn aside(&self, from: i32, step: i32) -> i32 {
         (f64::from(from) + self.slope * f64::from(step) + 0.5) as i32
     }
@@ -129,17 +129,17 @@ impl Edge {
         if self.flat { self.x0 + step } else { self.aside(self.x0, step) }
     }
 
-    /// Columns whose middle the edge crosses, in an image of that width.
+    /// The columns whose center the edge crosses, in an image of this width.
     fn columns(&self, width: usize) -> std::ops::Range<i32> {
         let (a, b) = (self.x(0), self.x(self.length));
         let (left, right) = (a.min(b), a.max(b));
-        // A column is crossed by the step from its middle to the next place on the right.
+        // A column is crossed by the step from its center to the next position on the right.
         let first = (left - MIDDLE + STEPS - 1).div_euclid(STEPS).max(0);
         let end = (right - 1 - MIDDLE).div_euclid(STEPS) + 1;
         first..end.min(i32::try_from(width).unwrap_or(i32::MAX))
     }
 
-    /// The upper end of the step that crosses the middle of such a column.
+    /// The upper end of the step that crosses the center of a column.
     fn crossing(&self, column: i32) -> i32 {
         let middle = STEPS * column + MIDDLE;
         if self.flat {
@@ -147,7 +147,7 @@ impl Edge {
             return self.aside(self.y0, step).min(self.aside(self.y0, step + 1));
         }
         let before = |step| (self.x(step) <= middle) == (self.slope > 0.0);
-        // Rounding can move the step by one or two.
+        // Because of rounding, the step may be off by one or two.
         let guess = (f64::from(middle) + 0.5 - f64::from(self.x0)) / self.slope;
         let mut step = (guess as i32).clamp(0, self.length - 1);
         while step > 0 && !before(step) {
@@ -178,12 +178,12 @@ impl Canvas {
         Ok(())
     }
 
-    /// Paints runs. `Err` when they go beyond the image.
+    /// Draws a run-length encoded mask. `Err` if it goes beyond the image.
     pub fn runs(&mut self, counts: &[u32], label: i32) -> Result<(), MaskFault> {
         let mut at = 0;
         for (index, &count) in counts.iter().enumerate() {
             let end = at + count as usize;
-            // Also what is outside of the mask must be inside of the image.
+            // Runs outside the mask must be inside the image, too.
             let inside = if index % 2 == 1 { at..end } else { end..end };
             self.fill(inside, label)?;
             at = end;
@@ -191,8 +191,8 @@ impl Canvas {
         Ok(())
     }
 
-    /// Paints a polygon: pixels whose centre it holds, to a fifth of a pixel, as the tools of the
-    /// data set do.
+    /// Draws a polygon: the pixels whose center is inside, to a fifth of a pixel, like the COCO
+    /// tools.
     pub fn polygon(&mut self, vertices: &[[f32; 2]], label: i32) -> Result<(), Problem> {
         let far = |v: &&[f32; 2]| !(v[0].abs() <= FARTHEST && v[1].abs() <= FARTHEST);
         if let Some([x, y]) = vertices.iter().find(far) {
@@ -208,12 +208,13 @@ impl Canvas {
         Ok(())
     }
 
-    /// Notes, in order, where an outline crosses the middles of columns.
+    /// Collects, in order, where an outline crosses the centers of columns.
     fn cross(&mut self, vertices: &[[f32; 2]]) -> Result<(), Problem> {
         self.crossings.clear();
         let place = |v: &[f32; 2]| v.map(|c| (f64::from(STEPS) * f64::from(c) + 0.5) as i32);
         let Some(last) = vertices.first() else { return Ok(()) };
-        // There are no more places than pixels, so that notes of so many can be made fewer.
+        // There are at most as many distinct crossings as pixels, so a longer list can be shortened
+        // by cancelling.
         let many = 2 * (self.pixels.len() + 1) + LEAST;
         let mut left = self.pixels.len().saturating_mul(CROSSINGS).saturating_add(LEAST);
         let ends = vertices.iter().skip(1).chain([last]);
@@ -240,7 +241,7 @@ impl Canvas {
         Ok(())
     }
 
-    /// Takes out crossings at one place by twos: from the one to the other is nothing.
+    /// Removes pairs of crossings at the same position: there is nothing between them.
     fn cancel(&mut self) {
         self.crossings.sort_unstable();
         let mut kept = 0;
@@ -258,7 +259,7 @@ impl Canvas {
 
     /// Writes the image in row-major order.
     pub fn write(&self, out: &mut [i32]) {
-        /// Pixels of a tile, whose lines are in the cache both here and there.
+        /// Side of a tile in pixels, small enough that its lines stay in the cache on both sides.
         const TILE: usize = 16;
         let (height, width) = (self.height, self.width);
         assert_eq!(out.len(), height * width);
@@ -305,7 +306,7 @@ mod tests {
         assert_eq!(painted(&canvas), [1; 12]);
     }
 
-    /// The crossings of an edge, by walking along all of its steps.
+    /// The crossings of an edge, found by walking all its steps.
     fn walked(edge: &Edge, width: usize) -> Vec<(i32, i32)> {
         let place = |t| match edge.flat {
             true => (edge.x0 + t, edge.aside(edge.y0, t)),
@@ -337,7 +338,7 @@ mod tests {
             let found = edge.columns(37).map(|column| (column, edge.crossing(column)));
             assert_eq!(found.collect::<Vec<_>>(), walked(&edge, 37), "{from:?} {to:?}");
         }
-        // Almost upright, and as long as can be.
+        // Almost vertical, and as long as possible.
         for (from, to) in [
             ([3, -5_000_000], [4, 5_000_000]),
             ([180, -4_999_999], [0, 5_000_000]),
@@ -382,7 +383,7 @@ mod tests {
     #[test]
     fn counts_come_out_of_their_text() {
         let mut counts = Vec::new();
-        // 8 outside, 16 inside, 24 outside: the first three are as they are.
+        // 8 outside, 16 inside, 24 outside: the first three are not differences.
         decompress(b"8`0h0", &mut counts).unwrap();
         assert_eq!(counts, [8, 16, 24]);
         for bad in [&b"\x10"[..], b"P", b"oooooooooooo", b"@"] {

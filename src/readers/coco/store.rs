@@ -1,5 +1,5 @@
-//! Annotations as arrays in files of their own, which are read much faster than the text. The
-//! names and the contents are those of DALI: each file is a count and so many records.
+//! Preprocessed annotations: arrays in binary files, which load much faster than JSON. Names and
+//! contents are DALI's: each file is a count followed by as many records.
 
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write};
@@ -33,7 +33,7 @@ problems! {
 
 const NAMES: &str = "filenames.dat";
 
-/// Writes a file, in place of one that is there, and does not wait for the reader of a pipe.
+/// Writes a file, replacing an existing one; doesn't wait for the reader of a pipe.
 fn store(path: &Path, bytes: &[u8]) -> std::result::Result<(), Problem> {
     let mut how = OpenOptions::new();
     how.write(true).create(true).truncate(true).custom_flags(libc::O_NONBLOCK);
@@ -115,7 +115,8 @@ fn save_polygons(coco: &Coco, write: &impl Fn(&str, &[u8]) -> Result<()>) -> Res
                 let row = [place as u32, at, end];
                 rows.push::<12>(row.map(u32::to_le_bytes).concat().try_into().unwrap_or_default());
                 for &vertex in outline {
-                    // What is painted stays in pixels, as readers don't know of a ratio any more.
+                    // Outlines of pixel masks stay in pixels, since a stored ratio is not known
+                    // when loading.
                     let painted = coco.options.outlines == Outlines::Pixels;
                     let vertex = if painted { vertex } else { coco.vertex(sample, vertex) };
                     let bytes = vertex.map(f32::to_le_bytes).concat();
@@ -187,7 +188,7 @@ impl Records {
     }
 }
 
-/// Reads what `save` wrote. Boxes and vertices are what they were made when they were saved.
+/// Reads what `save` wrote. Boxes and vertices have the form they were saved in.
 pub fn load(folder: &Path, root: &Path, options: Options) -> Result<Coco> {
     let store = Folder(folder);
     let mut coco = Coco { files: Files::new(root.to_path_buf()), ..Coco::default() };
@@ -231,7 +232,7 @@ pub fn load(folder: &Path, root: &Path, options: Options) -> Result<Coco> {
         else {
             return Err(store.wrong("offsets.dat", StoreFault::Beyond { what: "boxes" }));
         };
-        // What is there once is given once: else a few bytes could ask for any amount.
+        // Each box belongs to one sample: otherwise a few bytes could request any amount of memory.
         if objects.labels.len() + count > all {
             return Err(store.wrong("offsets.dat", StoreFault::Twice { what: "boxes" }));
         }
@@ -254,7 +255,7 @@ pub fn load(folder: &Path, root: &Path, options: Options) -> Result<Coco> {
 struct Polygons {
     rows: Vec<[u8; 12]>,
     vertices: Vec<[u8; 8]>,
-    /// Of each sample: its rows and vertices.
+    /// The rows and vertices of each sample.
     places: Vec<(std::ops::Range<usize>, std::ops::Range<usize>)>,
 }
 
@@ -401,7 +402,7 @@ impl Folder<'_> {
         read.map_err(|cause| Unreadable::of(&path, cause))
     }
 
-    /// The records of a file; as many as given, if that is known.
+    /// The records of a file, of which there must be `count` if given.
     fn records<T, const N: usize>(
         &self,
         name: &str,
@@ -425,7 +426,7 @@ impl Folder<'_> {
         }
     }
 
-    /// Parts of another file, of which there are `limit` records.
+    /// Ranges of records in another file, which has `limit` of them.
     fn ranges(
         &self,
         offsets: &str,

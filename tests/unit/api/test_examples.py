@@ -8,7 +8,6 @@ from types import FunctionType, ModuleType
 import pytest
 
 import penstock as ndd
-from penstock._runtime import device as _device
 
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
 
@@ -29,14 +28,6 @@ def public(owner, prefix=""):
 
 
 PUBLIC = dict(public(ndd))
-
-
-@pytest.fixture
-def emulated(monkeypatch):
-    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
-    _device._policy.cache_clear()
-    yield
-    _device._policy.cache_clear()
 
 
 def documented():

@@ -42,12 +42,26 @@ def test_stub_has_every_public_name_and_no_other(module):
         assert getattr(found, name) is not None
 
 
-@pytest.mark.parametrize("name", [*NAMES, "penstock.types"])
+PUBLIC_MODULES = sorted(
+    {*NAMES} | {name for name in NAMES["penstock"].values() if name.count(".") == 1}
+)
+
+
+@pytest.mark.parametrize("name", PUBLIC_MODULES)
 def test_dir_shows_no_imports_and_nothing_private(name):
     module = importlib.import_module(name)
+    assert dir(module) == sorted(module.__all__)
     internal = {"annotations", "TYPE_CHECKING", "importlib", "Any", "IntEnum", "ops"}
     assert not internal & set(dir(module))
     assert not [key for key in dir(module) if key.startswith("_")]
+    assert all(hasattr(module, key) for key in dir(module))
+
+
+def test_dir_of_readers_shows_the_readers_and_what_they_give():
+    others = {"Reader", "ReaderState", "SampleError", "UnfinishedEpochWarning"}
+    readers = set(dir(ndd.readers)) - others
+    assert {"COCO", "File", "Webdataset"} <= readers
+    assert all(issubclass(getattr(ndd.readers, name), ndd.readers.Reader) for name in readers)
 
 
 def test_dir_is_the_same_before_and_after_names_are_used():
@@ -93,6 +107,9 @@ def test_import_star_takes_the_public_names():
         ("penstock.io.file", "reed", "read"),
         ("penstock.experimental.decoders", "image_slize", "image_slice"),
         ("penstock.types", "INTERP_CUBI", "INTERP_CUBIC"),
+        ("penstock.readers", "Webdatase", "Webdataset"),
+        ("penstock.tfrecord", "FixedLenFeatur", "FixedLenFeature"),
+        ("penstock.checkpoint", "Checkpoin", "Checkpoint"),
     ],
 )
 def test_a_misspelt_name_gets_a_hint(module, name, meant):

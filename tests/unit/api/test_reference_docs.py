@@ -10,17 +10,12 @@ import pytest
 import torch
 
 import penstock as ndd
-from penstock._runtime import device as _device
 from penstock._runtime import stream as _stream
 
 
 @pytest.fixture(autouse=True)
-def emulated(monkeypatch):
-    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
-    _device._policy.cache_clear()
+def fresh_streams(monkeypatch, emulated):
     monkeypatch.setattr(_stream, "_local", _stream._Local())
-    yield
-    _device._policy.cache_clear()
 
 
 data = np.arange(12, dtype=np.float32).reshape(4, 3)

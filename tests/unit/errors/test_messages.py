@@ -269,6 +269,11 @@ AT_CALL = {
         r"host_only.*supports only the cpu.*\.cpu\(\)",
     ),
     "mixed_devices": (lambda: IMAGE + IMAGE.gpu(), ValueError, r"\+.*gpu:0.*\.cpu\(\)"),
+    "not_entered": (
+        lambda: ndd.EvalMode.sync_full.__exit__(None, None, None),
+        RuntimeError,
+        "sync_full is exited, but was not entered in this thread",
+    ),
     "not_subscriptable": (lambda: BATCH[0], TypeError, "tensors"),
     "not_data": (lambda: ndd.tensor(object()), TypeError, "tensor from <object.*expected"),
     "integer_overflow": (
@@ -322,16 +327,6 @@ FROM_THE_ENGINE = {
     "python": (lambda: run_python(raise_key_error, IMAGE).evaluate(), KeyError, "the user's"),
     "internal": (lambda: probe(IMAGE, action=2).evaluate(), RuntimeError, "panic(.|\n)*report"),
 }
-
-
-@pytest.fixture
-def emulated(monkeypatch):
-    from penstock._runtime import device as _device
-
-    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
-    _device._policy.cache_clear()
-    yield
-    _device._policy.cache_clear()
 
 
 @pytest.mark.usefixtures("emulated")

@@ -4,8 +4,6 @@ import weakref
 
 import pytest
 
-from penstock._runtime import device as _device
-from penstock._runtime import stream as _stream
 from penstock._runtime.context import EvalContext
 from penstock._runtime.device import Device
 from penstock._runtime.stream import set_current_stream, stream
@@ -24,14 +22,7 @@ class Value:
             raise self.error
 
 
-@pytest.fixture(autouse=True)
-def emulated(monkeypatch):
-    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
-    _device._policy.cache_clear()
-    monkeypatch.setattr(_stream, "_defaults", {})
-    monkeypatch.setattr(_stream, "_local", _stream._Local())
-    yield
-    _device._policy.cache_clear()
+pytestmark = pytest.mark.usefixtures("fresh_streams")
 
 
 def in_thread(function):

@@ -10,15 +10,8 @@ import pytest
 from tests.calls import CALLS
 
 import penstock as ndd
-from penstock._runtime import device as _device
 
-
-@pytest.fixture(autouse=True)
-def emulated(monkeypatch):
-    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
-    _device._policy.cache_clear()
-    yield
-    _device._policy.cache_clear()
+pytestmark = pytest.mark.usefixtures("emulated")
 
 
 ARRAY = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)

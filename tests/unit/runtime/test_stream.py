@@ -15,15 +15,7 @@ from penstock._runtime.stream import (
     stream,
 )
 
-
-@pytest.fixture(autouse=True)
-def emulated(monkeypatch):
-    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
-    _device._policy.cache_clear()
-    monkeypatch.setattr(_stream, "_defaults", {})
-    monkeypatch.setattr(_stream, "_local", _stream._Local())
-    yield
-    _device._policy.cache_clear()
+pytestmark = pytest.mark.usefixtures("fresh_streams")
 
 
 def protocol_stream(handle):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import penstock
-from penstock._runtime import device as _device
 from penstock._runtime import threads as _threads
 from penstock._runtime.device import Device
 from penstock._runtime.threads import ThreadPool, default_pool, get_num_threads, set_num_threads
@@ -29,7 +28,7 @@ class FakePool:
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch):
+def fresh(monkeypatch, emulated):
     """A process in which nothing has been set or started."""
     for name in ("PENSTOCK_NUM_THREADS", "DALI_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
@@ -38,10 +37,6 @@ def fresh(monkeypatch):
     monkeypatch.setattr(_threads, "_started", type(_threads._started)())
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     monkeypatch.setattr(_threads, "usable_cpus", lambda: 3)
-    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
-    _device._policy.cache_clear()
-    yield
-    _device._policy.cache_clear()
 
 
 @pytest.fixture

@@ -528,28 +528,35 @@ def test_read_only_dlpack_memory_stays_so():
 
 
 LIES = {
-    "negative number of axes": {"ndim": -1},
-    "very many axes": {"ndim": 2**31 - 1},
-    "more axes than anybody has": {"shape": (1,) * 65},
-    "no shape": {"shape": None, "ndim": 1},
-    "negative extent": {"shape": (-1,)},
-    "negative extents": {"shape": (-2, -4)},
-    "extents that overflow": {"shape": (2**40, 2**40)},
-    "bytes that overflow": {"shape": (2**62,)},
-    "largest extent": {"shape": (2**63 - 1,)},
-    "no memory": {"null": True},
-    "stride that overflows": {"strides": (2**62,)},
-    "stride beyond any memory": {"strides": (2**60,)},
-    "strides that add up to an overflow": {"shape": (2,) * 4, "strides": (2**59,) * 4},
-    "strides that add up to an overflow below": {"shape": (2,) * 4, "strides": (-(2**59),) * 4},
+    "negative number of axes": ({"ndim": -1}, "has -1 dimensions"),
+    "very many axes": ({"ndim": 2**31 - 1}, f"has {2**31 - 1} dimensions"),
+    "more axes than anybody has": ({"shape": (1,) * 65}, "has 65 dimensions"),
+    "no shape": ({"shape": None, "ndim": 1}, "has no shape"),
+    "negative extent": ({"shape": (-1,)}, "shape is invalid"),
+    "negative extents": ({"shape": (-2, -4)}, "shape is invalid"),
+    "extents that overflow": ({"shape": (2**40, 2**40)}, "shape is invalid"),
+    "bytes that overflow": ({"shape": (2**62,)}, "shape is invalid"),
+    "largest extent": ({"shape": (2**63 - 1,)}, "shape is invalid"),
+    "no memory": ({"null": True}, "has elements, but no memory"),
+    "stride that overflows": ({"strides": (2**62,)}, "beyond any memory"),
+    "stride beyond any memory": ({"strides": (2**60,)}, "beyond any memory"),
+    "strides that add up to an overflow": (
+        {"shape": (2,) * 4, "strides": (2**59,) * 4},
+        "beyond any memory",
+    ),
+    "strides that add up to an overflow below": (
+        {"shape": (2,) * 4, "strides": (-(2**59),) * 4},
+        "beyond any memory",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", LIES)
 def test_impossible_dlpack_tensors_are_value_errors(name):
+    told, text = LIES[name]
     for make in (ndd.as_tensor, ndd.tensor, ndd.batch):
-        producer = Producer(**LIES[name])
-        with pytest.raises(ValueError, match="DLPack"):
+        producer = Producer(**told)
+        with pytest.raises(ValueError, match=f"DLPack data of this Producer: .*{text}"):
             make(producer)
         assert producer.deleted == 1, "given back, as it was taken"
 
@@ -559,7 +566,7 @@ def test_impossible_dlpack_tensors_are_value_errors(name):
 )
 def test_unknown_dlpack_elements_are_type_errors_that_tell_what_is_known(element):
     producer = Producer(element=element)
-    with pytest.raises(TypeError, match=r"DLPack.*Supported are"):
+    with pytest.raises(TypeError, match=r"type code \d+ with \d+ bits.*Supported are"):
         ndd.as_tensor(producer)
     assert producer.deleted == 1
 
@@ -567,13 +574,13 @@ def test_unknown_dlpack_elements_are_type_errors_that_tell_what_is_known(element
 def test_memory_of_a_device_is_refused_also_when_the_object_said_otherwise():
     with pytest.raises(TypeError, match="host"):
         ndd.as_tensor(Producer(kind=2, told_device=(2, 0)))
-    with pytest.raises((TypeError, BufferError), match="device"):
+    with pytest.raises(BufferError, match=r"on a device \(DLPack type 2"):
         ndd.as_tensor(Producer(kind=2))
 
 
 def test_dlpack_of_a_later_major_version_is_a_buffer_error():
     producer = Producer(version=(2, 0))
-    with pytest.raises(BufferError, match="version 2"):
+    with pytest.raises(BufferError, match=r"version 2 is not supported; the newest .* is 1"):
         ndd.as_tensor(producer)
     assert producer.deleted == 0, "the capsule is still its producer's"
 

@@ -9,16 +9,9 @@ import pytest
 
 import penstock as ndd
 from penstock import types
-from penstock._runtime import device as _device
 from penstock.errors import DecodeError
 
-
-@pytest.fixture(autouse=True)
-def emulated(monkeypatch):
-    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
-    _device._policy.cache_clear()
-    yield
-    _device._policy.cache_clear()
+pytestmark = pytest.mark.usefixtures("emulated")
 
 
 DTYPES = "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64"
@@ -147,9 +140,14 @@ def test_notes_of_users_travel():
 
 def test_damaged_pickles_raise():
     rebuild, (kind, data, *_), *_ = ndd.tensor([1, 2, 3]).__reduce__()
-    for shapes, sources in (([(4,)], [None]), ([(3,)], []), ([(2**62, 8)], [None]), ([], [])):
+    for shapes, sources, text in (
+        ([(4,)], [None], r"don't fit the shape \[4\]"),
+        ([(3,)], [], "1 shapes and 0 sources"),
+        ([(2**62, 8)], [None], "don't fit the shape"),
+        ([], [], "0 shapes and 0 sources"),
+    ):
         ndim = len(shapes[0]) if shapes else 1
-        with pytest.raises(ValueError, match="packed samples"):
+        with pytest.raises(ValueError, match=f"packed samples .*{text}"):
             rebuild(kind, data, ndd.int32, ndim, False, shapes, sources, None, ndd.Device.CPU)
     with pytest.raises(ValueError, match="packed samples"):
         rebuild(kind, data[1:], ndd.int32, 1, False, [(3,)], [None], None, ndd.Device.CPU)

@@ -35,7 +35,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, SupportsIndex, TypeVar, overload
 
 from penstock._errors import bad_samples, messages
 from penstock._errors.tracebacks import hide_frames, hides_frames, public
@@ -105,6 +105,8 @@ class Reader:
     """Whether the format may be asked to give its samples on a gpu."""
     _position: Position | None
     """None until the first use, which says how the reader is used."""
+    __signature__: ClassVar[Any]
+    """The arguments of the format and those of all readers, for `help` and editors."""
     _restored: Snapshot | None
     """A state that waits for the first use."""
     _arguments: tuple[tuple[Any, ...], dict[str, Any]]
@@ -170,9 +172,8 @@ class Reader:
             self._opened()
 
     def __init_subclass__(cls) -> None:
-        """What `help` and editors show: the format's arguments and those of all."""
         cls.__doc__ = with_arguments(cls.__doc__, Reader.__doc__)
-        cls.__signature__ = with_parameters(cls.__init__)  # type: ignore[attr-defined]
+        cls.__signature__ = with_parameters(cls.__init__)
         if "__init__" in cls.__dict__:
             # What Python calls it where an argument is missing.
             cls.__init__.__qualname__ = f"readers.{cls.__name__}"

@@ -21,22 +21,26 @@ if TYPE_CHECKING:
     from penstock._core import Value
 
 
-def open_source(what: str, format: str, arguments: Mapping[str, str], **options: Any) -> Source:
+def open_source(
+    what: str, format: str, arguments: Mapping[str, str], hint: str = "", /, **options: Any
+) -> Source:
     """The samples of a data set, or an error that names the file that can't be read.
 
     Args:
         what: The reader, for messages.
         format: The format, as `src/readers/mod.rs` lists it.
         arguments: For options that name files, the reader's arguments that they come from.
+        hint: Added to the error if the contents of a file are the problem.
         **options: What the format needs to open the data set.
     """
     try:
         return _core.open_source(what, format, options)
     except ValueError as error:
         option, path, problem, system = error.args
-        raise messages.cant_read(
-            what, arguments[option], f"can't be used: {path}: {sentence(problem)}", system=system
-        ) from None
+        text = f"can't be used: {path}: {sentence(problem)}"
+        if hint and not system:
+            text += f"; {hint}"
+        raise messages.cant_read(what, arguments[option], text, system=system) from None
 
 
 def fetch(source: Source, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
