@@ -265,7 +265,7 @@ pub fn gather(
     })
 }
 
-/// The inverse of [`PyValue::packed`]: copies the bytes to samples of the given shapes. `sources`
+/// The inverse of [`PyValue::concatenated`]: copies the bytes to samples of the given shapes. `sources`
 /// says where each came from.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]

@@ -160,7 +160,7 @@ impl PyValue {
 
     /// Whether all samples are already known to have the same shape.
     #[getter]
-    fn alike(&self) -> bool {
+    fn uniform(&self) -> bool {
         self.handle.as_stack().is_some()
     }
 
@@ -212,11 +212,11 @@ impl PyValue {
 
     /// The bytes of all samples in row-major order, one after another; copied unless they are
     /// already stored like that.
-    fn packed(&self, py: Python<'_>) -> PyResult<Memory> {
+    fn concatenated(&self, py: Python<'_>) -> PyResult<Memory> {
         let samples = (0..self.handle.len()).map(|index| self.sample(py, index));
         let samples = samples.collect::<PyResult<Vec<_>>>()?;
-        let packed = py.detach(|| Sample::packed(&samples)).map_err(refuse)?;
-        Ok(Memory::new(packed, None))
+        let all = py.detach(|| Sample::concatenated(&samples)).map_err(refuse)?;
+        Ok(Memory::new(all, None))
     }
 
     fn __dlpack__<'py>(&self, py: Python<'py>, versioned: bool) -> PyResult<Bound<'py, PyAny>> {

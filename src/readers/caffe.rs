@@ -113,9 +113,9 @@ impl Record {
         if !records.is_there(number) {
             return refuse(CaffeFault::CutOff { bytes });
         }
-        let mut space = OutputBuffer::new(Desc::new(DType::U8, &[bytes]))?;
-        records.read(number, space.bytes())?;
-        Ok(Record(space.into_sample()?))
+        let mut buffer = OutputBuffer::new(Desc::new(DType::U8, &[bytes]))?;
+        records.read(number, buffer.bytes())?;
+        Ok(Record(buffer.into_sample()?))
     }
 
     fn bytes(&self) -> &[u8] {
@@ -130,9 +130,9 @@ impl Record {
 }
 
 fn row<T: Element>(values: &[T], output: usize, allocate: &Allocate<'_>) -> Result<Sample> {
-    let mut space = allocate(output, Desc::new(T::DTYPE, &[values.len()]))?;
-    space.elements::<T>().copy_from_slice(values);
-    space.into_sample()
+    let mut buffer = allocate(output, Desc::new(T::DTYPE, &[values.len()]))?;
+    buffer.elements::<T>().copy_from_slice(values);
+    buffer.into_sample()
 }
 
 impl Source for Caffe {

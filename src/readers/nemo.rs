@@ -408,9 +408,9 @@ impl Source for Speech {
         }
         let mut made = smallvec![samples];
         if self.rate {
-            let mut space = allocate(1, Desc::new(DType::F32, &[]))?;
-            space.elements::<f32>()[0] = rate as f32;
-            made.push(space.into_sample()?);
+            let mut buffer = allocate(1, Desc::new(DType::F32, &[]))?;
+            buffer.elements::<f32>()[0] = rate as f32;
+            made.push(buffer.into_sample()?);
         }
         Ok(made)
     }
@@ -488,9 +488,9 @@ impl Speech {
         };
         let shape = [samples.len() / kept, kept];
         let shape = if self.downmix { &shape[..1] } else { &shape[..] };
-        let mut space = allocate(0, Desc::new(self.dtype, shape))?;
-        space.elements::<T>().copy_from_slice(&samples);
-        space.into_sample()
+        let mut buffer = allocate(0, Desc::new(self.dtype, shape))?;
+        buffer.elements::<T>().copy_from_slice(&samples);
+        buffer.into_sample()
     }
 }
 

@@ -82,13 +82,13 @@ pub fn read_file(path: &Path, allocate: &Allocate<'_>) -> Result<Sample> {
     let room = |bytes: usize| allocate(0, Desc::new(DType::U8, &[bytes]));
     if opened.size == 0 {
         let bytes = opened.bytes()?;
-        let mut space = room(bytes.len())?;
-        space.bytes().copy_from_slice(&bytes);
-        return space.into_sample();
+        let mut buffer = room(bytes.len())?;
+        buffer.bytes().copy_from_slice(&bytes);
+        return buffer.into_sample();
     }
-    let mut space = room(opened.length()?)?;
-    opened.read(0, space.bytes())?;
-    space.into_sample()
+    let mut buffer = room(opened.length()?)?;
+    opened.read(0, buffer.bytes())?;
+    buffer.into_sample()
 }
 
 /// Limit for files of unknown size, as in /proc, which may never end.

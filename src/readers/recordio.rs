@@ -139,14 +139,14 @@ impl Source for RecordIo {
                 }
             };
             let (labels, image) = labels(data)?;
-            let mut space = allocate(0, Desc::new(DType::U8, &[image.len()]))?;
-            space.bytes().copy_from_slice(image);
-            let image = space.into_sample()?;
-            let mut space = allocate(1, Desc::new(DType::F32, &[labels.len()]))?;
-            for (place, &label) in space.elements().iter_mut().zip(labels) {
+            let mut buffer = allocate(0, Desc::new(DType::U8, &[image.len()]))?;
+            buffer.bytes().copy_from_slice(image);
+            let image = buffer.into_sample()?;
+            let mut buffer = allocate(1, Desc::new(DType::F32, &[labels.len()]))?;
+            for (place, &label) in buffer.elements().iter_mut().zip(labels) {
                 *place = f32::from_le_bytes(label);
             }
-            Ok(smallvec![image, space.into_sample()?])
+            Ok(smallvec![image, buffer.into_sample()?])
         })
     }
 

@@ -325,9 +325,9 @@ fn numbers<T: Element>(
     if values.is_empty() && count > 0 {
         return match fallback {
             [one] => {
-                let mut space = allocate(output, Desc::new(T::DTYPE, &feature.shape))?;
-                space.elements().fill(*one);
-                space.into_sample()
+                let mut buffer = allocate(output, Desc::new(T::DTYPE, &feature.shape))?;
+                buffer.elements().fill(*one);
+                buffer.into_sample()
             }
             all if all.len() == count => put(output, &feature.shape, all, allocate),
             _ => Err(broken(TfRecordFault::Empty { key: key() })),
@@ -350,9 +350,9 @@ fn put<T: Element>(
     values: &[T],
     allocate: &Allocate<'_>,
 ) -> Result<Sample> {
-    let mut space = allocate(output, Desc::new(T::DTYPE, shape))?;
-    space.elements().copy_from_slice(values);
-    space.into_sample()
+    let mut buffer = allocate(output, Desc::new(T::DTYPE, shape))?;
+    buffer.elements().copy_from_slice(values);
+    buffer.into_sample()
 }
 
 /// The values of a feature in a record.

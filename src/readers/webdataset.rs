@@ -214,9 +214,9 @@ impl Component {
             let dtype = self.dtype.name();
             return Err(broken(ArchiveFault::Elements { length, dtype, itemsize }));
         }
-        let mut space = allocate(0, Desc::new(self.dtype, &[length / itemsize]))?;
-        opened.read(offset, space.bytes())?;
-        Ok(smallvec![space.into_sample()?])
+        let mut buffer = allocate(0, Desc::new(self.dtype, &[length / itemsize]))?;
+        opened.read(offset, buffer.bytes())?;
+        Ok(smallvec![buffer.into_sample()?])
     }
 
     fn name(&self, number: usize) -> Arc<str> {

@@ -322,7 +322,7 @@ impl Sample {
 
     /// The bytes of all samples, one after the other, each in row-major order: a view if they are
     /// already arranged like that in memory, otherwise a copy.
-    pub fn packed(samples: &[Sample]) -> Result<Sample, Cause> {
+    pub fn concatenated(samples: &[Sample]) -> Result<Sample, Cause> {
         let bytes: usize = samples.iter().map(|sample| sample.desc.bytes()).sum();
         let desc = Desc::new(DType::U8, &[bytes]);
         if let Some(first) = samples.first() {

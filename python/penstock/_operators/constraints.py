@@ -137,7 +137,7 @@ class Shape(Constraint):
     def check(self, operator: str, name: str, item: Any) -> None:
         """Look at data whose samples are known to have one shape."""
         value = item._value
-        is_known = value.alike if value.batch else value.finished and value.wait() is None
+        is_known = value.uniform if value.batch else value.finished and value.wait() is None
         if is_known and len(value) and not self._fits(value.shape(0)):
             raise messages.wrong_shape(operator, name, self._shown(), value.shape(0))
 

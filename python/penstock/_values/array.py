@@ -109,7 +109,7 @@ class Array:
             if calling_module() not in _BETWEEN_PROCESSES:
                 raise
             return _restore_failed, (len(value) if value.batch else None, _portable(error))
-        memory: Any = value.packed()
+        memory: Any = value.concatenated()
         # A NumPy array, which picklers with out-of-band buffers don't copy.
         data = np.ndarray(memory.shape, np.uint8, memory, memory.offset)
         sources = [value.source(index) for index in range(len(value))]

@@ -129,7 +129,7 @@ def pad(
 def _largest(input: Array) -> Array | None:
     """The largest extents in a batch; None if those of each sample will do."""
     value = input._value
-    if not value.batch or len(value) < 2 or value.alike:
+    if not value.batch or len(value) < 2 or value.uniform:
         return None
     promise = (int64._code, 1, None)
     largest: Array = wrap(invoke(_LARGEST, (value,), 1, (), None, (promise,), value.device)[0])

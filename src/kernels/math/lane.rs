@@ -245,9 +245,9 @@ mod tests {
 
     fn counting(shape: &[usize]) -> Sample {
         let desc = Desc::new(DType::I32, shape);
-        let mut space = crate::kernels::OutputBuffer::new(desc).unwrap();
-        space.elements::<i32>().iter_mut().enumerate().for_each(|(i, e)| *e = i as i32);
-        space.into_sample().unwrap()
+        let mut buffer = crate::kernels::OutputBuffer::new(desc).unwrap();
+        buffer.elements::<i32>().iter_mut().enumerate().for_each(|(i, e)| *e = i as i32);
+        buffer.into_sample().unwrap()
     }
 
     /// The element of `own` that corresponds to element `flat` of `shape`.

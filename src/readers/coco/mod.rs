@@ -250,9 +250,9 @@ impl Coco {
         let polygons: usize = members.iter().map(|&o| objects.polygons(o as usize).len()).sum();
         let outlines = || members.iter().flat_map(|&object| objects.polygons(object as usize));
         let vertices: usize = outlines().map(|polygon| objects.outline(polygon).len()).sum();
-        let mut space = allocate(3, Desc::new(DType::I32, &[polygons, 3]))?;
+        let mut buffer = allocate(3, Desc::new(DType::I32, &[polygons, 3]))?;
         let unit = if self.options.outlines == Outlines::Coordinates { 2 } else { 1 };
-        let mut rows = space.elements::<i32>().as_chunks_mut::<3>().0.iter_mut();
+        let mut rows = buffer.elements::<i32>().as_chunks_mut::<3>().0.iter_mut();
         let mut at = 0;
         for (place, &object) in members.iter().enumerate() {
             for (polygon, row) in objects.polygons(object as usize).zip(&mut rows) {
@@ -267,7 +267,7 @@ impl Coco {
         for (row, &vertex) in rows.zip(all) {
             *row = self.vertex(sample, vertex);
         }
-        Ok([space.into_sample()?, corners.into_sample()?])
+        Ok([buffer.into_sample()?, corners.into_sample()?])
     }
 
     /// An image of labels: where masks overlap, the larger label wins.
@@ -283,14 +283,14 @@ impl Coco {
             return Err(Cause::Undecodable { kind: Damage::Large, problem });
         }
         let shape = [height as usize, width as usize, 1];
-        let mut space = allocate(3, Desc::new(DType::I32, &shape))?;
+        let mut buffer = allocate(3, Desc::new(DType::I32, &shape))?;
         let objects = &self.objects;
         let mut members: Vec<usize> = self.members(sample).iter().map(|&o| o as usize).collect();
         members.retain(|&o| !objects.polygons(o).is_empty() || objects.runs(o).is_some());
         members.sort_by_key(|&object| objects.labels[object]);
         if members.is_empty() {
-            space.bytes().fill(0);
-            return space.into_sample();
+            buffer.bytes().fill(0);
+            return buffer.into_sample();
         }
         let mut canvas = Canvas::new(shape[0], shape[1])?;
         let refuse = |fault: MaskFault| Cause::Input {
@@ -318,8 +318,8 @@ impl Coco {
                 canvas.polygon(objects.outline(polygon), label).map_err(unpainted)?;
             }
         }
-        canvas.write(space.elements::<i32>());
-        space.into_sample()
+        canvas.write(buffer.elements::<i32>());
+        buffer.into_sample()
     }
 }
 

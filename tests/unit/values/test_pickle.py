@@ -32,7 +32,7 @@ def assert_same(made, value):
 
 
 def bytes_of(value):
-    memory = value._value.packed()
+    memory = value._value.concatenated()
     start = memory.offset
     return bytes(memory)[start : start + memory.shape[0]]
 
