@@ -205,7 +205,7 @@ WINDOW_CHOICES = [
 
 @pytest.mark.parametrize("arguments", WINDOW_CHOICES)
 @pytest.mark.parametrize("shape", [(480, 640), (120, 1000)], ids=str)
-def test_windows_are_spread_as_those_of_the_original(shape, arguments):
+def test_windows_are_spread_as_those_of_dali(shape, arguments):
     count = 4000
     source = f"""
         shapes = ndd.batch([{list(shape)}] * {count})

@@ -90,7 +90,7 @@ def test_pixels_are_those_that_were_stored(sample):
 
 
 @pytest.mark.parametrize("name", [*REFUSED_BY_ORIGINAL, *WRONG_IN_ORIGINAL])
-def test_more_is_decoded_than_by_the_original(name):
+def test_more_is_decoded_than_by_dali(name):
     why = {**REFUSED_BY_ORIGINAL, **WRONG_IN_ORIGINAL}[name]
     pixels = SAMPLES[name].pixels
     if pixels.dtype == np.uint16:

@@ -70,13 +70,13 @@ def test_a_hang_fails_one_case_and_the_next_one_runs(dali, monkeypatch):
     assert dali.run("1 + 1") == 2
 
 
-def test_without_the_original_the_error_says_how_to_get_it(monkeypatch, tmp_path):
+def test_without_dali_the_error_says_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setenv("PENSTOCK_ORACLE", str(tmp_path / "python"))
     with pytest.raises(OracleError, match=r"(?s)no Python at .*`make oracle`"):
         Oracle().run("1")
 
 
-def test_an_environment_without_the_original_says_why_it_failed(monkeypatch, tmp_path):
+def test_an_environment_without_dali_says_why_it_failed(monkeypatch, tmp_path):
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho 'No module named dali' >&2; exit 3\n")
     python.chmod(0o755)

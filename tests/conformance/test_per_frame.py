@@ -87,7 +87,7 @@ IMAGES = [
 
 
 @pytest.mark.parametrize("source", IMAGES)
-def test_images_as_the_original(source):
+def test_images_as_dali(source):
     film = (
         'f, image = T(film, layout="FHWC"), T(film[0], layout="HWC")\nv = frames([0.5, 2.0, 1.0])\n'
     )
@@ -96,7 +96,7 @@ def test_images_as_the_original(source):
 
 
 @pytest.mark.parametrize("source", AGREE)
-def test_as_the_original(source):
+def test_as_dali(source):
     assert_same(SHORT + source, tol=1e-4, video=VIDEO, points=POINTS, matrices=MATRICES)
 
 

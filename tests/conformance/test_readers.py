@@ -100,7 +100,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_files_labels_and_sources_are_those_of_the_original(root, call):
+def test_files_labels_and_sources_are_those_of_dali(root, call):
     assert_same(f"{SHOW}\nshow({call})", root=root)
 
 
@@ -134,7 +134,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("call", REFUSED)
-def test_what_the_original_refuses_is_refused_with_an_error_of_the_same_kind(root, call):
+def test_what_dali_refuses_is_refused_with_an_error_of_the_same_kind(root, call):
     source = f"{SHOW}\nshow({call})"
     expected, actual = oracle.run(source, root=root), ours.run(source, root=root)
     assert isinstance(expected, Raised), f"DALI takes it: {show(expected)}"
@@ -190,7 +190,7 @@ def grid(sizes, shards, **arguments):
 @pytest.mark.parametrize("stick", [False, True])
 @pytest.mark.parametrize("pad", [False, True])
 @pytest.mark.parametrize("sizes", ["(3, 5)", "(6, 7)", "(10, 13)"])
-def test_epochs_are_those_of_the_original(root, sizes, pad, stick):
+def test_epochs_are_those_of_dali(root, sizes, pad, stick):
     call = f"grid({sizes}, (1, 2, 3), pad_last_batch={pad}, stick_to_shard={stick})"
     assert_same(f"{SEQUENCE}\n{call}", root=root)
 
@@ -199,7 +199,7 @@ def test_epochs_are_those_of_the_original(root, sizes, pad, stick):
 @pytest.mark.parametrize(("shards", "sizes"), [(1, (5, 6, 9)), (2, (9, 10, 11))])
 @pytest.mark.parametrize("breaks", [(1,), (2, 1), (1, 1, 1, 1), (1, 9, 2)], ids=str)
 @pytest.mark.parametrize("pad", [False, True])
-def test_unfinished_epochs_go_on_as_in_the_original(root, breaks, pad, shards, sizes):
+def test_unfinished_epochs_go_on_as_in_dali(root, breaks, pad, shards, sizes):
     # Which batch is the last one differs by shard; leaving the loop in that one finishes an epoch
     # of ours, and not of DALI.
     breaks = tuple(min(at, 1) if shards > 1 and at < 9 else at for at in breaks)
@@ -248,7 +248,7 @@ MODES = [
 
 
 @pytest.mark.parametrize("source", MODES)
-def test_changes_of_mode_raise_as_in_the_original(root, source):
+def test_changes_of_mode_raise_as_in_dali(root, source):
     expected, actual = oracle.run(source, root=root), ours.run(source, root=root)
     assert isinstance(expected, Raised)
     assert isinstance(actual, Raised)
@@ -265,7 +265,7 @@ def test_changes_of_mode_raise_as_in_the_original(root, source):
         f"{READER})\nreader.get_metadata(2)",
     ],
 )
-def test_calls_and_sizes_are_as_in_the_original(root, source):
+def test_calls_and_sizes_are_as_in_dali(root, source):
     assert_same(source, root=root)
 
 

@@ -201,7 +201,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_samples_are_those_of_the_original(root, call):
+def test_samples_are_those_of_dali(root, call):
     assert_same(f"{SHOW}\nshow({call})", root=root)
 
 
@@ -236,16 +236,16 @@ PAINTED_OTHERWISE = {"no_outline", "null_outline", "two_of_an_id"}
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_odd_annotations_are_read_as_in_the_original(root, case):
+def test_odd_annotations_are_read_as_in_dali(root, case):
     assert_same(f"{SHOW}\nshow({case!r}, polygon_masks=True, image_ids=True)", root=root)
 
 
 @pytest.mark.parametrize("case", sorted(CASES.keys() - PAINTED_OTHERWISE))
-def test_odd_annotations_are_painted_as_in_the_original(root, case):
+def test_odd_annotations_are_painted_as_in_dali(root, case):
     assert_same(f"{SHOW}\nshow({case!r}, pixelwise_masks=True, image_ids=True)", root=root)
 
 
-def test_other_images_are_painted_as_in_the_original(root):
+def test_other_images_are_painted_as_in_dali(root):
     assert_same(f"{SHOW}\n{PAINTED.format('two_of_an_id', NOT_OF_F)}", root=root)
 
 
@@ -280,7 +280,7 @@ def test_masks_that_the_tools_of_coco_wrote_are_painted_as_they_do(tmp_path):
     assert (np.asarray(outputs[3])[:, :, 0] == expected).all()
 
 
-def test_batches_are_those_of_the_original(root):
+def test_batches_are_those_of_dali(root):
     source = """
 reader = ndd.readers.COCO(file_root=root, annotations_file=f"{root}/all.json", image_ids=True)
 [list(reader.next_epoch(batch_size=3)) for _ in range(3)]
@@ -303,7 +303,7 @@ list(ndd.readers.COCO(**arguments, **store).next_epoch())
     [{}, {"polygon_masks": True}, {"pixelwise_masks": True}, {"ratio": True, "ltrb": True}],
     ids=str,
 )
-def test_stored_annotations_are_exchanged_with_the_original(
+def test_stored_annotations_are_exchanged_with_dali(
     root, extra, make_folder, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -335,6 +335,6 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("call", REFUSED)
-def test_what_the_original_refuses_is_refused(root, call):
+def test_what_dali_refuses_is_refused(root, call):
     source = f"{SHOW}\nshow({call})"
     assert_refused_alike(source, root=root)

@@ -84,7 +84,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_records_and_their_sources_are_those_of_the_original(root, call):
+def test_records_and_their_sources_are_those_of_dali(root, call):
     assert_same(f"{SHOW}\nshow(ndd.readers.{call})", root=root)
 
 
@@ -96,12 +96,12 @@ def test_records_and_their_sources_are_those_of_the_original(root, call):
         "Caffe2(path=root + '/no_image', image_available=False)",
     ],
 )
-def test_labels_alone_are_those_of_the_original(root, call):
+def test_labels_alone_are_those_of_dali(root, call):
     assert_same(f"list(ndd.readers.{call}.next_epoch())", root=root)
 
 
 @pytest.mark.parametrize("pad", [False, True])
-def test_batches_are_those_of_the_original(root, pad):
+def test_batches_are_those_of_dali(root, pad):
     source = f"r = ndd.readers.Caffe(path=root + '/plain', pad_last_batch={pad})\n"
     assert_same(f"{source}[list(r.next_epoch(batch_size=5)) for _ in range(3)]", root=root)
 
@@ -124,7 +124,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("call", REFUSED)
-def test_what_the_original_refuses_is_refused(root, call):
+def test_what_dali_refuses_is_refused(root, call):
     source = f"{SHOW}\nshow(ndd.readers.{call})"
     expected, actual = oracle.run(source, root=root), ours.run(source, root=root)
     assert isinstance(expected, Raised), f"DALI takes it: {show(expected)}"

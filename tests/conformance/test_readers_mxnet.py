@@ -63,12 +63,12 @@ def root(make_folder):
         "'w.rec', 'w.idx', dont_use_mmap=True, lazy_init=True",
     ],
 )
-def test_images_labels_and_sources_are_those_of_the_original(root, call):
+def test_images_labels_and_sources_are_those_of_dali(root, call):
     assert_same(f"{SHOW}\nshow({call})", root=root)
 
 
 @pytest.mark.parametrize("arguments", ["", ", num_shards=2, shard_id=1", ", pad_last_batch=True"])
-def test_batches_are_those_of_the_original(root, arguments):
+def test_batches_are_those_of_dali(root, arguments):
     source = f"""
 reader = ndd.readers.MXNet(path=root + "/w.rec", index_path=root + "/w.idx"{arguments})
 [list(reader.next_epoch(batch_size=4)) for _ in range(3)]
@@ -89,7 +89,7 @@ reader = ndd.readers.MXNet(path=root + "/w.rec", index_path=root + "/w.idx"{argu
         *(f"'odd.rec', 'index{number}'" for number in range(len(INDEXES))),
     ],
 )
-def test_what_the_original_refuses_is_refused(root, call):
+def test_what_dali_refuses_is_refused(root, call):
     source = f"{SHOW}\nshow({call})"
     assert_refused_alike(source, root=root)
 

@@ -110,7 +110,7 @@ ROUNDED = {
 
 
 @pytest.mark.parametrize(("name", "dtype", "downmix"), [w for w in WAYS if w not in ROUNDED])
-def test_samples_are_those_of_the_original(root, name, dtype, downmix):
+def test_samples_are_those_of_dali(root, name, dtype, downmix):
     assert_same(call(name, f"dtype=ndd.{dtype}, downmix={downmix}"), root=root)
 
 
@@ -138,14 +138,14 @@ def test_differs_on_purpose(root, case):
 
 @pytest.mark.parametrize("downmix", [True, False])
 @pytest.mark.parametrize("name", LOSSY)
-def test_lossy_samples_are_nearly_those_of_the_original(root, name, downmix):
+def test_lossy_samples_are_nearly_those_of_dali(root, name, downmix):
     assert_same(call(name, f"downmix={downmix}"), root=root, tol=2e-6)
 
 
 @pytest.mark.parametrize("rate", [8000, 16000, 22050, 44100.5])
 @pytest.mark.parametrize("quality", [0, 50, 100])
 @pytest.mark.parametrize("name", ["m16.wav", "s16.wav"])
-def test_other_rates_are_those_of_the_original(root, name, rate, quality):
+def test_other_rates_are_those_of_dali(root, name, rate, quality):
     arguments = f"sample_rate={rate}, quality={quality}, downmix=False"
     assert_same(call(name, arguments), root=root, tol=1e-5)
 
@@ -169,7 +169,7 @@ def test_other_rates_are_those_of_the_original(root, name, rate, quality):
         ("durations", "sample_rate=-5., max_duration=-1."),
     ],
 )
-def test_utterances_are_those_of_the_original(root, manifest, arguments):
+def test_utterances_are_those_of_dali(root, manifest, arguments):
     assert_same(call(manifest, arguments), root=root)
 
 
@@ -191,7 +191,7 @@ def test_utterances_are_those_of_the_original(root, manifest, arguments):
         ("texts", "random_shuffle=True, shuffle_after_epoch=True"),
     ],
 )
-def test_what_the_original_refuses_is_refused(root, manifest, arguments):
+def test_what_dali_refuses_is_refused(root, manifest, arguments):
     source = call(manifest, arguments)
     expected, actual = oracle.run(source, root=root), ours.run(source, root=root)
     assert isinstance(expected, Raised), f"DALI takes it: {show(expected)}"

@@ -111,7 +111,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_arrays_are_those_of_the_original(root, call):
+def test_arrays_are_those_of_dali(root, call):
     assert_same(f"{SHOW}\nshow({call})", root=root)
 
 
@@ -144,7 +144,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("call", REFUSED)
-def test_what_the_original_refuses_is_refused(root, call):
+def test_what_dali_refuses_is_refused(root, call):
     source = f"{SHOW}\nshow({call})"
     assert_refused_alike(source, root=root)
 
@@ -162,7 +162,7 @@ READER = "reader = ndd.readers.Numpy(file_root=root, files=['c.npy', 'f.npy'], m
         "list(reader.next_epoch(batch_size=2))",
     ],
 )
-def test_calls_take_parts_as_in_the_original(root, source):
+def test_calls_take_parts_as_in_dali(root, source):
     assert_same(READER + source, root=root)
 
 

@@ -79,12 +79,12 @@ CALLS = [
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_features_and_sources_are_those_of_the_original(root, call):
+def test_features_and_sources_are_those_of_dali(root, call):
     assert_same(f"{SHOW}\nshow({call})", root=root)
 
 
 @pytest.mark.parametrize("arguments", ["", ", num_shards=2, shard_id=1", ", pad_last_batch=True"])
-def test_batches_are_those_of_the_original(root, arguments):
+def test_batches_are_those_of_dali(root, arguments):
     source = f"""{SHOW}
 reader = ndd.readers.TFRecord(
     path=root + "/w", index_path=root + "/w.idx", features={{"s": fixed((), string, "")}}{arguments}
@@ -120,7 +120,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("call", REFUSED)
-def test_what_the_original_refuses_is_refused(root, call):
+def test_what_dali_refuses_is_refused(root, call):
     source = f"{SHOW}\n{call}"
     assert_refused_alike(source, root=root)
 

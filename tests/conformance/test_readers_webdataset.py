@@ -119,12 +119,12 @@ CALLS = [
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_components_and_sources_are_those_of_the_original(root, call):
+def test_components_and_sources_are_those_of_dali(root, call):
     assert_same(f"{SHOW}\nshow({call})", root=root)
 
 
 @pytest.mark.parametrize("arguments", ["", ", num_shards=2, shard_id=1", ", pad_last_batch=True"])
-def test_batches_are_those_of_the_original(root, arguments):
+def test_batches_are_those_of_dali(root, arguments):
     source = f"""
 reader = ndd.readers.Webdataset(paths=root + "/w.tar", ext=["jpg", "cls"]{arguments})
 [list(reader.next_epoch(batch_size=4)) for _ in range(3)]
@@ -153,7 +153,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("call", REFUSED)
-def test_what_the_original_refuses_is_refused(root, call):
+def test_what_dali_refuses_is_refused(root, call):
     source = f"{SHOW}\nshow({call})"
     assert_refused_alike(source, root=root)
 

@@ -472,7 +472,7 @@ def test_the_sample_that_failed_is_named():
         failed.evaluate()
 
 
-def test_out_of_range_is_both_what_python_and_the_original_raise():
+def test_out_of_range_is_both_what_python_and_dali_raise():
     assert issubclass(errors.OutOfRangeError, IndexError)
     assert issubclass(errors.OutOfRangeError, RuntimeError)
 

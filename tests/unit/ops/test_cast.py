@@ -47,7 +47,7 @@ def test_what_does_not_fit_becomes_the_nearest_that_does():
     [("u8", 0), ("i8", 0), ("u16", 0), ("i16", 0), ("u32", 0), ("i32", -(2**31)),
      ("i64", -(2**63)), ("u64", 2**63), ("bool", True)],
 )  # fmt: skip
-def test_not_a_number_becomes_what_the_original_makes_of_it(dtype, value):
+def test_not_a_number_becomes_what_dali_makes_of_it(dtype, value):
     for source in FLOATS:
         assert cast([float("nan")], dtype, source) == [value]
 

@@ -58,7 +58,7 @@ def test_environment_comes_before_the_cpus(monkeypatch):
     assert get_num_threads() == 7
 
 
-def test_own_variable_comes_before_the_original_s(monkeypatch):
+def test_own_variable_comes_before_dalis(monkeypatch):
     monkeypatch.setenv("DALI_NUM_THREADS", "7")
     monkeypatch.setenv("PENSTOCK_NUM_THREADS", "5")
     assert get_num_threads() == 5

@@ -50,7 +50,7 @@ def test_a_round_trip_through_a_file(pattern):
     assert [fresh() for _ in range(3)] == expected
 
 
-def test_the_format_is_that_of_the_original(pattern):
+def test_the_format_is_that_of_dali(pattern):
     with open(collected(a=5).save(pattern)) as file:
         content = json.load(file)
     assert len(content.pop("checksum")) == 8  # an addition that DALI ignores

@@ -18,7 +18,7 @@ from penstock.random import RNG
 START = "Philox_{:016X}_0000000000000000:{:016X}_{}"
 
 
-def test_words_are_those_of_the_original():
+def test_words_are_those_of_dali():
     rng = RNG(seed=0)
     assert [rng() for _ in range(4)] == [1713891541, 3781805453, 3159862348, 2600524760]
     assert RNG(1234)() == 546353992
@@ -26,7 +26,7 @@ def test_words_are_those_of_the_original():
     assert [rng() for _ in range(4)] == [2632642643, 2012563771, 314527917, 1463989207]
 
 
-def test_words_of_any_place_are_those_of_the_original():
+def test_words_of_any_place_are_those_of_dali():
     rng = RNG(state="Philox_0000000000000005_0000000000000007:0000000000000009_3")
     assert [rng() for _ in range(3)] == [1257656192, 3287128855, 1674969534]
 

@@ -364,7 +364,7 @@ REPRS = [
 
 
 @pytest.mark.parametrize(("make", "text"), REPRS)
-def test_prints_as_the_original(make, text):
+def test_prints_as_dali(make, text):
     assert repr(make()) == text
 
 

@@ -51,7 +51,7 @@ def test_kinds_are_numbered_as_in_the_api():
     }
 
 
-def test_prints_as_the_original():
+def test_prints_as_dali():
     assert str(_dtype.uint8) == "u8"
     assert repr(_dtype.uint8) == "DType(kind=Kind.unsigned, bits=8)"
     assert (
@@ -150,7 +150,7 @@ def test_what_is_no_type_is_a_type_error(value):
         dtype(value)
 
 
-def test_python_types_are_taken_as_by_the_original():
+def test_python_types_are_taken_as_by_dali():
     assert dtype(bool) is _dtype.bool
     assert dtype(float) is _dtype.float32
     with pytest.raises(TypeError, match="`int32` or `int64`"):

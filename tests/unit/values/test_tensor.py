@@ -336,7 +336,7 @@ REPRS = [
 
 
 @pytest.mark.parametrize(("make", "text"), REPRS)
-def test_prints_as_the_original(make, text):
+def test_prints_as_dali(make, text):
     assert repr(make()) == text
     assert f"{make()}" == text
 
