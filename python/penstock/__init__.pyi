@@ -61,6 +61,12 @@ from penstock._values.dtype import uint64 as uint64
 from penstock._values.tensor import Tensor as Tensor
 from penstock._values.tensor import as_tensor as as_tensor
 from penstock._values.tensor import tensor as tensor
+from penstock.ops.boxes import bb_flip as bb_flip
+from penstock.ops.boxes import bbox_paste as bbox_paste
+from penstock.ops.boxes import bbox_rotate as bbox_rotate
+from penstock.ops.boxes import box_encoder as box_encoder
+from penstock.ops.boxes import random_bbox_crop as random_bbox_crop
+from penstock.ops.boxes import roi_random_crop as roi_random_crop
 from penstock.ops.color import brightness as brightness
 from penstock.ops.color import brightness_contrast as brightness_contrast
 from penstock.ops.color import color_space_conversion as color_space_conversion

@@ -2,6 +2,7 @@
 //! with; every other module is a family of operators, under the name that it has in Python.
 
 pub(crate) mod audio;
+mod boxes;
 mod color;
 pub(crate) mod contract;
 mod coordinates;
@@ -45,6 +46,7 @@ pub const PROBLEMS: &[&[crate::value::Kind]] = &[
     contract::probe::problem::Probe::KINDS,
     contract::problems::Argument::KINDS,
     contract::problems::Input::KINDS,
+    boxes::problem::Boxes::KINDS,
     color::problem::Color::KINDS,
     coordinates::problem::Coordinates::KINDS,
     crop::problem::Crop::KINDS,

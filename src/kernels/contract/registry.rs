@@ -6,13 +6,14 @@ use super::adapters::{Entry, Work};
 use super::kernel::Traits;
 use super::probe;
 use crate::kernels::{
-    color, coordinates, crop, decoders, fill, filters, generic, geometry, math, noise, normalize,
-    patches, random, reductions, regions, resize, sequence, shape, warp,
+    boxes, color, coordinates, crop, decoders, fill, filters, generic, geometry, math, noise,
+    normalize, patches, random, reductions, regions, resize, sequence, shape, warp,
 };
 use crate::readers;
 
 /// One row for each family.
 const TABLES: &[&[&[Entry]]] = &[
+    &[boxes::TABLE],
     &[color::TABLE],
     &[coordinates::TABLE],
     crop::TABLES,
