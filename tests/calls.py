@@ -110,6 +110,10 @@ MATRIX = Input(lambda number: np.float32([[1, 0, number], [0, 2, 1]]))
 EXTENTS = Input(lambda number: np.int64([480 + number, 640, 3]))
 BOXES = Input(lambda number: np.float32([[0.1, 0.2, 0.5, 0.6], [0.3, 0.1, 0.9, 0.4 + number / 8]]))
 LABELS = Input(lambda number: np.int32([number + 1, number + 5]))
+MASK = Input(lambda number: np.int32([[0, 1, 1], [number, 0, 2]]))
+MASK_IDS = Input(lambda number: np.int32([number % 2]))
+POLYGONS = Input(lambda number: np.int32([[0, 0, 3], [1, 3, 6]]))
+VERTICES = Input(lambda number: np.arange(12, dtype=np.float32).reshape(6, 2) + number)
 FILE_NAME = Input(lambda number: np.frombuffer(os.fsencode(__file__), np.uint8))
 
 ROWS: dict[str, Call] = {
@@ -177,6 +181,9 @@ ROWS: dict[str, Call] = {
     "roi_random_crop": call(crop_shape=[3, 3], roi_start=[1, 1], roi_end=[3, 3]),
     "rotate": call(IMAGE, angle=30, fill_value=0),
     "saturation": call(IMAGE, saturation=0.5),
+    "segmentation.random_mask_pixel": call(MASK, foreground=1),
+    "segmentation.random_object_bbox": call(MASK, output_class=True),
+    "segmentation.select_masks": call(MASK_IDS, POLYGONS, VERTICES),
     "sequence_rearrange": call(SEQUENCE, new_order=[1, 0, 1]),
     "slice": call(IMAGE, start=[0], shape=[2], axes=[1], out_of_bounds_policy="pad"),
     "squeeze": call(ROW, axes=[0]),

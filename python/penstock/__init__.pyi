@@ -13,6 +13,7 @@ from penstock import noise as noise
 from penstock import random as random
 from penstock import readers as readers
 from penstock import reductions as reductions
+from penstock import segmentation as segmentation
 from penstock import tfrecord as tfrecord
 from penstock import torch as torch
 from penstock import transforms as transforms

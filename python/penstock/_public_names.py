@@ -103,6 +103,7 @@ NAMES: dict[str, dict[str, str]] = {
         "roi_random_crop": "penstock.ops.boxes",
         "rotate": "penstock.ops.warp",
         "saturation": "penstock.ops.color",
+        "segmentation": "penstock.segmentation",
         "sequence_rearrange": "penstock.ops.sequence",
         "set_current_stream": "penstock._runtime.stream",
         "set_default_stream": "penstock._runtime.stream",
@@ -201,6 +202,11 @@ NAMES: dict[str, dict[str, str]] = {
         "std_dev": "penstock.ops.reductions",
         "sum": "penstock.ops.reductions",
         "variance": "penstock.ops.reductions",
+    },
+    "penstock.segmentation": {
+        "random_mask_pixel": "penstock.ops.segmentation",
+        "random_object_bbox": "penstock.ops.segmentation",
+        "select_masks": "penstock.ops.segmentation",
     },
     "penstock.transforms": {
         "combine": "penstock.ops.transforms",

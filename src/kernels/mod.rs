@@ -21,6 +21,7 @@ mod random;
 mod reductions;
 pub(crate) mod regions;
 mod resize;
+mod segmentation;
 mod sequence;
 mod shape;
 mod warp;
@@ -62,6 +63,7 @@ pub const PROBLEMS: &[&[crate::value::Kind]] = &[
     reductions::problem::Reductions::KINDS,
     regions::problem::Regions::KINDS,
     resize::problem::Resize::KINDS,
+    segmentation::problem::Segmentation::KINDS,
     sequence::problem::Sequence::KINDS,
     shape::problem::Shapes::KINDS,
     warp::problem::Warp::KINDS,

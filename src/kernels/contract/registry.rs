@@ -7,7 +7,7 @@ use super::kernel::Traits;
 use super::probe;
 use crate::kernels::{
     boxes, color, coordinates, crop, decoders, fill, filters, generic, geometry, math, noise,
-    normalize, patches, random, reductions, regions, resize, sequence, shape, warp,
+    normalize, patches, random, reductions, regions, resize, segmentation, sequence, shape, warp,
 };
 use crate::readers;
 
@@ -30,6 +30,7 @@ const TABLES: &[&[&[Entry]]] = &[
     &[reductions::TABLE],
     &[regions::TABLE],
     &[resize::TABLE],
+    &[segmentation::TABLE],
     &[sequence::TABLE],
     shape::TABLES,
     &[warp::TABLE],

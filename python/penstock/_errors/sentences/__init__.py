@@ -16,6 +16,7 @@ from penstock._errors.sentences import (
     codecs,
     kernels,
     readers,
+    segmentation,
 )
 
 Problem: TypeAlias = tuple[str, dict[str, Any]]
@@ -27,6 +28,7 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     **codecs.SENTENCES,
     **kernels.SENTENCES,
     **readers.SENTENCES,
+    **segmentation.SENTENCES,
 }
 """By kind: a format string, or a function of the figures where the wording depends on them."""
 
