@@ -102,6 +102,7 @@ from penstock.ops.generic import one_hot as one_hot
 from penstock.ops.generic import permute_batch as permute_batch
 from penstock.ops.geometry import flip as flip
 from penstock.ops.imread import imread as imread
+from penstock.ops.multi_paste import multi_paste as multi_paste
 from penstock.ops.normalize import normalize as normalize
 from penstock.ops.patches import erase as erase
 from penstock.ops.patches import grid_mask as grid_mask

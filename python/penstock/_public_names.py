@@ -79,6 +79,7 @@ NAMES: dict[str, dict[str, str]] = {
         "lookup_table": "penstock.ops.generic",
         "map": "penstock._operators.map",
         "math": "penstock.math",
+        "multi_paste": "penstock.ops.multi_paste",
         "noise": "penstock.noise",
         "normalize": "penstock.ops.normalize",
         "one_hot": "penstock.ops.generic",

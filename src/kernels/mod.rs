@@ -13,6 +13,7 @@ mod filters;
 mod generic;
 mod geometry;
 mod math;
+mod multi_paste;
 mod noise;
 mod normalize;
 pub(crate) mod numeric;
@@ -56,6 +57,7 @@ pub const PROBLEMS: &[&[crate::value::Kind]] = &[
     filters::problem::Filters::KINDS,
     generic::problem::Generic::KINDS,
     math::problem::Math::KINDS,
+    multi_paste::problem::MultiPaste::KINDS,
     noise::problem::Noise::KINDS,
     normalize::problem::Normalize::KINDS,
     patches::problem::Patches::KINDS,

@@ -6,8 +6,9 @@ use super::adapters::{Entry, Work};
 use super::kernel::Traits;
 use super::probe;
 use crate::kernels::{
-    boxes, color, coordinates, crop, decoders, fill, filters, generic, geometry, math, noise,
-    normalize, patches, random, reductions, regions, resize, segmentation, sequence, shape, warp,
+    boxes, color, coordinates, crop, decoders, fill, filters, generic, geometry, math, multi_paste,
+    noise, normalize, patches, random, reductions, regions, resize, segmentation, sequence, shape,
+    warp,
 };
 use crate::readers;
 
@@ -23,6 +24,7 @@ const TABLES: &[&[&[Entry]]] = &[
     generic::TABLES,
     &[geometry::TABLE],
     &[math::TABLE],
+    &[multi_paste::TABLE],
     &[noise::TABLE],
     &[normalize::TABLE],
     &[patches::TABLE],

@@ -15,6 +15,7 @@ from penstock._errors.sentences import (
     boxes,
     codecs,
     kernels,
+    multi_paste,
     readers,
     segmentation,
 )
@@ -27,6 +28,7 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     **boxes.SENTENCES,
     **codecs.SENTENCES,
     **kernels.SENTENCES,
+    **multi_paste.SENTENCES,
     **readers.SENTENCES,
     **segmentation.SENTENCES,
 }
