@@ -25,6 +25,7 @@ NOT_ASKED = {
 
 ON_PURPOSE = {
     # Operator: what the difference may be, and why.
+    "bb_flip": ("penstock raises", "boxes have four numbers each"),
     "coord_transform": ("shape is|is an array", "one number for `MT` adds no coordinate"),
     "erase": ("penstock raises", "axes that the layout has not are an error"),
     "full": ("penstock raises", "a fill value that does not fit is an error"),
