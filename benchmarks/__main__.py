@@ -14,6 +14,7 @@ import penstock
 from benchmarks import (
     calls,
     color,
+    detection,
     end_to_end,
     large,
     operators,
@@ -31,6 +32,7 @@ FAMILIES = (
     resize.FAMILY,
     warp.FAMILY,
     color.FAMILY,
+    detection.FAMILY,
     operators.FAMILY,
     large.FAMILY,
     calls.FAMILY,

@@ -108,10 +108,20 @@ ROW = Input(lambda number: np.full((1, 5), number, np.int32), "HW")
 SMOOTHING = Input(lambda number: np.full((3, 3), 1 / (9 + number), np.float32))
 MATRIX = Input(lambda number: np.float32([[1, 0, number], [0, 2, 1]]))
 EXTENTS = Input(lambda number: np.int64([480 + number, 640, 3]))
+BOXES = Input(lambda number: np.float32([[0.1, 0.2, 0.5, 0.6], [0.3, 0.1, 0.9, 0.4 + number / 8]]))
+LABELS = Input(lambda number: np.int32([number + 1, number + 5]))
+MASK = Input(lambda number: np.int32([[0, 1, 1], [number, 0, 2]]))
+MASK_IDS = Input(lambda number: np.int32([number % 2]))
+POLYGONS = Input(lambda number: np.int32([[0, 0, 3], [1, 3, 6]]))
+VERTICES = Input(lambda number: np.arange(12, dtype=np.float32).reshape(6, 2) + number)
 FILE_NAME = Input(lambda number: np.frombuffer(os.fsencode(__file__), np.uint8))
 
 ROWS: dict[str, Call] = {
     "batch_permutation": whole_batch(call()),
+    "bb_flip": call(BOXES),
+    "bbox_paste": call(BOXES, ratio=2),
+    "bbox_rotate": call(BOXES, LABELS, angle=30, input_shape=[100, 200]),
+    "box_encoder": call(BOXES, LABELS, anchors=[0, 0, 0.5, 0.5, 0.5, 0.5, 1, 1]),
     "brightness": call(IMAGE, brightness=1.5),
     "brightness_contrast": call(IMAGE, brightness=1.5, contrast=0.5),
     "cast": call(IMAGE, dtype=ndd.float32),
@@ -159,6 +169,7 @@ ROWS: dict[str, Call] = {
     "random.coin_flip": call(shape=[2, 3]),
     "random.normal": call(shape=[2, 3]),
     "random.uniform": call(shape=[2, 3], range=[0, 9]),
+    "random_bbox_crop": call(BOXES, LABELS, scaling=[0.5, 1], output_bbox_indices=True),
     "random_crop_generator": call(EXTENTS),
     "random_resized_crop": call(IMAGE, size=[2, 3]),
     "reductions.std_dev": call(IMAGE, ONE_NUMBER),
@@ -167,8 +178,12 @@ ROWS: dict[str, Call] = {
     "reshape": call(IMAGE, shape=[-1]),
     "resize": call(IMAGE, size=2),
     "resize_crop_mirror": call(IMAGE, size=2, mirror=1),
+    "roi_random_crop": call(crop_shape=[3, 3], roi_start=[1, 1], roi_end=[3, 3]),
     "rotate": call(IMAGE, angle=30, fill_value=0),
     "saturation": call(IMAGE, saturation=0.5),
+    "segmentation.random_mask_pixel": call(MASK, foreground=1),
+    "segmentation.random_object_bbox": call(MASK, output_class=True),
+    "segmentation.select_masks": call(MASK_IDS, POLYGONS, VERTICES),
     "sequence_rearrange": call(SEQUENCE, new_order=[1, 0, 1]),
     "slice": call(IMAGE, start=[0], shape=[2], axes=[1], out_of_bounds_policy="pad"),
     "squeeze": call(ROW, axes=[0]),

@@ -13,6 +13,7 @@ from penstock import noise as noise
 from penstock import random as random
 from penstock import readers as readers
 from penstock import reductions as reductions
+from penstock import segmentation as segmentation
 from penstock import tfrecord as tfrecord
 from penstock import torch as torch
 from penstock import transforms as transforms
@@ -61,6 +62,12 @@ from penstock._values.dtype import uint64 as uint64
 from penstock._values.tensor import Tensor as Tensor
 from penstock._values.tensor import as_tensor as as_tensor
 from penstock._values.tensor import tensor as tensor
+from penstock.ops.boxes import bb_flip as bb_flip
+from penstock.ops.boxes import bbox_paste as bbox_paste
+from penstock.ops.boxes import bbox_rotate as bbox_rotate
+from penstock.ops.boxes import box_encoder as box_encoder
+from penstock.ops.boxes import random_bbox_crop as random_bbox_crop
+from penstock.ops.boxes import roi_random_crop as roi_random_crop
 from penstock.ops.color import brightness as brightness
 from penstock.ops.color import brightness_contrast as brightness_contrast
 from penstock.ops.color import color_space_conversion as color_space_conversion
@@ -95,6 +102,7 @@ from penstock.ops.generic import one_hot as one_hot
 from penstock.ops.generic import permute_batch as permute_batch
 from penstock.ops.geometry import flip as flip
 from penstock.ops.imread import imread as imread
+from penstock.ops.multi_paste import multi_paste as multi_paste
 from penstock.ops.normalize import normalize as normalize
 from penstock.ops.patches import erase as erase
 from penstock.ops.patches import grid_mask as grid_mask

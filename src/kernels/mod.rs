@@ -2,6 +2,7 @@
 //! with; every other module is a family of operators, under the name that it has in Python.
 
 pub(crate) mod audio;
+mod boxes;
 mod color;
 pub(crate) mod contract;
 mod coordinates;
@@ -12,6 +13,7 @@ mod filters;
 mod generic;
 mod geometry;
 mod math;
+mod multi_paste;
 mod noise;
 mod normalize;
 pub(crate) mod numeric;
@@ -20,6 +22,7 @@ mod random;
 mod reductions;
 pub(crate) mod regions;
 mod resize;
+mod segmentation;
 mod sequence;
 mod shape;
 mod transforms;
@@ -44,6 +47,7 @@ pub type Result<T> = std::result::Result<T, crate::value::Cause>;
 
 /// Every family: a new one is its module above, and its line here.
 const FAMILIES: &[Family] = &[
+    boxes::FAMILY,
     color::FAMILY,
     coordinates::FAMILY,
     crop::FAMILY,
@@ -53,6 +57,7 @@ const FAMILIES: &[Family] = &[
     generic::FAMILY,
     geometry::FAMILY,
     math::FAMILY,
+    multi_paste::FAMILY,
     noise::FAMILY,
     normalize::FAMILY,
     patches::FAMILY,
@@ -60,6 +65,7 @@ const FAMILIES: &[Family] = &[
     reductions::FAMILY,
     regions::FAMILY,
     resize::FAMILY,
+    segmentation::FAMILY,
     sequence::FAMILY,
     shape::FAMILY,
     transforms::FAMILY,

@@ -25,6 +25,7 @@ NOT_ASKED = {
 
 ON_PURPOSE = {
     # Operator: what the difference may be, and why.
+    "bb_flip": ("penstock raises", "boxes have four numbers each"),
     "coord_transform": ("shape is|is an array", "one number for `MT` adds no coordinate"),
     "erase": ("penstock raises", "axes that the layout has not are an error"),
     "full": ("penstock raises", "a fill value that does not fit is an error"),
@@ -32,12 +33,19 @@ ON_PURPOSE = {
     "math.rsqrt": ("nan and inf", "the root of nothing divides to infinity"),
     "normalize": ("penstock raises", "axes that are named twice are an error"),
     "random.choice": ("layout is", "choices have the layout of their source in batches too"),
+    "random_bbox_crop": ("shape is|is an array", "how many boxes are kept is drawn"),
     "random_resized_crop": ("penstock raises", "sizes below zero are an error"),
     "reductions.mean_square": ("elements", "squares of integers don't wrap around"),
     "reductions.rms": ("elements", "squares of integers don't wrap around"),
     "reductions.std_dev": ("penstock raises", "a mean of another shape is an error"),
     "reductions.variance": ("penstock raises", "a mean of another shape is an error"),
     "transforms.rotation": ("and nan", "no axis to rotate around is not a number at any angle"),
+    "roi_random_crop": ("penstock raises", "regions and windows below zero are an error"),
+    "segmentation.random_mask_pixel": ("penstock raises", "without pixels there is none to choose"),
+    "segmentation.random_object_bbox": (
+        "penstock raises",
+        "masks of floats are an error, also where no object is chosen",
+    ),
     "squeeze": (
         "penstock raises|shape is|is an array",
         "axes count from the end, and must be there",

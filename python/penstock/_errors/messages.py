@@ -134,6 +134,8 @@ def dimensions(least: int, most: int | None) -> str:
     """How many dimensions something has."""
     if most is None:
         return f"at least {least} dimension{'s' * (least != 1)}"
+    if least == most:
+        return f"{least} dimension{'s' * (least != 1)}"
     plural = "s" * (most != 1)
     return f"{least} to {most} dimensions" if least else f"at most {most} dimension{plural}"
 

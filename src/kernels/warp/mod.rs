@@ -322,7 +322,7 @@ impl RotateArgs {
         if !self.angle.is_finite() {
             return Err(argument("angle", Argument::NotFinite { given: self.angle }));
         }
-        let (s, c) = sin_cos_of_turn((self.angle / 360.0).rem_euclid(1.0).min(1.0 - f64::EPSILON));
+        let (s, c) = sin_cos_of_degrees(self.angle);
         if !volumetric {
             // Counter-clockwise as seen by the viewer, since y points down.
             return Ok([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]]);
@@ -353,6 +353,10 @@ impl RotateArgs {
             _ => Ok(self.keep_size.then_some(*own)),
         }
     }
+}
+
+fn sin_cos_of_degrees(angle: f64) -> (f64, f64) {
+    sin_cos_of_turn((angle / 360.0).rem_euclid(1.0).min(1.0 - f64::EPSILON))
 }
 
 /// The size of an output that holds the whole rotated image.
@@ -404,6 +408,15 @@ impl Canvas {
             side + usize::from((side % 2 == 1) != odd)
         })
     }
+}
+
+/// Height and width of the canvas that holds the whole of an image rotated by this many degrees.
+pub fn rotated_size(height: usize, width: usize, angle: f64) -> Result<[usize; 2]> {
+    let own = Extents { volumetric: false, sides: [width, height, 1] };
+    let (s, c) = sin_cos_of_degrees(angle);
+    let turn = [[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]];
+    let [width, height, _] = Canvas::of_all(&[&Canvas::new(&turn, &own, angle)?]);
+    Ok([height, width])
 }
 
 /// A rotation, and how to sample.

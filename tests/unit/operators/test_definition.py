@@ -72,6 +72,7 @@ KERNELS_OF_OUR_OWN = {
     "largest",
     "moments",
     "move",
+    "pick_samples",
     "probe",
     "probe_pair",
     "same",

@@ -81,6 +81,8 @@ CALLS = {
     **{name: _binary(apply) for name, apply in _BINARY.items()},
     **{name: [apply] for name, apply in _FUNCTIONS.items()},
     "abs": [abs],
+    "bb_flip": [ndd.bb_flip, lambda x: ndd.bb_flip(x, ltrb=True, vertical=1)],
+    "bbox_paste": [lambda x: ndd.bbox_paste(x, ratio=2, paste_x=0.25)],
     "negate": [operator.neg],
     "bit_not": [operator.invert],
     "clamp": [lambda x: ndd.math.clamp(x, 3, 7), lambda x: ndd.math.clamp(x, x, _row(x))],

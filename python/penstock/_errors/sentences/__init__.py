@@ -11,7 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from penstock._errors.sentences import arrays, codecs, kernels, readers
+from penstock._errors.sentences import (
+    arrays,
+    boxes,
+    codecs,
+    kernels,
+    multi_paste,
+    readers,
+    segmentation,
+)
 
 Problem: TypeAlias = tuple[str, dict[str, Any]]
 """A kind and its figures by name."""
@@ -19,9 +27,12 @@ Problem: TypeAlias = tuple[str, dict[str, Any]]
 SENTENCES: dict[str, str | Callable[..., str]] = {
     "MemoryFault.Strides": "its strides reach outside of its {bytes} bytes",
     **arrays.SENTENCES,
+    **boxes.SENTENCES,
     **codecs.SENTENCES,
     **kernels.SENTENCES,
+    **multi_paste.SENTENCES,
     **readers.SENTENCES,
+    **segmentation.SENTENCES,
 }
 """By kind: a format string, or a function of the figures where the wording depends on them."""
 

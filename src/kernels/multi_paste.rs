@@ -1,0 +1,557 @@
+//! Regions of several images put together on a canvas.
+//!
+//! What is visible in the end is worked out first, strip by strip, so that every pixel of the result
+//! is written once.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use self::problem::MultiPaste;
+use super::regions::{LONGEST, too_large};
+use super::{
+    Arg, BatchKernel, Entry, Family, Frames, FromArg, Kernel, Output, OutputBuffer, Outputs, Result,
+    Samples, Traits, Work, args, one,
+};
+use crate::kernels::contract::problems::{Argument, argument, unfit};
+use crate::kernels::generic::cast::Number;
+use crate::value::{Cause, DType, Desc, Problem, Sample, Shape, extent, with_element, with_room};
+
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::MultiPaste::KINDS };
+
+const TABLE: &[Entry] = &[
+    Entry::new::<Paste>("multi_paste"),
+    Entry {
+        name: "pick_samples",
+        args: &["in_ids", "count", "batch_size"],
+        cpu: || Work::Batch(Arc::new(PickSamples)),
+    },
+];
+
+pub mod problem {
+    use crate::value::problems;
+
+    problems! {
+        /// What is wrong with a call of this family.
+        pub enum MultiPaste {
+            NotPairs { regions: usize, shape: Vec<usize> },
+            OutputSize { given: Vec<i64> },
+            NoSize { first: Vec<usize>, other: Vec<usize> },
+            Channels { first: usize, other: usize },
+            Different { first: &'static str, other: &'static str },
+            NotAnImage { shape: Vec<usize> },
+            OutsideInput { region: usize, start: Vec<i64>, shape: Vec<i64>, input: Vec<usize> },
+            OutsideOutput { region: usize, start: Vec<i64>, shape: Vec<i64>, output: Vec<usize> },
+            NoSample { id: i64, samples: usize },
+        }
+    }
+}
+
+struct Paste;
+
+/// Rows of two numbers, one row for each region.
+struct Pairs {
+    numbers: Vec<f64>,
+    shape: Shape,
+}
+
+impl FromArg for Pairs {
+    fn from_constant(arg: &Arg) -> std::result::Result<Pairs, Problem> {
+        let numbers = Vec::<f64>::from_constant(arg)?;
+        Ok(Pairs { numbers, shape: Shape::new() })
+    }
+
+    fn from_sample(sample: &Sample) -> std::result::Result<Pairs, Problem> {
+        let numbers = Vec::<f64>::from_sample(sample)?;
+        Ok(Pairs { numbers, shape: sample.desc.shape.clone() })
+    }
+}
+
+args! {
+    struct PasteArgs {
+        dtype: Option<DType>,
+        in_anchors: Option<Pairs>,
+        in_anchors_rel: Option<Pairs>,
+        in_ids: Option<Vec<i64>>,
+        out_anchors: Option<Pairs>,
+        out_anchors_rel: Option<Pairs>,
+        output_size: Option<SmallVec<[i64; 6]>>,
+        shapes: Option<Pairs>,
+        shapes_rel: Option<Pairs>,
+    }
+}
+
+/// A region of an input and where it goes: along rows and columns.
+#[derive(Clone, Copy, Debug)]
+struct Region {
+    input: usize,
+    from: [usize; 2],
+    shape: [usize; 2],
+    to: [usize; 2],
+}
+
+/// Columns that one region covers, or none.
+#[derive(Clone, Debug, PartialEq)]
+struct Span {
+    columns: Range<usize>,
+    region: Option<usize>,
+}
+
+/// Rows in which the same regions are visible at the same columns.
+#[derive(Debug, PartialEq)]
+struct Strip {
+    rows: Range<usize>,
+    spans: Vec<Span>,
+}
+
+struct Mosaic {
+    regions: Vec<Region>,
+    strips: Vec<Strip>,
+}
+
+/// Frames, rows, columns and channels.
+fn extents(index: usize, desc: &Desc) -> Result<[usize; 4]> {
+    match desc.shape[..] {
+        [h, w, c] => Ok([1, h, w, c]),
+        [f, h, w, c] => Ok([f, h, w, c]),
+        _ => Err(unfit(index, MultiPaste::NotAnImage { shape: desc.shape.to_vec() })),
+    }
+}
+
+impl Kernel for Paste {
+    type Args = PasteArgs;
+    type Plan = Mosaic;
+    const TRAITS: Traits = Traits { frames: Frames::Inputs, ..Traits::DEFAULT };
+
+    fn plan(args: PasteArgs, inputs: &[&Desc]) -> Result<(Mosaic, Outputs)> {
+        let first = inputs[0];
+        let own = extents(0, first)?;
+        // With `in_ids`, the inputs behind the first are the samples that they name.
+        let used = match &args.in_ids {
+            Some(ids) => 1..1 + ids.len(),
+            None => 0..inputs.len(),
+        };
+        if used.end > inputs.len() {
+            return Err(Cause::Internal("fewer samples than were picked".into()));
+        }
+        let mut sources: SmallVec<[[usize; 4]; 8]> = SmallVec::new();
+        for index in used.clone() {
+            let desc = inputs[index];
+            let source = extents(index, desc)?;
+            if desc.dtype != first.dtype {
+                let (first, other) = (first.dtype.name(), desc.dtype.name());
+                return Err(unfit(index, MultiPaste::Different { first, other }));
+            }
+            if desc.ndim() != first.ndim() || source[0] != own[0] {
+                return Err(unfit(index, MultiPaste::NotAnImage { shape: desc.shape.to_vec() }));
+            }
+            sources.push(source);
+        }
+        let channels = sources.first().map_or(own[3], |source| source[3]);
+        if let Some(at) = sources.iter().position(|source| source[3] != channels) {
+            let problem = MultiPaste::Channels { first: channels, other: sources[at][3] };
+            return Err(unfit(used.start + at, problem));
+        }
+        let size = args.size(&own, &sources)?;
+        let mut regions = with_room(sources.len())?;
+        for (index, &[_, height, width, _]) in sources.iter().enumerate() {
+            let input = used.start + index;
+            regions.push(args.region(index, sources.len(), input, [height, width], size)?);
+        }
+        let strips = strips(&regions, size)?;
+        let mut shape = first.shape.clone();
+        let at = shape.len() - 3;
+        shape[at..].copy_from_slice(&[size[0], size[1], channels]);
+        if extent(&shape).is_none() {
+            return Err(too_large("output_size"));
+        }
+        let dtype = args.dtype.unwrap_or(first.dtype);
+        Ok((Mosaic { regions, strips }, one(Desc { dtype, shape, ..first.clone() })))
+    }
+
+    fn run(plan: &Mosaic, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
+        let out = &mut outputs[0];
+        if out.desc.elements() == 0 {
+            return Ok(());
+        }
+        if out.desc.dtype == inputs[0].desc.dtype {
+            plan.copy(inputs, out)
+        } else {
+            plan.convert(inputs, out)
+        }
+    }
+}
+
+/// The two numbers of a region.
+fn pair(name: &'static str, pairs: &Pairs, index: usize, regions: usize) -> Result<[f64; 2]> {
+    match (&pairs.shape[..], pairs.numbers.as_chunks::<2>().0.get(index)) {
+        (&[rows, 2], Some(&pair)) if rows == regions => Ok(pair),
+        _ => {
+            let shape = pairs.shape.to_vec();
+            Err(argument(name, MultiPaste::NotPairs { regions, shape }))
+        }
+    }
+}
+
+impl PasteArgs {
+    /// Height and width of the canvas.
+    fn size(&self, own: &[usize; 4], sources: &[[usize; 4]]) -> Result<[usize; 2]> {
+        let Some(given) = &self.output_size else {
+            let size = |extents: &[usize; 4]| [extents[1], extents[2]];
+            if let Some(other) = sources.iter().find(|source| size(source) != size(own)) {
+                let (first, other) = (size(own).to_vec(), size(other).to_vec());
+                return Err(argument("output_size", MultiPaste::NoSize { first, other }));
+            }
+            return Ok(size(own));
+        };
+        let &[height, width, ..] = &given[..] else {
+            let given = given.to_vec();
+            return Err(argument("output_size", MultiPaste::OutputSize { given }));
+        };
+        for side in [height, width] {
+            if side < 0 {
+                return Err(argument("output_size", Argument::Negative { given: side as f64 }));
+            }
+            if side as f64 > LONGEST {
+                return Err(too_large("output_size"));
+            }
+        }
+        Ok([height as usize, width as usize])
+    }
+
+    /// One region, checked against the image that it is from and the canvas.
+    fn region(
+        &self,
+        index: usize,
+        count: usize,
+        input: usize,
+        image: [usize; 2],
+        canvas: [usize; 2],
+    ) -> Result<Region> {
+        let given = |pixels: (&'static str, &Option<Pairs>),
+                     relative: (&'static str, &Option<Pairs>),
+                     whole: [usize; 2],
+                     round: fn(f32) -> f32|
+         -> Result<Option<[i64; 2]>> {
+            match (pixels.1, relative.1) {
+                (Some(_), Some(_)) => {
+                    Err(argument(pixels.0, Argument::Together { other: relative.0 }))
+                }
+                (Some(pairs), None) => {
+                    let pair = pair(pixels.0, pairs, index, count)?;
+                    Ok(Some(pair.map(|number| number as i64)))
+                }
+                (None, Some(pairs)) => {
+                    let pair = pair(relative.0, pairs, index, count)?;
+                    if let Some(&given) = pair.iter().find(|part| !(0.0..=1.0).contains(*part)) {
+                        let problem = Argument::Between { low: 0.0, high: 1.0, given };
+                        return Err(argument(relative.0, problem));
+                    }
+                    let part = |axis: usize| round(pair[axis] as f32 * whole[axis] as f32) as i64;
+                    Ok(Some([part(0), part(1)]))
+                }
+                (None, None) => Ok(None),
+            }
+        };
+        let from = given(
+            ("in_anchors", &self.in_anchors),
+            ("in_anchors_rel", &self.in_anchors_rel),
+            image,
+            f32::floor,
+        )?;
+        let to = given(
+            ("out_anchors", &self.out_anchors),
+            ("out_anchors_rel", &self.out_anchors_rel),
+            canvas,
+            f32::floor,
+        )?;
+        let shape =
+            given(("shapes", &self.shapes), ("shapes_rel", &self.shapes_rel), image, f32::ceil)?;
+        let (from, to) = (from.unwrap_or([0; 2]), to.unwrap_or([0; 2]));
+        let rest = |axis: usize| (image[axis] as i64).saturating_sub(from[axis]);
+        let shape = shape.unwrap_or([rest(0), rest(1)]);
+        let fits = |start: [i64; 2], whole: [usize; 2]| {
+            (0..2).all(|axis| {
+                let end = start[axis].checked_add(shape[axis]);
+                let inside = end.is_some_and(|end| end <= whole[axis] as i64);
+                start[axis] >= 0 && shape[axis] >= 0 && inside
+            })
+        };
+        // What is asked for may be an argument of its own or follow from others.
+        let blamed = |names: [(&'static str, bool); 2], other: &'static str| {
+            names.into_iter().find(|(_, given)| *given).map_or(other, |(name, _)| name)
+        };
+        let (start, extents) = (from.to_vec(), shape.to_vec());
+        if !fits(from, image) {
+            let of_shape =
+                [("shapes", self.shapes.is_some()), ("shapes_rel", self.shapes_rel.is_some())];
+            let name = blamed(of_shape, "in_anchors");
+            let input = image.to_vec();
+            let problem = MultiPaste::OutsideInput { region: index, start, shape: extents, input };
+            return Err(argument(name, problem));
+        }
+        if !fits(to, canvas) {
+            let of_anchor = [
+                ("out_anchors", self.out_anchors.is_some()),
+                ("out_anchors_rel", self.out_anchors_rel.is_some()),
+            ];
+            let name = blamed(of_anchor, "output_size");
+            let (start, output) = (to.to_vec(), canvas.to_vec());
+            let problem =
+                MultiPaste::OutsideOutput { region: index, start, shape: extents, output };
+            return Err(argument(name, problem));
+        }
+        let whole = |pair: [i64; 2]| pair.map(|number| number as usize);
+        Ok(Region { input, from: whole(from), shape: whole(shape), to: whole(to) })
+    }
+}
+
+/// What is visible of regions on a canvas, of which later ones cover earlier ones.
+fn strips(regions: &[Region], [height, width]: [usize; 2]) -> Result<Vec<Strip>> {
+    let mut edges = with_room(2 * regions.len() + 2)?;
+    edges.extend([0, height]);
+    for region in regions {
+        edges.extend([region.to[0], region.to[0] + region.shape[0]]);
+    }
+    edges.sort_unstable();
+    edges.dedup();
+    let mut strips: Vec<Strip> = with_room(edges.len())?;
+    for rows in edges.windows(2) {
+        let rows = rows[0]..rows[1];
+        let in_rows = |region: &Region| {
+            region.to[0] <= rows.start && rows.end <= region.to[0] + region.shape[0]
+        };
+        let mut spans = vec![Span { columns: 0..width, region: None }];
+        for (index, region) in regions.iter().enumerate().filter(|(_, region)| in_rows(region)) {
+            cover(&mut spans, region.to[1]..region.to[1] + region.shape[1], index);
+        }
+        strips.push(Strip { rows, spans });
+    }
+    Ok(strips)
+}
+
+/// Puts a region over what is there. Spans are in order, without gaps.
+fn cover(spans: &mut Vec<Span>, columns: Range<usize>, region: usize) {
+    if columns.is_empty() {
+        return;
+    }
+    let first = spans.partition_point(|span| span.columns.end <= columns.start);
+    let last = spans.partition_point(|span| span.columns.start < columns.end);
+    let mut instead: SmallVec<[Span; 3]> = SmallVec::new();
+    if let Some(span) = spans[first..last].first() {
+        let left = span.columns.start..columns.start;
+        instead.push(Span { columns: left, region: span.region });
+    }
+    instead.push(Span { columns: columns.clone(), region: Some(region) });
+    if let Some(span) = spans[first..last].last() {
+        let right = columns.end..span.columns.end;
+        instead.push(Span { columns: right, region: span.region });
+    }
+    instead.retain(|span| !span.columns.is_empty());
+    spans.splice(first..last, instead);
+}
+
+impl Mosaic {
+    /// Visits what makes up the result, in order: how many pixels, and where they are from, as the
+    /// input and its first pixel.
+    fn visit(
+        &self,
+        inputs: &[Sample],
+        frames: usize,
+        mut visit: impl FnMut(usize, Option<(&Sample, usize)>),
+    ) {
+        for frame in 0..frames {
+            for strip in &self.strips {
+                if let Some((count, part)) = self.solid(strip, inputs, frame) {
+                    visit(count, part);
+                    continue;
+                }
+                for row in strip.rows.clone() {
+                    for span in &strip.spans {
+                        let part = span.region.map(|region| {
+                            self.pixel(region, inputs, frame, row, span.columns.start)
+                        });
+                        visit(span.columns.len(), part);
+                    }
+                }
+            }
+        }
+    }
+
+    /// All of a strip at once, where it is one piece of memory of an input, or empty.
+    fn solid<'a>(
+        &self,
+        strip: &Strip,
+        inputs: &'a [Sample],
+        frame: usize,
+    ) -> Option<(usize, Option<(&'a Sample, usize)>)> {
+        let [span] = &strip.spans[..] else { return None };
+        let count = span.columns.len() * strip.rows.len();
+        let Some(region) = span.region else { return Some((count, None)) };
+        let shape = &inputs[self.regions[region].input].desc.shape;
+        let whole = shape[shape.len() - 2] == span.columns.len();
+        whole.then(|| (count, Some(self.pixel(region, inputs, frame, strip.rows.start, 0))))
+    }
+
+    /// The pixel of an input that is visible at a place.
+    fn pixel<'a>(
+        &self,
+        region: usize,
+        inputs: &'a [Sample],
+        frame: usize,
+        row: usize,
+        column: usize,
+    ) -> (&'a Sample, usize) {
+        let region = &self.regions[region];
+        let input = &inputs[region.input];
+        let shape = &input.desc.shape;
+        let (height, width) = (shape[shape.len() - 3], shape[shape.len() - 2]);
+        let y = region.from[0] + row - region.to[0];
+        let x = region.from[1] + column - region.to[1];
+        (input, (frame * height + y) * width + x)
+    }
+
+    fn copy(&self, inputs: &[Sample], out: &mut Output<'_>) -> Result<()> {
+        let [frames, _, _, channels] = extents(0, out.desc)?;
+        let pixel = channels * out.desc.dtype.size();
+        out.store(|mut dst, stores| {
+            self.visit(inputs, frames, |count, part| {
+                let (piece, rest) = std::mem::take(&mut dst).split_at_mut(count * pixel);
+                dst = rest;
+                match part {
+                    None => piece.fill(0),
+                    Some((input, first)) => {
+                        let src = &input.elements_as_bytes()[first * pixel..][..piece.len()];
+                        stores.copy(piece, src);
+                    }
+                }
+            });
+        });
+        Ok(())
+    }
+
+    fn convert(&self, inputs: &[Sample], out: &mut Output<'_>) -> Result<()> {
+        let [frames, _, _, channels] = extents(0, out.desc)?;
+        with_element!(out.desc.dtype, |T| {
+            out.write_in_order::<T, _>(|mut writer| {
+                self.visit(inputs, frames, |count, part| {
+                    writer.next(count * channels, |piece| match part {
+                        None => piece.fill(T::default()),
+                        Some((input, first)) => T::convert_row(input, first * channels, piece),
+                    });
+                });
+            });
+        });
+        Ok(())
+    }
+}
+
+/// Samples of a batch by number: of those that `in_ids` names for each sample, the first ones, then
+/// the second ones and so on. Nothing is copied. Where a sample names fewer, its own stands in.
+struct PickSamples;
+
+impl BatchKernel for PickSamples {
+    fn run(
+        &self,
+        args: &[Arg],
+        inputs: &[&[Sample]],
+        _: &dyn Fn(Desc) -> Result<OutputBuffer>,
+    ) -> Result<Samples> {
+        let [ids, Arg::Int(count), Arg::Int(samples)] = args else {
+            return Err(Cause::Internal("pick_samples has three arguments".into()));
+        };
+        let wrong = |problem: Problem| Cause::Argument { name: "in_ids", problem };
+        let samples = usize::try_from(*samples).unwrap_or(0);
+        let rows: Vec<Vec<i64>> = match ids {
+            Arg::Input(input) => {
+                let row =
+                    |sample: &Sample| Vec::<i64>::from_sample(&sample.compact()?).map_err(wrong);
+                inputs
+                    .get(*input)
+                    .copied()
+                    .unwrap_or_default()
+                    .iter()
+                    .map(row)
+                    .collect::<Result<_>>()?
+            }
+            constant => vec![Vec::<i64>::from_constant(constant).map_err(wrong)?],
+        };
+        // One of these serves for all samples, as does a tensor for a batch of copies.
+        let of = |length: usize, sample: usize| if length == 1 { 0 } else { sample };
+        let lost = || Cause::Internal("a batch is too small".into());
+        let batch = inputs[0];
+        let mut picked = Samples::new();
+        for place in 0..usize::try_from(*count).unwrap_or(0) {
+            for sample in 0..samples {
+                let row = rows.get(of(rows.len(), sample)).ok_or_else(lost)?;
+                let id = match row.get(place) {
+                    Some(&id) => usize::try_from(id)
+                        .ok()
+                        .filter(|&id| id < samples)
+                        .ok_or_else(|| wrong(MultiPaste::NoSample { id, samples }.into()))?,
+                    None => sample,
+                };
+                picked.push(batch.get(of(batch.len(), id)).ok_or_else(lost)?.clone());
+            }
+        }
+        Ok(picked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn region(to: [usize; 2], shape: [usize; 2]) -> Region {
+        Region { input: 0, from: [0; 2], shape, to }
+    }
+
+    /// Which region is seen at each place.
+    fn painted(strips: &[Strip], [height, width]: [usize; 2]) -> Vec<Option<usize>> {
+        let mut seen = vec![None; height * width];
+        let mut written = vec![0; height * width];
+        for strip in strips {
+            for row in strip.rows.clone() {
+                for span in &strip.spans {
+                    for column in span.columns.clone() {
+                        seen[row * width + column] = span.region;
+                        written[row * width + column] += 1;
+                    }
+                }
+            }
+        }
+        assert!(written.iter().all(|&times| times == 1));
+        seen
+    }
+
+    #[test]
+    fn each_place_is_written_once_with_what_was_pasted_last() {
+        let mut state = 7_u32;
+        let mut random = move |bound: usize| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 16) as usize % bound
+        };
+        for _ in 0..300 {
+            let size = [random(9), random(9)];
+            let regions: Vec<Region> = (0..random(7))
+                .map(|_| {
+                    let to = size.map(|side| random(side + 1));
+                    let shape = [0, 1].map(|axis| random(size[axis] - to[axis] + 1));
+                    region(to, shape)
+                })
+                .collect();
+            let mut expected = vec![None; size[0] * size[1]];
+            for (index, region) in regions.iter().enumerate() {
+                for row in 0..region.shape[0] {
+                    for column in 0..region.shape[1] {
+                        let place = (region.to[0] + row) * size[1] + region.to[1] + column;
+                        expected[place] = Some(index);
+                    }
+                }
+            }
+            let found = painted(&strips(&regions, size).unwrap(), size);
+            assert_eq!(found, expected, "{regions:?} on {size:?}");
+        }
+    }
+}
