@@ -6,7 +6,10 @@ mod color;
 pub(crate) mod contract;
 mod coordinates;
 mod crop;
+mod debayer;
 mod decoders;
+mod distortions;
+mod dump_image;
 mod fill;
 mod filters;
 mod generic;
@@ -48,7 +51,9 @@ pub const PROBLEMS: &[&[crate::value::Kind]] = &[
     color::problem::Color::KINDS,
     coordinates::problem::Coordinates::KINDS,
     crop::problem::Crop::KINDS,
+    debayer::problem::Debayer::KINDS,
     decoders::problem::Decoders::KINDS,
+    dump_image::problem::DumpImage::KINDS,
     fill::problem::Fill::KINDS,
     filters::problem::Filters::KINDS,
     generic::problem::Generic::KINDS,
@@ -62,5 +67,6 @@ pub const PROBLEMS: &[&[crate::value::Kind]] = &[
     resize::problem::Resize::KINDS,
     sequence::problem::Sequence::KINDS,
     shape::problem::Shapes::KINDS,
+    warp::perspective::problem::Perspective::KINDS,
     warp::problem::Warp::KINDS,
 ];

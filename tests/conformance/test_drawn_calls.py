@@ -20,6 +20,7 @@ NOT_ASKED = {
         ["color_twist", "hsv", "hue", "saturation"],
         "DALI reads and writes beside the pixels of images that have not 3 channels",
     ),
+    "dump_image": "it writes files",
     "grid_mask": "DALI takes the first axes for rows and columns, whatever the layout",
 }
 
@@ -37,7 +38,9 @@ ON_PURPOSE = {
     "reductions.rms": ("elements", "squares of integers don't wrap around"),
     "reductions.std_dev": ("penstock raises", "a mean of another shape is an error"),
     "reductions.variance": ("penstock raises", "a mean of another shape is an error"),
+    "water": ("elements", "images that are masked are passed on, and fill values are saturated"),
     "transforms.rotation": ("and nan", "no axis to rotate around is not a number at any angle"),
+    "sphere": ("elements", "images that are masked are passed on, and fill values are saturated"),
     "squeeze": (
         "penstock raises|shape is|is an array",
         "axes count from the end, and must be there",

@@ -1,8 +1,10 @@
 //! Colors: brightness, contrast, hue and saturation, which are all linear in a pixel's channels;
 //! and from one color space to another.
 
+mod clahe;
 mod distort;
 mod equalize;
+mod lab;
 mod linear;
 mod mix;
 mod spaces;
@@ -15,6 +17,7 @@ use mix::Mix;
 
 pub const TABLE: &[Entry] = &[
     Entry::new::<BrightnessContrast>("brightness_contrast"),
+    Entry::new::<clahe::Clahe>("clahe"),
     Entry::new::<spaces::ColorSpaceConversion>("color_space_conversion"),
     Entry::new::<ColorTwist>("color_twist"),
     Entry::new::<equalize::Equalize>("equalize"),

@@ -6,8 +6,9 @@ use super::adapters::{Entry, Work};
 use super::kernel::Traits;
 use super::probe;
 use crate::kernels::{
-    color, coordinates, crop, decoders, fill, filters, generic, geometry, math, noise, normalize,
-    patches, random, reductions, regions, resize, sequence, shape, warp,
+    color, coordinates, crop, debayer, decoders, distortions, dump_image, fill, filters, generic,
+    geometry, math, noise, normalize, patches, random, reductions, regions, resize, sequence,
+    shape, warp,
 };
 use crate::readers;
 
@@ -16,7 +17,10 @@ const TABLES: &[&[&[Entry]]] = &[
     &[color::TABLE],
     &[coordinates::TABLE],
     crop::TABLES,
+    &[debayer::TABLE],
     &[decoders::TABLE],
+    &[distortions::TABLE],
+    &[dump_image::TABLE],
     &[fill::TABLE],
     &[filters::TABLE],
     generic::TABLES,

@@ -1,14 +1,20 @@
-//! Neighbourhoods: every number becomes a weighted sum of those around it.
+//! Neighbourhoods: every number becomes a weighted sum of those around it, or one of them.
 
 mod axes;
 mod correlate;
 mod gaussian;
 mod laplacian;
+mod median;
+mod morphology;
+mod planes;
 mod rows;
 
 use super::Entry;
 
 pub const TABLE: &[Entry] = &[
+    Entry::new::<morphology::Dilate>("experimental.dilate"),
+    Entry::new::<morphology::Erode>("experimental.erode"),
+    Entry::new::<median::MedianBlur>("experimental.median_blur"),
     Entry::new::<correlate::Filter>("filter"),
     Entry::new::<gaussian::GaussianBlur>("gaussian_blur"),
     Entry::new::<laplacian::Laplacian>("laplacian"),

@@ -1,10 +1,12 @@
-//! Images and volumes under affine maps: warp_affine, rotate.
+//! Images under maps: warp_affine and rotate, also of volumes; warp_perspective, remap.
 //!
 //! Coordinates are those of the plane: the first pixel lies between 0 and 1, its centre at one half.
 
 mod bytes;
 mod line;
 mod numbers;
+pub(super) mod perspective;
+pub(crate) mod places;
 
 use smallvec::SmallVec;
 
@@ -18,8 +20,12 @@ use crate::kernels::numeric::precision::is_long;
 use crate::value::Problem;
 use crate::value::{Cause, DType, Desc, Sample, extent, with_room};
 
-pub const TABLE: &[Entry] =
-    &[Entry::new::<WarpAffine>("warp_affine"), Entry::new::<Rotate>("rotate")];
+pub const TABLE: &[Entry] = &[
+    Entry::new::<WarpAffine>("warp_affine"),
+    Entry::new::<Rotate>("rotate"),
+    Entry::new::<perspective::Remap>("experimental.remap"),
+    Entry::new::<perspective::WarpPerspective>("experimental.warp_perspective"),
+];
 
 pub mod problem {
     use crate::value::problems;
