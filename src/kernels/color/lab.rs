@@ -174,12 +174,13 @@ mod tests {
 
     #[test]
     fn there_and_back_is_nearly_the_same() {
+        // The largest difference that OpenCV has is 21.
         let tables = Tables::get();
         for rgb in 0..4096_u32 {
             let rgb = [rgb & 15, rgb >> 4 & 15, rgb >> 8].map(|x| (x * 17) as u8);
             let back = tables.rgb(tables.lab(rgb));
             let apart = rgb.iter().zip(back).map(|(&a, b)| a.abs_diff(b)).max();
-            assert!(apart.is_some_and(|apart| apart < 20), "{rgb:?} {back:?}");
+            assert!(apart.is_some_and(|apart| apart < 22), "{rgb:?} {back:?}");
         }
     }
 

@@ -29,10 +29,10 @@ impl Reach {
         self.before + self.after + 1
     }
 
-    /// As far as it matters for `n` pixels: from each one, that many to either side are all that
-    /// there is, with any border.
+    /// As far as it matters for `n` pixels: twice as many in a row are all that there are, with any
+    /// border.
     fn within(&self, n: usize) -> Reach {
-        Reach { before: self.before.min(n), after: self.after.min(n) }
+        Reach { before: self.before.min(2 * n), after: self.after.min(2 * n) }
     }
 }
 
