@@ -102,6 +102,8 @@ BYTE_IMAGE = Input(_image, "HWC")
 """An image that must be of uint8."""
 SEQUENCE = Input(lambda number: np.stack([_image(number), _image(number + 1)]), "FHWC")
 JPEG = Input(_jpeg)
+RAW_IMAGE = Input(lambda number: _image(number)[..., 0].copy(), "HW")
+PLACES = Input(lambda number: np.float32([[0.5, number, 3], [1, 2.25, -4]]), "HW")
 NUMBERS = Input(lambda number: np.float32([0.25, 0.5, 0.75]) + np.float32(number) / 8)
 ONE_NUMBER = Input(lambda number: np.float32(number + 1))
 ROW = Input(lambda number: np.full((1, 5), number, np.int32), "HW")
@@ -127,6 +129,7 @@ ROWS: dict[str, Call] = {
     "cast": call(IMAGE, dtype=ndd.float32),
     "cast_like": call(IMAGE, NUMBERS),
     "cat": call(IMAGE, IMAGE, axis=1),
+    "clahe": call(BYTE_IMAGE, tiles_x=2, tiles_y=2, clip_limit=2.0),
     "color_space_conversion": call(
         BYTE_IMAGE, image_type=ndd.types.RGB, output_type=ndd.types.YCbCr
     ),
@@ -137,14 +140,18 @@ ROWS: dict[str, Call] = {
     "crop_mirror_normalize": call(
         IMAGE, crop=[2, 2], mirror=1, mean=[1, 2, 3], out_of_bounds_policy="pad"
     ),
+    "debayer": call(RAW_IMAGE, blue_position=[0, 1]),
     "decoders.image": call(JPEG),
     "decoders.image_crop": call(JPEG, crop=[4, 5]),
     "decoders.image_random_crop": call(JPEG),
     "decoders.image_slice": call(JPEG, start=[1, 2], shape=[3, 4]),
+    "dump_image": call(BYTE_IMAGE),
     "element_extract": call(SEQUENCE, element_map=[0, 1]),
     "equalize": call(BYTE_IMAGE),
     "erase": call(IMAGE, anchor=[0, 1], shape=[1, 2], axes=[0, 1]),
     "expand_dims": call(IMAGE, axes=[0]),
+    "experimental.remap": call(IMAGE, PLACES, PLACES),
+    "experimental.warp_perspective": call(IMAGE, matrix=[1, 0.1, 0, 0, 1, 1, 0, 0.01, 1]),
     "filter": call(NAMED_IMAGE, SMOOTHING),
     "full": call(NUMBERS, shape=[2, 3]),
     "full_like": call(IMAGE, ONE_NUMBER),

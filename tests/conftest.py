@@ -48,3 +48,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if folder in folders:
                 for mark in marks:
                     item.add_marker(mark)
+
+
+@pytest.fixture(autouse=True)
+def _folder_for_files(request, monkeypatch, tmp_path_factory):
+    """A folder of their own for calls that write into the current one."""
+    if "dump_image" in request.node.name:
+        monkeypatch.chdir(tmp_path_factory.mktemp("written"))

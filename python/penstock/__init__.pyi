@@ -70,6 +70,7 @@ from penstock.ops.boxes import random_bbox_crop as random_bbox_crop
 from penstock.ops.boxes import roi_random_crop as roi_random_crop
 from penstock.ops.color import brightness as brightness
 from penstock.ops.color import brightness_contrast as brightness_contrast
+from penstock.ops.color import clahe as clahe
 from penstock.ops.color import color_space_conversion as color_space_conversion
 from penstock.ops.color import color_twist as color_twist
 from penstock.ops.color import contrast as contrast
@@ -83,7 +84,12 @@ from penstock.ops.coordinates import coord_transform as coord_transform
 from penstock.ops.crop import crop as crop
 from penstock.ops.crop import crop_mirror_normalize as crop_mirror_normalize
 from penstock.ops.crop import random_crop_generator as random_crop_generator
+from penstock.ops.debayer import debayer as debayer
 from penstock.ops.decoders import peek_image_shape as peek_image_shape
+from penstock.ops.distortions import jitter as jitter
+from penstock.ops.distortions import sphere as sphere
+from penstock.ops.distortions import water as water
+from penstock.ops.dump_image import dump_image as dump_image
 from penstock.ops.fill import full as full
 from penstock.ops.fill import full_like as full_like
 from penstock.ops.fill import ones as ones

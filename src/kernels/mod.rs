@@ -7,7 +7,10 @@ mod color;
 pub(crate) mod contract;
 mod coordinates;
 mod crop;
+mod debayer;
 mod decoders;
+mod distortions;
+mod dump_image;
 mod fill;
 mod filters;
 mod generic;
@@ -51,7 +54,10 @@ const FAMILIES: &[Family] = &[
     color::FAMILY,
     coordinates::FAMILY,
     crop::FAMILY,
+    debayer::FAMILY,
     decoders::FAMILY,
+    distortions::FAMILY,
+    dump_image::FAMILY,
     fill::FAMILY,
     filters::FAMILY,
     generic::FAMILY,

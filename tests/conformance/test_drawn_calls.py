@@ -20,6 +20,7 @@ NOT_ASKED = {
         ["color_twist", "hsv", "hue", "saturation"],
         "DALI reads and writes beside the pixels of images that have not 3 channels",
     ),
+    "dump_image": "it writes files",
     "grid_mask": "DALI takes the first axes for rows and columns, whatever the layout",
 }
 
@@ -39,6 +40,7 @@ ON_PURPOSE = {
     "reductions.rms": ("elements", "squares of integers don't wrap around"),
     "reductions.std_dev": ("penstock raises", "a mean of another shape is an error"),
     "reductions.variance": ("penstock raises", "a mean of another shape is an error"),
+    "water": ("elements", "images that are masked are passed on, and fill values are saturated"),
     "transforms.rotation": ("and nan", "no axis to rotate around is not a number at any angle"),
     "roi_random_crop": ("penstock raises", "regions and windows below zero are an error"),
     "segmentation.random_mask_pixel": ("penstock raises", "without pixels there is none to choose"),
@@ -46,6 +48,7 @@ ON_PURPOSE = {
         "penstock raises",
         "masks of floats are an error, also where no object is chosen",
     ),
+    "sphere": ("elements", "images that are masked are passed on, and fill values are saturated"),
     "squeeze": (
         "penstock raises|shape is|is an array",
         "axes count from the end, and must be there",

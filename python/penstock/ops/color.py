@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated, TypeAlias
 
 from penstock._operators.arguments import REQUIRED
-from penstock._operators.constraints import NUMBERS, Elements, OneOf, Shape
+from penstock._operators.constraints import NUMBERS, Between, Elements, OneOf, Shape
 from penstock._operators.definition import Data, Like, PerSample, operator
 from penstock._values.dtype import DType, uint8
 from penstock.types import BGR, GRAY, RGB, DALIImageType, YCbCr
@@ -269,5 +269,38 @@ def jpeg_compression_distortion(
         >>> image = ndd.zeros(shape=[8, 8, 3], dtype=ndd.uint8)
         >>> ndd.jpeg_compression_distortion(image, quality=90).shape
         (8, 8, 3)
+    """
+    return Like(input)
+
+
+@operator(layouts="HWC")
+def clahe(
+    input: Bytes,
+    *,
+    bins: int = 256,
+    clip_limit: float = REQUIRED,
+    luma_only: bool = True,
+    tiles_x: Annotated[int, Between(1, 1024)] = REQUIRED,
+    tiles_y: Annotated[int, Between(1, 1024)] = REQUIRED,
+) -> Like:
+    """Equalize the histograms of the parts of images, with limited contrast (CLAHE).
+
+    Each tile of an image gets its own table of brightness; pixels between the centers of tiles are
+    interpolated between their tables.
+
+    Args:
+        input: Images of one channel, or RGB, of uint8.
+        bins: Ignored: there are 256, one for each value.
+        clip_limit: How many times its even share of a tile a value may have; what is above is
+            spread over all values. Low limits keep the contrast low; 0 is no limit.
+        luma_only: Whether to change only the lightness of RGB images, in L*a*b*, and not each
+            channel separately.
+        tiles_x: How many tiles there are across.
+        tiles_y: How many tiles there are from top to bottom.
+
+    Example:
+        >>> image = ndd.tensor([[[100], [101]], [[102], [103]]], dtype=ndd.uint8)
+        >>> ndd.clahe(image, tiles_x=1, tiles_y=1, clip_limit=0).torch().flatten().tolist()
+        [64, 128, 191, 255]
     """
     return Like(input)

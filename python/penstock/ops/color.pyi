@@ -347,3 +347,42 @@ def jpeg_compression_distortion(
     device: DeviceLike | None = None,
     quality: int | TensorLike | Batch | None = None,
 ) -> Tensor: ...
+@overload
+def clahe(
+    input: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    bins: int | None = None,
+    clip_limit: float,
+    luma_only: bool | None = None,
+    tiles_x: int,
+    tiles_y: int,
+) -> Batch: ...
+@overload
+def clahe(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: int,
+    device: DeviceLike | None = None,
+    bins: int | None = None,
+    clip_limit: float,
+    luma_only: bool | None = None,
+    tiles_x: int,
+    tiles_y: int,
+) -> Batch: ...
+@overload
+def clahe(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: None = None,
+    device: DeviceLike | None = None,
+    bins: int | None = None,
+    clip_limit: float,
+    luma_only: bool | None = None,
+    tiles_x: int,
+    tiles_y: int,
+) -> Tensor: ...

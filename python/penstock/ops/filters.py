@@ -6,7 +6,7 @@ from typing import Annotated
 
 from penstock._errors import messages
 from penstock._operators.arguments import Floats, Ints
-from penstock._operators.constraints import NUMBERS, OneOf
+from penstock._operators.constraints import NUMBERS, Between, OneOf
 from penstock._operators.definition import Data, Like, PerSample, operator
 from penstock._values.dtype import DType
 
@@ -115,3 +115,87 @@ def filter(
         [[-3.0]]
     """
     return Like(data, dtype=dtype or data.dtype, valid=int(mode == "valid"))
+
+
+_IMAGES = "HW HWC FHWC CHW FCHW"
+_AROUND = OneOf("constant", "replicate", "reflect", "reflect_101", "wrap")
+
+
+@operator(namespace="experimental", layouts=_IMAGES)
+def dilate(
+    input: Annotated[Data, NUMBERS],
+    *,
+    anchor: PerSample[Ints] = (-1, -1),  # type: ignore[assignment]
+    border_mode: Annotated[str, _AROUND] = "constant",
+    iterations: Annotated[int, Between(0, None)] = 1,
+    mask_size: PerSample[Ints] = (3, 3),  # type: ignore[assignment]
+) -> Like:
+    """Dilate images: each pixel becomes the largest one in a rectangle around it.
+
+    Args:
+        input: Images or sequences of images. Channels are treated separately.
+        anchor: The column and the row of the rectangle that are placed on the pixel; -1 is the
+            center.
+        border_mode: What is beyond the edges: "constant" for nothing, "replicate" for the edge
+            pixels, "reflect" and "reflect_101" for the mirrored image, with and without repeating
+            the edge, "wrap" for the opposite side.
+        iterations: How often to dilate.
+        mask_size: The width and the height of the rectangle, or one number for both.
+
+    Example:
+        >>> image = ndd.tensor([[0, 0, 7, 0, 0]], layout="HW")
+        >>> ndd.experimental.dilate(image).torch().tolist()
+        [[0, 7, 7, 7, 0]]
+        >>> ndd.experimental.dilate(image, mask_size=2, anchor=0).torch().tolist()
+        [[0, 7, 7, 0, 0]]
+    """
+    return Like(input)
+
+
+@operator(namespace="experimental", layouts=_IMAGES)
+def erode(
+    input: Annotated[Data, NUMBERS],
+    *,
+    anchor: PerSample[Ints] = (-1, -1),  # type: ignore[assignment]
+    border_mode: Annotated[str, _AROUND] = "constant",
+    iterations: Annotated[int, Between(0, None)] = 1,
+    mask_size: PerSample[Ints] = (3, 3),  # type: ignore[assignment]
+) -> Like:
+    """Erode images: each pixel becomes the smallest one in a rectangle around it.
+
+    Args:
+        input: Images or sequences of images. Channels are treated separately.
+        anchor: As in `dilate`.
+        border_mode: As in `dilate`.
+        iterations: How often to erode.
+        mask_size: The width and the height of the rectangle, or one number for both.
+
+    Example:
+        >>> image = ndd.tensor([[7, 7, 0, 7, 7]], layout="HW")
+        >>> ndd.experimental.erode(image).torch().tolist()
+        [[7, 0, 0, 0, 7]]
+    """
+    return Like(input)
+
+
+@operator(namespace="experimental", layouts=_IMAGES)
+def median_blur(
+    input: Annotated[Data, NUMBERS],
+    *,
+    window_size: PerSample[Ints] = (3, 3),  # type: ignore[assignment]
+) -> Like:
+    """Blur images: each pixel becomes the median of a window around it.
+
+    Edge pixels are replicated.
+
+    Args:
+        input: Images or sequences of images. Channels are treated separately.
+        window_size: The width and the height of the window, odd, up to 255, or one number for
+            both.
+
+    Example:
+        >>> image = ndd.tensor([[1, 2, 99, 4, 5]], layout="HW")
+        >>> ndd.experimental.median_blur(image).torch().tolist()
+        [[1, 2, 4, 5, 5]]
+    """
+    return Like(input)

@@ -159,3 +159,102 @@ def filter(
     dtype: DTypeLike | None = None,
     mode: Literal['same', 'valid'] | None = None,
 ) -> Tensor: ...
+@overload
+def dilate(
+    input: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    anchor: int | Sequence[int] | TensorLike | Batch | None = None,
+    border_mode: Literal['constant', 'replicate', 'reflect', 'reflect_101', 'wrap'] | None = None,
+    iterations: int | None = None,
+    mask_size: int | Sequence[int] | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def dilate(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: int,
+    device: DeviceLike | None = None,
+    anchor: int | Sequence[int] | TensorLike | Batch | None = None,
+    border_mode: Literal['constant', 'replicate', 'reflect', 'reflect_101', 'wrap'] | None = None,
+    iterations: int | None = None,
+    mask_size: int | Sequence[int] | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def dilate(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: None = None,
+    device: DeviceLike | None = None,
+    anchor: int | Sequence[int] | TensorLike | Batch | None = None,
+    border_mode: Literal['constant', 'replicate', 'reflect', 'reflect_101', 'wrap'] | None = None,
+    iterations: int | None = None,
+    mask_size: int | Sequence[int] | TensorLike | Batch | None = None,
+) -> Tensor: ...
+@overload
+def erode(
+    input: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    anchor: int | Sequence[int] | TensorLike | Batch | None = None,
+    border_mode: Literal['constant', 'replicate', 'reflect', 'reflect_101', 'wrap'] | None = None,
+    iterations: int | None = None,
+    mask_size: int | Sequence[int] | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def erode(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: int,
+    device: DeviceLike | None = None,
+    anchor: int | Sequence[int] | TensorLike | Batch | None = None,
+    border_mode: Literal['constant', 'replicate', 'reflect', 'reflect_101', 'wrap'] | None = None,
+    iterations: int | None = None,
+    mask_size: int | Sequence[int] | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def erode(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: None = None,
+    device: DeviceLike | None = None,
+    anchor: int | Sequence[int] | TensorLike | Batch | None = None,
+    border_mode: Literal['constant', 'replicate', 'reflect', 'reflect_101', 'wrap'] | None = None,
+    iterations: int | None = None,
+    mask_size: int | Sequence[int] | TensorLike | Batch | None = None,
+) -> Tensor: ...
+@overload
+def median_blur(
+    input: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    window_size: int | Sequence[int] | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def median_blur(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: int,
+    device: DeviceLike | None = None,
+    window_size: int | Sequence[int] | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def median_blur(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: None = None,
+    device: DeviceLike | None = None,
+    window_size: int | Sequence[int] | TensorLike | Batch | None = None,
+) -> Tensor: ...

@@ -23,7 +23,7 @@ def _resized(input: Data, dtype: DType | None, **kernel: Any) -> Like:
     return Like(input, dtype=dtype, to=None if dtype is None else dtype._code, **kernel)
 
 
-@operator(layouts=_LAYOUTS)
+@operator(layouts=_LAYOUTS, also_in="experimental")
 def resize(
     input: Data,
     *,

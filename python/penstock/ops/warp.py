@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated, TypeAlias
 
 from penstock._operators.arguments import Floats, Interp
-from penstock._operators.constraints import OneOf
+from penstock._operators.constraints import NUMBERS, OneOf
 from penstock._operators.definition import REQUIRED, Data, Like, PerSample, operator
 from penstock._operators.deprecated import chosen_dtype
 from penstock._values.dtype import DType
-from penstock.types import INTERP_LINEAR, INTERP_NN
+from penstock.types import INTERP_CUBIC, INTERP_LINEAR, INTERP_NN
 
 _LAYOUTS = "HWC FHWC DHWC FDHWC"
 
@@ -93,3 +93,82 @@ def warp_affine(
         (1, 2, 1)
     """
     return Like(data, dtype=chosen_dtype("warp_affine", dtype, output_dtype))
+
+
+_AROUND = OneOf("constant", "replicate", "reflect", "reflect_101", "wrap")
+_ORIGINS = OneOf("corner", "center")
+
+Smooth: TypeAlias = Annotated[Interp, OneOf(INTERP_NN, INTERP_LINEAR, INTERP_CUBIC)]
+
+
+@operator(namespace="experimental", layouts="HW HWC FHWC CHW FCHW")
+def warp_perspective(
+    input: Annotated[Data, NUMBERS],
+    matrix_input: Data = None,
+    *,
+    border_mode: Annotated[str, _AROUND] = "constant",
+    fill_value: Floats | None = None,
+    interp_type: Smooth = _LINEAR,
+    inverse_map: bool = True,
+    matrix: PerSample[Floats] | None = None,
+    pixel_origin: Annotated[str, _ORIGINS] = "corner",
+    size: PerSample[Floats] | None = None,
+) -> Like:
+    """Apply perspective transforms to images.
+
+    The matrix maps homogeneous coordinates `x, y, 1`, of which the result is divided by its third
+    component.
+
+    Args:
+        input: The images or sequences of images.
+        matrix_input: The matrix, 3x3.
+        border_mode: What is beyond the edges: "constant" for `fill_value`, "replicate" for the edge
+            pixels, "reflect" and "reflect_101" for the mirrored image, with and without repeating
+            the edge, "wrap" for the opposite side.
+        fill_value: The value beyond the edges, or one for each channel; 0 by default.
+        interp_type: Interpolation: `INTERP_NN`, `INTERP_LINEAR` or `INTERP_CUBIC`.
+        inverse_map: Whether the matrix maps coordinates of the result to those of the image. If
+            not, it maps the image to the result.
+        matrix: The matrix, if it isn't an input: its elements row by row.
+        pixel_origin: Where the origin is: "corner" for the corner of the first pixel, "center" for
+            its center, as in OpenCV.
+        size: The height and the width of results; those of the images by default.
+
+    Example:
+        >>> image = ndd.tensor([[[1], [2], [3]]], layout="HWC")
+        >>> shift = [[1, 0, 1], [0, 1, 0], [0, 0, 1]]
+        >>> ndd.experimental.warp_perspective(image, matrix=shift).torch().flatten().tolist()
+        [2, 3, 0]
+    """
+    return Like(input)
+
+
+@operator(namespace="experimental", layouts="HWC FHWC")
+def remap(
+    input: Annotated[Data, NUMBERS],
+    mapx: Annotated[Data, NUMBERS],
+    mapy: Annotated[Data, NUMBERS],
+    *,
+    interp: Smooth = _LINEAR,
+    pixel_origin: Annotated[str, _ORIGINS] = "corner",
+) -> Like:
+    """Take each pixel of a result from its own place in the image.
+
+    Outside of the image is 0.
+
+    Args:
+        input: The images or sequences of images.
+        mapx: For each pixel of the result, the x coordinate that it comes from: height and width.
+        mapy: The same for y. Both maps of a sequence may be sequences ("FHW").
+        interp: Interpolation: `INTERP_NN`, `INTERP_LINEAR` or `INTERP_CUBIC`.
+        pixel_origin: Where the origin is: "corner" for the corner of the first pixel, whose center
+            is at 0.5 then, "center" for its center, as in OpenCV.
+
+    Example:
+        >>> image = ndd.tensor([[[10], [20], [30]]], layout="HWC")
+        >>> x, y = [[2.0, 0.5, 7.0]], [[0.0, 0.0, 0.0]]
+        >>> made = ndd.experimental.remap(image, x, y, pixel_origin="center")
+        >>> made.torch().flatten().tolist()
+        [30, 15, 0]
+    """
+    return Like(input)

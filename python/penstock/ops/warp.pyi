@@ -129,3 +129,87 @@ def warp_affine(
     output_dtype: DTypeLike | None = None,
     size: float | Sequence[Any] | TensorLike | Batch | None = None,
 ) -> Tensor: ...
+@overload
+def warp_perspective(
+    input: Batch,
+    matrix_input: TensorLike | Batch | None = None,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    border_mode: Literal['constant', 'replicate', 'reflect', 'reflect_101', 'wrap'] | None = None,
+    fill_value: float | Sequence[Any] | None = None,
+    interp_type: int | str | None = None,
+    inverse_map: bool | None = None,
+    matrix: float | Sequence[Any] | TensorLike | Batch | None = None,
+    pixel_origin: Literal['corner', 'center'] | None = None,
+    size: float | Sequence[Any] | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def warp_perspective(
+    input: TensorLike,
+    matrix_input: TensorLike | Batch | None = None,
+    /,
+    *,
+    batch_size: int,
+    device: DeviceLike | None = None,
+    border_mode: Literal['constant', 'replicate', 'reflect', 'reflect_101', 'wrap'] | None = None,
+    fill_value: float | Sequence[Any] | None = None,
+    interp_type: int | str | None = None,
+    inverse_map: bool | None = None,
+    matrix: float | Sequence[Any] | TensorLike | Batch | None = None,
+    pixel_origin: Literal['corner', 'center'] | None = None,
+    size: float | Sequence[Any] | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def warp_perspective(
+    input: TensorLike,
+    matrix_input: TensorLike | Batch | None = None,
+    /,
+    *,
+    batch_size: None = None,
+    device: DeviceLike | None = None,
+    border_mode: Literal['constant', 'replicate', 'reflect', 'reflect_101', 'wrap'] | None = None,
+    fill_value: float | Sequence[Any] | None = None,
+    interp_type: int | str | None = None,
+    inverse_map: bool | None = None,
+    matrix: float | Sequence[Any] | TensorLike | Batch | None = None,
+    pixel_origin: Literal['corner', 'center'] | None = None,
+    size: float | Sequence[Any] | TensorLike | Batch | None = None,
+) -> Tensor: ...
+@overload
+def remap(
+    input: Batch,
+    mapx: TensorLike | Batch,
+    mapy: TensorLike | Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    interp: int | str | None = None,
+    pixel_origin: Literal['corner', 'center'] | None = None,
+) -> Batch: ...
+@overload
+def remap(
+    input: TensorLike,
+    mapx: TensorLike | Batch,
+    mapy: TensorLike | Batch,
+    /,
+    *,
+    batch_size: int,
+    device: DeviceLike | None = None,
+    interp: int | str | None = None,
+    pixel_origin: Literal['corner', 'center'] | None = None,
+) -> Batch: ...
+@overload
+def remap(
+    input: TensorLike,
+    mapx: TensorLike | Batch,
+    mapy: TensorLike | Batch,
+    /,
+    *,
+    batch_size: None = None,
+    device: DeviceLike | None = None,
+    interp: int | str | None = None,
+    pixel_origin: Literal['corner', 'center'] | None = None,
+) -> Tensor: ...

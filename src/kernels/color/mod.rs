@@ -1,8 +1,10 @@
 //! Colors: brightness, contrast, hue and saturation, which are linear in a pixel's channels; color
 //! space conversion; histogram equalisation; JPEG artifacts.
 
+mod clahe;
 mod distort;
 mod equalize;
+mod lab;
 mod linear;
 mod mix;
 mod spaces;
@@ -17,6 +19,7 @@ pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Color:
 
 const TABLE: &[Entry] = &[
     Entry::new::<BrightnessContrast>("brightness_contrast"),
+    Entry::new::<clahe::Clahe>("clahe"),
     Entry::new::<spaces::ColorSpaceConversion>("color_space_conversion"),
     Entry::new::<ColorTwist>("color_twist"),
     Entry::new::<equalize::Equalize>("equalize"),

@@ -1,9 +1,12 @@
-//! Filters: weighted sums over neighbourhoods.
+//! Filters: each result is a weighted sum over a neighborhood, or an order statistic of it.
 
 mod axes;
 mod correlate;
 mod gaussian;
 mod laplacian;
+mod median;
+mod morphology;
+mod planes;
 mod rows;
 
 use super::{Entry, Family};
@@ -11,6 +14,9 @@ use super::{Entry, Family};
 pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Filters::KINDS };
 
 const TABLE: &[Entry] = &[
+    Entry::new::<morphology::Dilate>("experimental.dilate"),
+    Entry::new::<morphology::Erode>("experimental.erode"),
+    Entry::new::<median::MedianBlur>("experimental.median_blur"),
     Entry::new::<correlate::Filter>("filter"),
     Entry::new::<gaussian::GaussianBlur>("gaussian_blur"),
     Entry::new::<laplacian::Laplacian>("laplacian"),

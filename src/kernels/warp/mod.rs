@@ -1,10 +1,12 @@
-//! Affine transforms of images and volumes: warp_affine, rotate.
+//! Geometric transforms of images: warp_affine and rotate, also of volumes; warp_perspective, remap.
 //!
 //! Coordinates are continuous: the first pixel covers 0 to 1, and its center is at one half.
 
 mod bytes;
 mod line;
 mod numbers;
+pub(super) mod perspective;
+pub(crate) mod places;
 
 use smallvec::SmallVec;
 
@@ -22,7 +24,12 @@ use crate::value::{Cause, DType, Desc, Sample, extent, with_room};
 
 pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Warp::KINDS };
 
-const TABLE: &[Entry] = &[Entry::new::<WarpAffine>("warp_affine"), Entry::new::<Rotate>("rotate")];
+const TABLE: &[Entry] = &[
+    Entry::new::<WarpAffine>("warp_affine"),
+    Entry::new::<Rotate>("rotate"),
+    Entry::new::<perspective::Remap>("experimental.remap"),
+    Entry::new::<perspective::WarpPerspective>("experimental.warp_perspective"),
+];
 
 pub mod problem {
     use crate::value::problems;

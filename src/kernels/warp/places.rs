@@ -1,0 +1,968 @@
+//! Images sampled at places of any pattern. Centres of pixels are at whole numbers.
+
+use half::{bf16, f16};
+
+use crate::kernels::numeric::isa::Isa;
+#[cfg(target_arch = "x86_64")]
+use crate::value::DType;
+use crate::value::Element;
+
+/// How values between the pixels are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    Nearest,
+    Linear,
+    Cubic,
+}
+
+/// What lies around an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Border {
+    /// The fill values of the picture.
+    Constant,
+    Replicate,
+    /// Mirrored, with the edge pixel repeated.
+    Reflect,
+    /// Mirrored, with the edge pixel as the axis.
+    Reflect101,
+    Wrap,
+}
+
+impl Border {
+    /// The index inside of `0..n` that stands for `at`, if one does. `n` is positive.
+    #[inline]
+    pub fn resolve(self, at: i64, n: usize) -> Option<usize> {
+        let n = n as i64;
+        if (0..n).contains(&at) {
+            return Some(at as usize);
+        }
+        let found = match self {
+            Border::Constant => return None,
+            Border::Replicate => at.clamp(0, n - 1),
+            Border::Wrap => at.rem_euclid(n),
+            Border::Reflect => {
+                let at = at.rem_euclid(2 * n);
+                at.min(2 * n - 1 - at)
+            }
+            Border::Reflect101 if n == 1 => 0,
+            Border::Reflect101 => {
+                let at = at.rem_euclid(2 * (n - 1));
+                at.min(2 * (n - 1) - at)
+            }
+        };
+        Some(found as usize)
+    }
+}
+
+/// An image and what is around it.
+pub struct Picture<'a, T> {
+    pub pixels: &'a [T],
+    pub width: usize,
+    pub height: usize,
+    pub channels: usize,
+    pub border: Border,
+    /// A value for each channel.
+    pub fill: &'a [T],
+}
+
+/// An element that can be interpolated.
+pub trait Sampled: Element {
+    /// What it is computed in: 32 bits where those hold it exactly.
+    type Wide: Wide;
+    fn wide(self) -> Self::Wide;
+    /// Rounded to the nearest, halves to even, and saturated.
+    fn narrow(wide: Self::Wide) -> Self;
+}
+
+pub trait Wide:
+    Copy
+    + Default
+    + From<f32>
+    + std::ops::Add<Output = Self>
+    + std::ops::Sub<Output = Self>
+    + std::ops::Mul<Output = Self>
+    + std::ops::AddAssign
+{
+}
+impl Wide for f32 {}
+impl Wide for f64 {}
+
+macro_rules! sampled {
+    ($($type:ty as $wide:ty;)*) => {
+        $(
+            impl Sampled for $type {
+                type Wide = $wide;
+                #[inline(always)]
+                fn wide(self) -> $wide {
+                    self as $wide
+                }
+                #[inline(always)]
+                fn narrow(wide: $wide) -> $type {
+                    wide.round_ties_even() as $type
+                }
+            }
+        )*
+    };
+}
+sampled!(i8 as f32; u8 as f32; i16 as f32; u16 as f32;
+         i32 as f64; u32 as f64; i64 as f64; u64 as f64;);
+
+macro_rules! sampled_floats {
+    ($($type:ty as $wide:ty: $from:expr, $to:expr;)*) => {
+        $(
+            impl Sampled for $type {
+                type Wide = $wide;
+                #[inline(always)]
+                fn wide(self) -> $wide {
+                    $from(self)
+                }
+                #[inline(always)]
+                fn narrow(wide: $wide) -> $type {
+                    $to(wide)
+                }
+            }
+        )*
+    };
+}
+sampled_floats!(f16 as f32: f32::from, f16::from_f32;
+                bf16 as f32: f32::from, bf16::from_f32;
+                f32 as f32: |x| x, |x| x;
+                f64 as f64: |x| x, |x| x;);
+
+/// Runs the expression with `$T` bound to the type of numbers that `$dtype` is. Of other types,
+/// `$other`.
+macro_rules! with_number {
+    ($dtype:expr, |$T:ident| $body:expr, $other:expr) => {{
+        use $crate::value::DType as D;
+        macro_rules! run {
+            ($rust:ty) => {{
+                type $T = $rust;
+                $body
+            }};
+        }
+        match $dtype {
+            D::I8 => run!(i8),
+            D::I16 => run!(i16),
+            D::I32 => run!(i32),
+            D::I64 => run!(i64),
+            D::U8 => run!(u8),
+            D::U16 => run!(u16),
+            D::U32 => run!(u32),
+            D::U64 => run!(u64),
+            D::F16 => run!(half::f16),
+            D::BF16 => run!(half::bf16),
+            D::F32 => run!(f32),
+            D::F64 => run!(f64),
+            _ => $other,
+        }
+    }};
+}
+pub(crate) use with_number;
+
+/// Pixels whose places are worked out at a time.
+pub const BLOCK: usize = 64;
+
+/// Where pixels of a result come from. It is asked for a block at a time, so that a call of it costs
+/// little, and there need not be code for all kinds of places.
+pub trait Places {
+    /// Sets the places of as many pixels of row `y` as there is room for, from pixel `first` on.
+    fn of(&self, y: usize, first: usize, xs: &mut [f32], ys: &mut [f32]);
+}
+
+/// Makes all rows of `out`, which have `width` pixels, of what lies at the places.
+pub fn sample<T: Sampled>(
+    picture: &Picture<'_, T>,
+    sampling: Sampling,
+    width: usize,
+    out: &mut [T],
+    places: &dyn Places,
+) {
+    match (sampling, picture.channels) {
+        (Sampling::Nearest, 1) => nearest::<T, 1>(picture, width, out, places),
+        (Sampling::Nearest, 3) => nearest::<T, 3>(picture, width, out, places),
+        (Sampling::Nearest, 4) => nearest::<T, 4>(picture, width, out, places),
+        (Sampling::Nearest, _) => nearest::<T, 0>(picture, width, out, places),
+        (Sampling::Linear, 1) => linear::<T, 1>(picture, width, out, places),
+        (Sampling::Linear, 3) => linear::<T, 3>(picture, width, out, places),
+        (Sampling::Linear, 4) => linear::<T, 4>(picture, width, out, places),
+        (Sampling::Linear, _) => linear::<T, 0>(picture, width, out, places),
+        (Sampling::Cubic, 1) => cubic::<T, 1>(picture, width, out, places),
+        (Sampling::Cubic, 3) => cubic::<T, 3>(picture, width, out, places),
+        (Sampling::Cubic, 4) => cubic::<T, 4>(picture, width, out, places),
+        (Sampling::Cubic, _) => cubic::<T, 0>(picture, width, out, places),
+    }
+}
+
+/// The places of a block, as pixels and parts.
+struct Block {
+    x: [f32; BLOCK],
+    y: [f32; BLOCK],
+    column: [i32; BLOCK],
+    row: [i32; BLOCK],
+}
+
+impl Block {
+    const EMPTY: Block =
+        Block { x: [0.0; BLOCK], y: [0.0; BLOCK], column: [0; BLOCK], row: [0; BLOCK] };
+}
+
+/// Calls `make` with the number of pixels of a block, its places, and its part of the result.
+#[inline(always)]
+fn in_blocks<T>(
+    width: usize,
+    channels: usize,
+    out: &mut [T],
+    places: &dyn Places,
+    mut make: impl FnMut(usize, &mut Block, &mut [T]),
+) {
+    if width * channels == 0 {
+        return;
+    }
+    let mut block = Block::EMPTY;
+    for (y, row) in out.chunks_exact_mut(width * channels).enumerate() {
+        let mut first = 0;
+        for part in row.chunks_mut(BLOCK * channels) {
+            let count = part.len() / channels;
+            places.of(y, first, &mut block.x[..count], &mut block.y[..count]);
+            make(count, &mut block, part);
+            first += count;
+        }
+    }
+}
+
+/// No image is so far away.
+const FAR: f32 = (1 << 30) as f32;
+
+/// What is far away, or not a number, comes nearer, where it is still outside.
+#[inline(always)]
+fn bounded(place: f32) -> f32 {
+    let place = if place > -FAR { place } else { -FAR };
+    if place < FAR { place } else { FAR }
+}
+
+#[inline(always)]
+fn whole(place: f32) -> i32 {
+    // SAFETY: it is a number between -2^30 and 2^30, by `bounded`.
+    unsafe { place.to_int_unchecked() }
+}
+
+/// `C` is the number of channels, or 0 for any.
+fn nearest<T: Sampled, const C: usize>(
+    picture: &Picture<'_, T>,
+    width: usize,
+    out: &mut [T],
+    places: &dyn Places,
+) {
+    let c = if C == 0 { picture.channels } else { C };
+    // Numbers of pixels that 32 bits hold.
+    let is_small = picture.width.saturating_mul(picture.height) <= i32::MAX as usize;
+    let sides = [picture.width as i32, picture.height as i32];
+    let is_bare = picture.border == Border::Constant;
+    in_blocks(width, c, out, places, |count, block, out| {
+        let index = block.nearest(sides);
+        if C > 0 && is_small {
+            let (pixels, out) = (picture.pixels.as_chunks::<C>().0, out.as_chunks_mut::<C>().0);
+            let fill = picture.fill.first_chunk::<C>().filter(|_| is_bare);
+            for (i, (out, &index)) in out.iter_mut().zip(&index).enumerate() {
+                match (pixels.get(index as u32 as usize), fill) {
+                    (Some(pixel), _) => *out = *pixel,
+                    (None, Some(fill)) => *out = *fill,
+                    (None, None) => picture.outside(block.column[i], block.row[i], out),
+                }
+            }
+            return;
+        }
+        for (i, out) in out.chunks_exact_mut(c).enumerate().take(count) {
+            picture.outside(block.column[i], block.row[i], out);
+        }
+    });
+}
+
+impl<T: Sampled> Picture<'_, T> {
+    /// The first element of the pixel that stands for this place; `None` for the fill.
+    #[inline]
+    fn find(&self, x: i64, y: i64) -> Option<usize> {
+        let x = self.border.resolve(x, self.width)?;
+        let y = self.border.resolve(y, self.height)?;
+        Some((y * self.width + x) * self.channels)
+    }
+
+    /// Whether there is nothing but the fill at a pixel and `reach` further in each direction.
+    #[inline(always)]
+    fn is_nothing_near(&self, x: i32, y: i32, reach: i64) -> bool {
+        let is_far = |at: i32, n: usize| !(-reach..n as i64 + reach).contains(&i64::from(at));
+        self.border == Border::Constant && (is_far(x, self.width) || is_far(y, self.height))
+    }
+
+    /// The pixel at a place that may be outside.
+    fn outside(&self, x: i32, y: i32, out: &mut [T]) {
+        let at = self.find(i64::from(x), i64::from(y));
+        out.copy_from_slice(at.map_or(self.fill, |at| &self.pixels[at..at + self.channels]));
+    }
+
+    #[inline]
+    fn tap(&self, at: Option<usize>, channel: usize) -> T::Wide {
+        match at {
+            Some(at) => self.pixels[at + channel],
+            None => self.fill[channel],
+        }
+        .wide()
+    }
+}
+
+#[inline(always)]
+fn between<A: Wide>(a: A, b: A, part: A) -> A {
+    a + (b - a) * part
+}
+
+/// Pixels of a block that are made together.
+const GROUP: usize = 8;
+
+/// `C` is the number of channels, or 0 for any.
+fn linear<T: Sampled, const C: usize>(
+    picture: &Picture<'_, T>,
+    width: usize,
+    out: &mut [T],
+    places: &dyn Places,
+) {
+    let c = if C == 0 { picture.channels } else { C };
+    let pitch = picture.width * c;
+    let vectors = Vectors::of(picture);
+    let last = [picture.width as i64 - 1, picture.height as i64 - 1].map(|last| last as i32);
+    in_blocks(width, c, out, places, |count, block, out| {
+        block.split();
+        for first in (0..count).step_by(GROUP) {
+            let group = first..(first + GROUP).min(count);
+            if vectors.is_some() && group.len() == GROUP && block.is_inside(first, [0; 2], last) {
+                let out = &mut out[first * c..(first + GROUP) * c];
+                if Vectors::linear::<C>(&vectors, block, first, pitch, out) {
+                    continue;
+                }
+            }
+            for i in group {
+                let (x, y) = (block.column[i], block.row[i]);
+                if picture.is_nothing_near(x, y, 1) {
+                    out[i * c..(i + 1) * c].copy_from_slice(picture.fill);
+                    continue;
+                }
+                let (fx, fy) = (T::Wide::from(block.x[i]), T::Wide::from(block.y[i]));
+                if x >= 0 && y >= 0 && x < last[0] && y < last[1] {
+                    let at = y as usize * pitch + x as usize * c;
+                    let (top, bottom) =
+                        (&picture.pixels[at..at + 2 * c], &picture.pixels[at + pitch..]);
+                    let bottom = &bottom[..2 * c];
+                    for (k, out) in out[i * c..(i + 1) * c].iter_mut().enumerate() {
+                        let above = between(top[k].wide(), top[c + k].wide(), fx);
+                        let below = between(bottom[k].wide(), bottom[c + k].wide(), fx);
+                        *out = T::narrow(between(above, below, fy));
+                    }
+                    continue;
+                }
+                let taps = around(picture, x, y);
+                for (channel, out) in out[i * c..(i + 1) * c].iter_mut().enumerate() {
+                    let [a, b, c, d] = taps.map(|at| picture.tap(at, channel));
+                    *out = T::narrow(between(between(a, b, fx), between(c, d, fx), fy));
+                }
+            }
+        }
+    });
+}
+
+impl Block {
+    /// Finds the nearest pixels, and their numbers in an image with such sides; -1 for those that
+    /// are outside.
+    fn nearest(&mut self, sides: [i32; 2]) -> [i32; BLOCK] {
+        let mut index = [0; BLOCK];
+        Isa::run_on_best(|| {
+            for i in 0..BLOCK {
+                let x = whole(bounded(self.x[i]).round_ties_even());
+                let y = whole(bounded(self.y[i]).round_ties_even());
+                let is_inside = (x >= 0) & (x < sides[0]) & (y >= 0) & (y < sides[1]);
+                let at = y.wrapping_mul(sides[0]).wrapping_add(x);
+                (self.column[i], self.row[i]) = (x, y);
+                index[i] = if is_inside { at } else { -1 };
+            }
+        });
+        index
+    }
+
+    /// Makes pixels and parts of places; the parts take the places' room.
+    fn split(&mut self) {
+        Isa::run_on_best(|| {
+            for i in 0..BLOCK {
+                let (x, y) = (bounded(self.x[i]), bounded(self.y[i]));
+                let (left, top) = (x.floor(), y.floor());
+                (self.column[i], self.row[i]) = (whole(left), whole(top));
+                (self.x[i], self.y[i]) = (x - left, y - top);
+            }
+        });
+    }
+
+    /// Whether all pixels of a group are from `least` up to, but not including, `last`.
+    #[inline(always)]
+    fn is_inside(&self, first: usize, least: [i32; 2], last: [i32; 2]) -> bool {
+        let (columns, rows) = (&self.column[first..][..GROUP], &self.row[first..][..GROUP]);
+        let mut inside = true;
+        for i in 0..GROUP {
+            inside &= (columns[i] >= least[0])
+                & (columns[i] < last[0])
+                & (rows[i] >= least[1])
+                & (rows[i] < last[1]);
+        }
+        inside
+    }
+}
+
+/// The elements of an image, of types that vectors are made of.
+enum Vectors<'a> {
+    None,
+    #[cfg(target_arch = "x86_64")]
+    Bytes(&'a [u8]),
+    #[cfg(target_arch = "x86_64")]
+    Floats(&'a [f32]),
+    #[cfg(not(target_arch = "x86_64"))]
+    Never(std::marker::PhantomData<&'a u8>),
+}
+
+impl<'a> Vectors<'a> {
+    fn of<T: Element>(picture: &Picture<'a, T>) -> Vectors<'a> {
+        #[cfg(target_arch = "x86_64")]
+        if Isa::best() == Isa::Avx2 && picture.pixels.len() < 1 << 30 {
+            let (start, len) = (picture.pixels.as_ptr(), picture.pixels.len());
+            // SAFETY: the elements are of these types.
+            unsafe {
+                match T::DTYPE {
+                    DType::U8 => {
+                        return Vectors::Bytes(std::slice::from_raw_parts(start.cast(), len));
+                    }
+                    DType::F32 => {
+                        return Vectors::Floats(std::slice::from_raw_parts(start.cast(), len));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let _ = picture;
+        Vectors::None
+    }
+
+    fn is_some(&self) -> bool {
+        !matches!(self, Vectors::None)
+    }
+
+    /// Makes a group of pixels, all of whose neighbours are in the image, by vectors; false where
+    /// that is not possible.
+    #[inline(always)]
+    fn linear<const C: usize>(
+        &self,
+        block: &Block,
+        first: usize,
+        pitch: usize,
+        out: &mut [impl Element],
+    ) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let out = out.as_mut_ptr();
+            // SAFETY: there are vectors only where AVX2 was detected; `out` has the type of the
+            // picture, and a group of pixels; the group's neighbours are in the image.
+            return unsafe {
+                match (self, C) {
+                    (Vectors::Bytes(pixels), 1) => {
+                        avx2::linear_gray(pixels, pitch, block, first, out.cast())
+                    }
+                    (Vectors::Bytes(pixels), 3 | 4) => {
+                        avx2::linear_bytes::<C>(pixels, pitch, block, first, out.cast())
+                    }
+                    (Vectors::Floats(pixels), 1 | 3 | 4) => {
+                        avx2::linear_floats::<C>(pixels, pitch, block, first, out.cast())
+                    }
+                    _ => false,
+                }
+            };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let _ = (block, first, pitch, out);
+            false
+        }
+    }
+
+    /// The same of cubic interpolation, for which all sixteen neighbours are in the image.
+    #[inline(always)]
+    fn cubic<const C: usize>(
+        &self,
+        block: &Block,
+        weights: &CubicWeights,
+        first: usize,
+        pitch: usize,
+        out: &mut [impl Element],
+    ) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let out = out.as_mut_ptr();
+            // SAFETY: as for `linear`.
+            return unsafe {
+                match (self, C) {
+                    (Vectors::Bytes(pixels), 1 | 3 | 4) => {
+                        avx2::cubic::<u8, C>(pixels, pitch, block, weights, first, out.cast())
+                    }
+                    (Vectors::Floats(pixels), 1 | 3 | 4) => {
+                        avx2::cubic::<f32, C>(pixels, pitch, block, weights, first, out.cast())
+                    }
+                    _ => false,
+                }
+            };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let _ = (block, weights, first, pitch, out);
+            false
+        }
+    }
+}
+
+/// Groups of eight pixels at a time. All functions return false, with nothing written, where a
+/// vector would reach beyond the image.
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use std::arch::x86_64::*;
+
+    use super::{Block, CubicWeights, GROUP};
+
+    /// Where the upper left pixels of a group begin, and whether `reach` elements more than those
+    /// of the row below are in the image.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn places(
+        block: &Block,
+        first: usize,
+        pitch: usize,
+        channels: usize,
+        reach: usize,
+        len: usize,
+    ) -> Option<[i32; GROUP]> {
+        let (columns, rows) = (&block.column[first..][..GROUP], &block.row[first..][..GROUP]);
+        let mut at = [0; GROUP];
+        let mut last = 0;
+        for i in 0..GROUP {
+            at[i] = rows[i] * pitch as i32 + columns[i] * channels as i32;
+            last = if at[i] > last { at[i] } else { last };
+        }
+        (last as usize + reach <= len).then_some(at)
+    }
+
+    /// # Safety
+    /// The group's pixels and their neighbours are in the image; `out` has room for eight.
+    #[target_feature(enable = "avx2")]
+    pub unsafe fn linear_gray(
+        pixels: &[u8],
+        pitch: usize,
+        block: &Block,
+        first: usize,
+        out: *mut u8,
+    ) -> bool {
+        let Some(at) = places(block, first, pitch, 1, pitch + 4, pixels.len()) else {
+            return false;
+        };
+        // SAFETY: four bytes can be read at each place, and in the row below, by `places`.
+        unsafe {
+            let at = _mm256_loadu_si256(at.as_ptr().cast());
+            let top = _mm256_i32gather_epi32::<1>(pixels.as_ptr().cast(), at);
+            let bottom = _mm256_i32gather_epi32::<1>(pixels.as_ptr().add(pitch).cast(), at);
+            let byte = _mm256_set1_epi32(255);
+            let left = |x| _mm256_cvtepi32_ps(_mm256_and_si256(x, byte));
+            let right = |x| _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(x, 8), byte));
+            let fx = _mm256_loadu_ps(block.x[first..].as_ptr());
+            let fy = _mm256_loadu_ps(block.y[first..].as_ptr());
+            let mix = |a, b, part| _mm256_add_ps(a, _mm256_mul_ps(_mm256_sub_ps(b, a), part));
+            let above = mix(left(top), right(top), fx);
+            let below = mix(left(bottom), right(bottom), fx);
+            let made = _mm256_cvtps_epi32(mix(above, below, fy));
+            let words = _mm256_packs_epi32(made, made);
+            let bytes = _mm256_packus_epi16(words, words);
+            let low = _mm256_castsi256_si128(bytes);
+            let high = _mm256_extracti128_si256(bytes, 1);
+            _mm_storel_epi64(out.cast(), _mm_unpacklo_epi32(low, high));
+        }
+        true
+    }
+
+    /// # Safety
+    /// The group's pixels and their neighbours are in the image; `out` has room for eight.
+    #[target_feature(enable = "avx2")]
+    pub unsafe fn linear_bytes<const C: usize>(
+        pixels: &[u8],
+        pitch: usize,
+        block: &Block,
+        first: usize,
+        out: *mut u8,
+    ) -> bool {
+        let Some(at) = places(block, first, pitch, C, pitch + 8, pixels.len()) else {
+            return false;
+        };
+        let next = if C == 3 {
+            _mm256_setr_epi32(3, 4, 5, 6, 7, 7, 7, 7)
+        } else {
+            _mm256_setr_epi32(4, 5, 6, 7, 7, 7, 7, 7)
+        };
+        let mut made = [_mm_setzero_si128(); GROUP];
+        for i in 0..GROUP {
+            // SAFETY: eight bytes can be read at each place, and in the row below, by `places`.
+            let (top, bottom) = unsafe {
+                let from = pixels.as_ptr().add(at[i] as usize);
+                (_mm_loadl_epi64(from.cast()), _mm_loadl_epi64(from.add(pitch).cast()))
+            };
+            let top = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(top));
+            let bottom = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bottom));
+            let fy = _mm256_set1_ps(block.y[first + i]);
+            let column = _mm256_add_ps(top, _mm256_mul_ps(_mm256_sub_ps(bottom, top), fy));
+            let left = _mm256_castps256_ps128(column);
+            let right = match C {
+                4 => _mm256_extractf128_ps(column, 1),
+                _ => _mm256_castps256_ps128(_mm256_permutevar8x32_ps(column, next)),
+            };
+            let fx = _mm_set1_ps(block.x[first + i]);
+            let mixed = _mm_add_ps(left, _mm_mul_ps(_mm_sub_ps(right, left), fx));
+            made[i] = _mm_cvtps_epi32(mixed);
+        }
+        // SAFETY: `out` has room for eight pixels.
+        unsafe { store_bytes::<C>(&made, out) };
+        true
+    }
+
+    /// Stores eight pixels of four numbers each, of which the first `C` count.
+    ///
+    /// # Safety
+    /// There is room for them at `out`.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn store_bytes<const C: usize>(made: &[__m128i; GROUP], out: *mut u8) {
+        let pack = |a, b, c, d| _mm_packus_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d));
+        let low = pack(made[0], made[1], made[2], made[3]);
+        let high = pack(made[4], made[5], made[6], made[7]);
+        // SAFETY: as the caller says; of three channels, 8 + 16 bytes are written, in this order.
+        unsafe {
+            if C == 4 {
+                _mm_storeu_si128(out.cast(), low);
+                _mm_storeu_si128(out.add(16).cast(), high);
+                return;
+            }
+            let z = -1;
+            let order = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, z, z, z, z);
+            let (low, high) = (_mm_shuffle_epi8(low, order), _mm_shuffle_epi8(high, order));
+            // Twelve bytes each: eight, then sixteen.
+            let rest = _mm_or_si128(_mm_srli_si128(low, 8), _mm_slli_si128(high, 4));
+            _mm_storel_epi64(out.cast(), low);
+            _mm_storeu_si128(out.add(8).cast(), rest);
+        }
+    }
+
+    /// # Safety
+    /// The group's pixels and their neighbours are in the image; `out` has room for eight.
+    #[target_feature(enable = "avx2")]
+    pub unsafe fn linear_floats<const C: usize>(
+        pixels: &[f32],
+        pitch: usize,
+        block: &Block,
+        first: usize,
+        out: *mut f32,
+    ) -> bool {
+        let Some(at) = places(block, first, pitch, C, pitch + C + 4, pixels.len()) else {
+            return false;
+        };
+        if C == 1 {
+            // SAFETY: two numbers can be read at each place, and in the row below.
+            unsafe {
+                let at = _mm256_loadu_si256(at.as_ptr().cast());
+                let start = pixels.as_ptr();
+                let a = _mm256_i32gather_ps::<4>(start, at);
+                let b = _mm256_i32gather_ps::<4>(start.add(1), at);
+                let c = _mm256_i32gather_ps::<4>(start.add(pitch), at);
+                let d = _mm256_i32gather_ps::<4>(start.add(pitch + 1), at);
+                let fx = _mm256_loadu_ps(block.x[first..].as_ptr());
+                let fy = _mm256_loadu_ps(block.y[first..].as_ptr());
+                let mix = |a, b, part| _mm256_add_ps(a, _mm256_mul_ps(_mm256_sub_ps(b, a), part));
+                _mm256_storeu_ps(out, mix(mix(a, b, fx), mix(c, d, fx), fy));
+            }
+            return true;
+        }
+        for i in 0..GROUP {
+            // SAFETY: four numbers can be read at each place, at the next one, and at both in the
+            // row below; of three channels, the fourth is written where the next pixel will be,
+            // and left out of the last.
+            unsafe {
+                let from = pixels.as_ptr().add(at[i] as usize);
+                let (a, b) = (_mm_loadu_ps(from), _mm_loadu_ps(from.add(C)));
+                let (c, d) = (_mm_loadu_ps(from.add(pitch)), _mm_loadu_ps(from.add(pitch + C)));
+                let (fx, fy) = (_mm_set1_ps(block.x[first + i]), _mm_set1_ps(block.y[first + i]));
+                let mix = |a, b, part| _mm_add_ps(a, _mm_mul_ps(_mm_sub_ps(b, a), part));
+                store_floats::<C>(mix(mix(a, b, fx), mix(c, d, fx), fy), i, out);
+            }
+        }
+        true
+    }
+
+    /// Stores pixel `i` of a group.
+    ///
+    /// # Safety
+    /// There is room for the group at `out`, and the pixels before it have been stored.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn store_floats<const C: usize>(made: __m128, i: usize, out: *mut f32) {
+        // SAFETY: as the caller says. Where the fourth number is too many, it lies where the next
+        // pixel will be.
+        unsafe {
+            let to = out.add(C * i);
+            if C == 4 || (C == 3 && i + 1 < GROUP) {
+                _mm_storeu_ps(to, made);
+                return;
+            }
+            let mut numbers = [0.0_f32; 4];
+            _mm_storeu_ps(numbers.as_mut_ptr(), made);
+            std::ptr::copy_nonoverlapping(numbers.as_ptr(), to, C);
+        }
+    }
+
+    /// Elements of an image.
+    pub trait Load: Copy {
+        /// # Safety
+        /// Eight elements can be read.
+        unsafe fn eight(from: *const Self) -> __m256;
+        /// # Safety
+        /// There is room for eight pixels.
+        unsafe fn store<const C: usize>(made: &[__m128; GROUP], out: *mut Self);
+    }
+
+    impl Load for u8 {
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        unsafe fn eight(from: *const u8) -> __m256 {
+            // SAFETY: as the caller says.
+            let bytes = unsafe { _mm_loadl_epi64(from.cast()) };
+            _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes))
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        unsafe fn store<const C: usize>(made: &[__m128; GROUP], out: *mut u8) {
+            let mut whole = [_mm_setzero_si128(); GROUP];
+            for i in 0..GROUP {
+                whole[i] = _mm_cvtps_epi32(made[i]);
+            }
+            // SAFETY: as the caller says.
+            unsafe {
+                if C > 1 {
+                    store_bytes::<C>(&whole, out);
+                    return;
+                }
+                let mut bytes = [0_u8; 4 * GROUP];
+                store_bytes::<4>(&whole, bytes.as_mut_ptr());
+                for i in 0..GROUP {
+                    *out.add(i) = bytes[4 * i];
+                }
+            }
+        }
+    }
+
+    impl Load for f32 {
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        unsafe fn eight(from: *const f32) -> __m256 {
+            // SAFETY: as the caller says.
+            unsafe { _mm256_loadu_ps(from) }
+        }
+
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        unsafe fn store<const C: usize>(made: &[__m128; GROUP], out: *mut f32) {
+            for (i, &made) in made.iter().enumerate() {
+                // SAFETY: as the caller says.
+                unsafe { store_floats::<C>(made, i, out) };
+            }
+        }
+    }
+
+    /// # Safety
+    /// The group's pixels and their sixteen neighbours are in the image; `out` has room for eight.
+    #[target_feature(enable = "avx2")]
+    pub unsafe fn cubic<T: Load, const C: usize>(
+        pixels: &[T],
+        pitch: usize,
+        block: &Block,
+        weights: &CubicWeights,
+        first: usize,
+        out: *mut T,
+    ) -> bool {
+        // Sixteen elements of the last of four rows, from one pixel further left.
+        let reach = 2 * pitch + 16;
+        let Some(at) = places(block, first, pitch, C, reach, pixels.len()) else { return false };
+        let mut made = [_mm_setzero_ps(); GROUP];
+        for i in 0..GROUP {
+            let mut low = _mm256_setzero_ps();
+            let mut high = _mm256_setzero_ps();
+            let mut columns = [0.0_f32; 16];
+            // SAFETY: sixteen elements can be read in each of the four rows, by `places`.
+            unsafe {
+                let from = pixels.as_ptr().add(at[i] as usize - pitch - C);
+                for (row, down) in weights.down.iter().enumerate() {
+                    let weight = _mm256_set1_ps(down[first + i]);
+                    let from = from.add(row * pitch);
+                    low = _mm256_add_ps(low, _mm256_mul_ps(T::eight(from), weight));
+                    if C > 2 {
+                        high = _mm256_add_ps(high, _mm256_mul_ps(T::eight(from.add(8)), weight));
+                    }
+                }
+                _mm256_storeu_ps(columns.as_mut_ptr(), low);
+                if C > 2 {
+                    _mm256_storeu_ps(columns.as_mut_ptr().add(8), high);
+                }
+                let mut sum = _mm_setzero_ps();
+                for (column, across) in weights.across.iter().enumerate() {
+                    let weight = _mm_set1_ps(across[first + i]);
+                    let numbers = _mm_loadu_ps(columns.as_ptr().add(C * column));
+                    sum = _mm_add_ps(sum, _mm_mul_ps(numbers, weight));
+                }
+                made[i] = sum;
+            }
+        }
+        // SAFETY: `out` has room for eight pixels.
+        unsafe { T::store::<C>(&made, out) };
+        true
+    }
+}
+
+/// A pixel, the one right of it, and the two below.
+fn around<T: Sampled>(picture: &Picture<'_, T>, x: i32, y: i32) -> [Option<usize>; 4] {
+    let (x, y) = (i64::from(x), i64::from(y));
+    [(x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1)].map(|(x, y)| picture.find(x, y))
+}
+
+/// Weights of four neighbours, for the places of a block.
+struct CubicWeights {
+    across: [[f32; BLOCK]; 4],
+    down: [[f32; BLOCK]; 4],
+}
+
+impl CubicWeights {
+    fn set(&mut self, block: &Block) {
+        Isa::run_on_best(|| {
+            for (all, parts) in [(&mut self.across, &block.x), (&mut self.down, &block.y)] {
+                let [first, second, third, fourth] = all;
+                for i in 0..BLOCK {
+                    [first[i], second[i], third[i], fourth[i]] = cubic_weights(parts[i]);
+                }
+            }
+        });
+    }
+}
+
+/// For a place between the inner two of four neighbours: Keys' cubic, with the slope of -0.75 that
+/// OpenCV has, and so DALI.
+#[inline(always)]
+fn cubic_weights(part: f32) -> [f32; 4] {
+    const A: f32 = -0.75;
+    let outer = |t: f32| ((A * t - 5.0 * A) * t + 8.0 * A) * t - 4.0 * A;
+    let inner = |t: f32| ((A + 2.0) * t - (A + 3.0)) * t * t + 1.0;
+    let (first, second, third) = (outer(part + 1.0), inner(part), inner(1.0 - part));
+    [first, second, third, 1.0 - first - second - third]
+}
+
+fn cubic<T: Sampled, const C: usize>(
+    picture: &Picture<'_, T>,
+    width: usize,
+    out: &mut [T],
+    places: &dyn Places,
+) {
+    let c = if C == 0 { picture.channels } else { C };
+    let pitch = picture.width * c;
+    let vectors = Vectors::of(picture);
+    let last = [picture.width as i64 - 2, picture.height as i64 - 2].map(|last| last as i32);
+    let mut weights = CubicWeights { across: [[0.0; BLOCK]; 4], down: [[0.0; BLOCK]; 4] };
+    in_blocks(width, c, out, places, |count, block, out| {
+        block.split();
+        weights.set(block);
+        for first in (0..count).step_by(GROUP) {
+            let group = first..(first + GROUP).min(count);
+            if vectors.is_some() && group.len() == GROUP && block.is_inside(first, [1; 2], last) {
+                let out = &mut out[first * c..(first + GROUP) * c];
+                if Vectors::cubic::<C>(&vectors, block, &weights, first, pitch, out) {
+                    continue;
+                }
+            }
+            for i in group {
+                if picture.is_nothing_near(block.column[i], block.row[i], 2) {
+                    out[i * c..(i + 1) * c].copy_from_slice(picture.fill);
+                    continue;
+                }
+                let (x, y) = (i64::from(block.column[i]), i64::from(block.row[i]));
+                let taps: [[Option<usize>; 4]; 4] = std::array::from_fn(|j| {
+                    std::array::from_fn(|k| picture.find(x - 1 + k as i64, y - 1 + j as i64))
+                });
+                for (channel, out) in out[i * c..(i + 1) * c].iter_mut().enumerate() {
+                    let mut sum = T::Wide::default();
+                    for (row, down) in taps.iter().zip(&weights.down) {
+                        for (&at, across) in row.iter().zip(&weights.across) {
+                            let weight = T::Wide::from(down[i] * across[i]);
+                            sum += picture.tap(at, channel) * weight;
+                        }
+                    }
+                    *out = T::narrow(sum);
+                }
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn borders_go_on_as_they_should() {
+        let around = |border: Border| -> Vec<i64> {
+            (-4..8).map(|at| border.resolve(at, 3).map_or(-1, |at| at as i64)).collect()
+        };
+        assert_eq!(around(Border::Constant), [-1, -1, -1, -1, 0, 1, 2, -1, -1, -1, -1, -1]);
+        assert_eq!(around(Border::Replicate), [0, 0, 0, 0, 0, 1, 2, 2, 2, 2, 2, 2]);
+        assert_eq!(around(Border::Reflect), [2, 2, 1, 0, 0, 1, 2, 2, 1, 0, 0, 1]);
+        assert_eq!(around(Border::Reflect101), [0, 1, 2, 1, 0, 1, 2, 1, 0, 1, 2, 1]);
+        assert_eq!(around(Border::Wrap), [2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1]);
+        for border in [Border::Reflect, Border::Reflect101, Border::Wrap, Border::Replicate] {
+            assert_eq!(border.resolve(i64::from(i32::MIN), 1), Some(0), "{border:?}");
+        }
+    }
+
+    struct Given(Vec<[f32; 2]>);
+
+    impl Places for Given {
+        fn of(&self, _: usize, first: usize, xs: &mut [f32], ys: &mut [f32]) {
+            for (i, (x, y)) in xs.iter_mut().zip(ys).enumerate() {
+                [*x, *y] = self.0[first + i];
+            }
+        }
+    }
+
+    #[test]
+    fn places_of_any_kind_are_sampled() {
+        let odd = [f32::NAN, f32::INFINITY, -1e30, 3e9, -0.5, 0.0, 0.25, 4.999, 5.0, 1e9];
+        let all: Vec<[f32; 2]> = odd.iter().flat_map(|&x| odd.map(|y| [x, y])).collect();
+        for channels in 1..6 {
+            let pixels: Vec<u8> = (0..30 * channels).map(|i| (i * 7 % 251) as u8).collect();
+            let fill = vec![9; channels];
+            for border in [Border::Constant, Border::Reflect101, Border::Wrap, Border::Replicate] {
+                let picture =
+                    Picture { pixels: &pixels, width: 6, height: 5, channels, border, fill: &fill };
+                for sampling in [Sampling::Nearest, Sampling::Linear, Sampling::Cubic] {
+                    let mut out = vec![1; all.len() * channels];
+                    sample(&picture, sampling, all.len(), &mut out, &Given(all.clone()));
+                    // The first pixel of all: row and column 0.
+                    let at = 55 * channels;
+                    assert_eq!(out[at..at + channels], pixels[..channels], "{sampling:?}");
+                    if border == Border::Constant {
+                        assert_eq!(out[..channels], fill[..], "{sampling:?}");
+                    }
+                }
+            }
+        }
+    }
+}
