@@ -2,6 +2,8 @@
 //! with; every other module is a family of operators, under the name that it has in Python.
 
 pub(crate) mod audio;
+mod augmentation;
+mod auto_aug;
 mod color;
 pub(crate) mod contract;
 mod coordinates;
@@ -12,10 +14,12 @@ mod filters;
 mod generic;
 mod geometry;
 mod math;
+mod mixing;
 mod noise;
 mod normalize;
 pub(crate) mod numeric;
 mod patches;
+mod photometric;
 mod random;
 mod reductions;
 pub(crate) mod regions;
@@ -45,6 +49,8 @@ pub const PROBLEMS: &[&[crate::value::Kind]] = &[
     contract::probe::problem::Probe::KINDS,
     contract::problems::Argument::KINDS,
     contract::problems::Input::KINDS,
+    augmentation::problem::Augmentation::KINDS,
+    auto_aug::problem::AutoAug::KINDS,
     color::problem::Color::KINDS,
     coordinates::problem::Coordinates::KINDS,
     crop::problem::Crop::KINDS,
@@ -53,6 +59,7 @@ pub const PROBLEMS: &[&[crate::value::Kind]] = &[
     filters::problem::Filters::KINDS,
     generic::problem::Generic::KINDS,
     math::problem::Math::KINDS,
+    mixing::problem::Mixing::KINDS,
     noise::problem::Noise::KINDS,
     normalize::problem::Normalize::KINDS,
     patches::problem::Patches::KINDS,

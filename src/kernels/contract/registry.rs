@@ -6,13 +6,16 @@ use super::adapters::{Entry, Work};
 use super::kernel::Traits;
 use super::probe;
 use crate::kernels::{
-    color, coordinates, crop, decoders, fill, filters, generic, geometry, math, noise, normalize,
-    patches, random, reductions, regions, resize, sequence, shape, warp,
+    augmentation, auto_aug, color, coordinates, crop, decoders, fill, filters, generic, geometry,
+    math, mixing, noise, normalize, patches, photometric, random, reductions, regions, resize,
+    sequence, shape, warp,
 };
 use crate::readers;
 
 /// One row for each family.
 const TABLES: &[&[&[Entry]]] = &[
+    &[augmentation::TABLE],
+    &[auto_aug::TABLE],
     &[color::TABLE],
     &[coordinates::TABLE],
     crop::TABLES,
@@ -22,9 +25,11 @@ const TABLES: &[&[&[Entry]]] = &[
     generic::TABLES,
     &[geometry::TABLE],
     &[math::TABLE],
+    &[mixing::TABLE],
     &[noise::TABLE],
     &[normalize::TABLE],
     &[patches::TABLE],
+    &[photometric::TABLE],
     &[random::TABLE],
     &[reductions::TABLE],
     &[regions::TABLE],

@@ -177,6 +177,14 @@ impl Kernel for Filter {
     }
 }
 
+/// Correlates data with weights about their centre, one for each pixel around; edges are reflected.
+pub fn correlate_with(data: &Sample, weights: &Sample, out: &mut Output<'_>) -> Result<()> {
+    let axes = axes_for(&[&data.desc, &weights.desc])?;
+    let anchors = weights.desc.shape.iter().map(|&size| (size / 2) as isize).collect();
+    let plan = Correlation { axes, anchors, border: Border::Reflect101 };
+    Filter::run(&plan, &[data.clone(), weights.clone()], std::slice::from_mut(out))
+}
+
 /// Where in the filter the number is that goes to the place of the result.
 fn anchors(args: &FilterArgs, filter: &Desc, axes: usize) -> Result<Vec<isize>> {
     let anchors = per_axis("anchor", &args.anchor, axes)?;

@@ -4,7 +4,9 @@ mod axes;
 mod correlate;
 mod gaussian;
 mod laplacian;
-mod rows;
+pub(super) mod rows;
+
+pub use correlate::correlate_with;
 
 use super::Entry;
 

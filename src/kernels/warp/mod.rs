@@ -45,7 +45,7 @@ type Floats = SmallVec<[f64; 6]>;
 
 /// How values between the pixels are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Interpolation {
+pub enum Interpolation {
     Nearest,
     Linear,
 }

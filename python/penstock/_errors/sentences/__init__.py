@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from penstock._errors.sentences import codecs, kernels, readers
+from penstock._errors.sentences import augmentation, codecs, kernels, readers
 
 Problem: TypeAlias = tuple[str, dict[str, Any]]
 """A kind and its figures by name."""
 
 SENTENCES: dict[str, str | Callable[..., str]] = {
     "MemoryFault.Strides": "its strides reach outside of its {bytes} bytes",
+    **augmentation.SENTENCES,
     **codecs.SENTENCES,
     **kernels.SENTENCES,
     **readers.SENTENCES,
