@@ -12,6 +12,7 @@ from pathlib import Path
 
 import penstock
 from benchmarks import (
+    augmentation,
     calls,
     color,
     end_to_end,
@@ -31,6 +32,7 @@ FAMILIES = (
     resize.FAMILY,
     warp.FAMILY,
     color.FAMILY,
+    augmentation.FAMILY,
     operators.FAMILY,
     large.FAMILY,
     calls.FAMILY,
