@@ -12,6 +12,7 @@ from pathlib import Path
 
 import penstock
 from benchmarks import (
+    augmentation,
     calls,
     color,
     detection,
@@ -35,6 +36,7 @@ FAMILIES = (
     images.FAMILY,
     color.FAMILY,
     detection.FAMILY,
+    augmentation.FAMILY,
     operators.FAMILY,
     large.FAMILY,
     calls.FAMILY,

@@ -98,6 +98,7 @@ class Family:
         about: What is measured, for readers of the page.
         cases: Its cases.
         facts: Further results, as sentences.
+        rival: What its cases have in the place of DALI.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Family:
     about: str
     cases: Callable[[], Iterable[Case]]
     facts: Callable[[Pair], Iterable[str]] = _nothing
+    rival: str = "DALI"
 
 
 @dataclass(frozen=True)

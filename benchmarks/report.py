@@ -26,7 +26,7 @@ CPU, as penstock does; none of this says anything about DALI on a GPU.
 """
 
 HEAD = """\
-| | penstock | DALI | ratio | middle half |
+| | penstock | {rival} | ratio | middle half |
 |---|--:|--:|--:|--:|
 """
 
@@ -53,7 +53,10 @@ def page(sections: Iterable[Section], setup: Sequence[str], command: str) -> str
     parts = [INTRODUCTION.format(command=command), "".join(f"- {text}\n" for text in setup)]
     for family, outcomes, facts in sections:
         rows = "".join(_row(outcome) for outcome in outcomes)
-        parts += [f"## {family.title}\n\n{family.about.strip()}\n", HEAD + rows]
+        parts += [
+            f"## {family.title}\n\n{family.about.strip()}\n",
+            HEAD.format(rival=family.rival) + rows,
+        ]
         parts += [f"{fact}\n" for fact in (*facts, _quiet(outcomes))]
     return "\n".join(parts)
 

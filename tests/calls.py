@@ -106,6 +106,7 @@ RAW_IMAGE = Input(lambda number: _image(number)[..., 0].copy(), "HW")
 PLACES = Input(lambda number: np.float32([[0.5, number, 3], [1, 2.25, -4]]), "HW")
 NUMBERS = Input(lambda number: np.float32([0.25, 0.5, 0.75]) + np.float32(number) / 8)
 ONE_NUMBER = Input(lambda number: np.float32(number + 1))
+LABEL = Input(lambda number: np.int64(number % 4))
 ROW = Input(lambda number: np.full((1, 5), number, np.int32), "HW")
 SMOOTHING = Input(lambda number: np.full((3, 3), 1 / (9 + number), np.float32))
 MATRIX = Input(lambda number: np.float32([[1, 0, number], [0, 2, 1]]))
@@ -119,6 +120,11 @@ VERTICES = Input(lambda number: np.arange(12, dtype=np.float32).reshape(6, 2) + 
 FILE_NAME = Input(lambda number: np.frombuffer(os.fsencode(__file__), np.uint8))
 
 ROWS: dict[str, Call] = {
+    "auto_aug.apply": call(BYTE_IMAGE, operations=[5, 8, 1], magnitudes=[20.0, 0.5, 0.2]),
+    "auto_aug.auto_augment": call(BYTE_IMAGE),
+    "auto_aug.augmix": call(BYTE_IMAGE),
+    "auto_aug.rand_augment": call(BYTE_IMAGE),
+    "auto_aug.trivial_augment_wide": call(BYTE_IMAGE),
     "batch_permutation": whole_batch(call()),
     "bb_flip": call(BOXES),
     "bbox_paste": call(BOXES, ratio=2),
@@ -141,6 +147,7 @@ ROWS: dict[str, Call] = {
         IMAGE, crop=[2, 2], mirror=1, mean=[1, 2, 3], out_of_bounds_policy="pad"
     ),
     "debayer": call(RAW_IMAGE, blue_position=[0, 1]),
+    "cutmix": whole_batch(call(IMAGE, LABEL, num_classes=4)),
     "decoders.image": call(JPEG),
     "decoders.image_crop": call(JPEG, crop=[4, 5]),
     "decoders.image_random_crop": call(JPEG),
@@ -164,6 +171,7 @@ ROWS: dict[str, Call] = {
     "jpeg_compression_distortion": call(BYTE_IMAGE, quality=30),
     "laplacian": call(NAMED_IMAGE, window_size=3),
     "lookup_table": call(IMAGE, keys=[1, 6], values=[5.0, 7.0]),
+    "mixup": whole_batch(call(IMAGE, LABEL, num_classes=4)),
     "one_hot": call(IMAGE, num_classes=4),
     "ones": call(shape=[2, 3]),
     "pad": whole_batch(call(IMAGE, align=[8, 8, 1])),
@@ -171,6 +179,7 @@ ROWS: dict[str, Call] = {
     "peek_image_shape": call(JPEG),
     "per_frame": call(SEQUENCE),
     "permute_batch": whole_batch(call(IMAGE, indices=0)),
+    "posterize": call(IMAGE, bits=4),
     "random.beta": call(shape=[2, 3]),
     "random.choice": call(NUMBERS, shape=[4]),
     "random.coin_flip": call(shape=[2, 3]),
@@ -192,6 +201,9 @@ ROWS: dict[str, Call] = {
     "segmentation.random_object_bbox": call(MASK, output_class=True),
     "segmentation.select_masks": call(MASK_IDS, POLYGONS, VERTICES),
     "sequence_rearrange": call(SEQUENCE, new_order=[1, 0, 1]),
+    "sharpness": call(IMAGE, sharpness_factor=1.5),
+    "shear_x": call(IMAGE, shear=0.3),
+    "shear_y": call(IMAGE, shear=0.3),
     "slice": call(IMAGE, start=[0], shape=[2], axes=[1], out_of_bounds_policy="pad"),
     "squeeze": call(ROW, axes=[0]),
     "stack": call(IMAGE, IMAGE, axis=1),
@@ -202,6 +214,8 @@ ROWS: dict[str, Call] = {
     "transforms.scale": call(MATRIX, scale=[2, 3]),
     "transforms.shear": call(MATRIX, shear=[1, 2]),
     "transforms.translation": call(MATRIX, offset=[5, 6]),
+    "translate_x": call(IMAGE, offset=1),
+    "translate_y": call(IMAGE, offset=1),
     "transpose": call(IMAGE, perm=[2, 0, 1]),
     "warp_affine": call(IMAGE, matrix=[1, 0.1, 0, 0, 1, 1]),
     "zeros": call(shape=[2, 3]),

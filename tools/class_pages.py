@@ -95,6 +95,7 @@ PAGES = {
 }
 
 BESIDE_OPERATORS = {
+    "auto_aug": ("auto_aug.Operation",),
     "files": ("imread",),
     "random": (
         *("random.RNG", "random.set_seed", "random.get_default_rng"),

@@ -2,6 +2,8 @@
 //! with; every other module is a family of operators, under the name that it has in Python.
 
 pub(crate) mod audio;
+mod augmentation;
+mod auto_aug;
 mod boxes;
 mod color;
 pub(crate) mod contract;
@@ -16,11 +18,13 @@ mod filters;
 mod generic;
 mod geometry;
 mod math;
+mod mixing;
 mod multi_paste;
 mod noise;
 mod normalize;
 pub(crate) mod numeric;
 mod patches;
+mod photometric;
 mod random;
 mod reductions;
 pub(crate) mod regions;
@@ -50,6 +54,8 @@ pub type Result<T> = std::result::Result<T, crate::value::Cause>;
 
 /// Every family: a new one is its module above, and its line here.
 const FAMILIES: &[Family] = &[
+    augmentation::FAMILY,
+    auto_aug::FAMILY,
     boxes::FAMILY,
     color::FAMILY,
     coordinates::FAMILY,
@@ -63,10 +69,12 @@ const FAMILIES: &[Family] = &[
     generic::FAMILY,
     geometry::FAMILY,
     math::FAMILY,
+    mixing::FAMILY,
     multi_paste::FAMILY,
     noise::FAMILY,
     normalize::FAMILY,
     patches::FAMILY,
+    photometric::FAMILY,
     random::FAMILY,
     reductions::FAMILY,
     regions::FAMILY,

@@ -178,6 +178,14 @@ impl Kernel for Filter {
     }
 }
 
+/// Correlates data with weights, anchored at their center; edges are reflected.
+pub fn correlate_with(data: &Sample, weights: &Sample, out: &mut Output<'_>) -> Result<()> {
+    let axes = axes_for(&[&data.desc, &weights.desc])?;
+    let anchors = weights.desc.shape.iter().map(|&size| (size / 2) as isize).collect();
+    let plan = Correlation { axes, anchors, border: Border::Reflect101 };
+    Filter::run(&plan, &[data.clone(), weights.clone()], std::slice::from_mut(out))
+}
+
 /// The position in the filter that is aligned with the output element.
 fn anchors(args: &FilterArgs, filter: &Desc, axes: usize) -> Result<Vec<isize>> {
     let anchors = per_axis("anchor", &args.anchor, axes)?;

@@ -7,7 +7,9 @@ mod laplacian;
 mod median;
 mod morphology;
 mod planes;
-mod rows;
+pub(super) mod rows;
+
+pub use correlate::correlate_with;
 
 use super::{Entry, Family};
 

@@ -94,6 +94,17 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// The same for all samples of the call.
+    pub fn of_batch(&self) -> Stream {
+        Stream { sample: u32::MAX, ..*self }
+    }
+
+    /// Another one for the same sample, for a kernel that draws several things.
+    pub fn apart(&self, use_number: u32) -> Stream {
+        let [first, second] = self.key;
+        Stream { key: [first, second.wrapping_add(use_number.wrapping_mul(WEYL[0]))], ..*self }
+    }
+
     fn counter(&self, index: u64) -> [u32; 4] {
         let [low, high] = halves(index);
         [low, high, self.sample, self.call]

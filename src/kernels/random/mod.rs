@@ -76,7 +76,7 @@ fn described(dtype: DType, shape: Shape) -> Result<Desc> {
 }
 
 /// Makes each element from one word.
-fn of_words<T>(stream: &Stream, out: &mut [T], make: impl Fn(u32) -> T) {
+pub fn of_words<T>(stream: &Stream, out: &mut [T], make: impl Fn(u32) -> T) {
     for (index, out) in out.chunks_mut(GROUP).enumerate() {
         let words = stream.group(index as u64, out.len());
         for (o, &word) in out.iter_mut().zip(&words) {

@@ -55,7 +55,7 @@ type Floats = SmallVec<[f64; 6]>;
 
 /// How values between pixels are computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Interpolation {
+pub enum Interpolation {
     Nearest,
     Linear,
 }

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from penstock._errors.sentences import (
     arrays,
+    augmentation,
     boxes,
     codecs,
     images,
@@ -28,6 +29,7 @@ Problem: TypeAlias = tuple[str, dict[str, Any]]
 SENTENCES: dict[str, str | Callable[..., str]] = {
     "MemoryFault.Strides": "its strides reach outside of its {bytes} bytes",
     **arrays.SENTENCES,
+    **augmentation.SENTENCES,
     **boxes.SENTENCES,
     **codecs.SENTENCES,
     **images.SENTENCES,

@@ -1,0 +1,304 @@
+//! Images whose pixels come from other places of them.
+//!
+//! Coordinates are those of the plane: the first pixel lies between 0 and 1, its centre at one half.
+
+use half::{bf16, f16};
+
+use crate::kernels::Result;
+use crate::kernels::generic::cast::Convert;
+use crate::kernels::numeric::isa::Isa;
+use crate::kernels::warp::Interpolation;
+use crate::value::{Bool, Element, zeroed};
+
+/// An image whose channels lie side by side.
+#[derive(Clone, Copy)]
+pub struct Image<'a, T> {
+    pub pixels: &'a [T],
+    pub height: usize,
+    pub width: usize,
+    pub channels: usize,
+}
+
+/// Where the pixels of a result come from.
+pub trait Places {
+    /// Writes the places of row `y`, from its first pixel on.
+    fn row(&self, y: usize, xs: &mut [f64], ys: &mut [f64]);
+}
+
+/// Rows for x and y, of factors of x and y and an offset.
+pub struct Affine(pub [[f64; 3]; 2]);
+
+impl Affine {
+    /// A turn about the centre, counter-clockwise for who looks at the image.
+    pub fn rotation(sine: f64, cosine: f64, height: usize, width: usize) -> Affine {
+        let (x, y) = (width as f64 / 2.0, height as f64 / 2.0);
+        Affine([
+            [cosine, -sine, x - cosine * x + sine * y],
+            [sine, cosine, y - sine * x - cosine * y],
+        ])
+    }
+}
+
+impl Places for Affine {
+    #[inline(always)]
+    fn row(&self, y: usize, xs: &mut [f64], ys: &mut [f64]) {
+        let y = y as f64 + 0.5;
+        for ([a, b, c], places) in self.0.into_iter().zip([xs, ys]) {
+            let start = b * y + c;
+            for (i, place) in places.iter_mut().enumerate() {
+                *place = a * (i as u32 as f64 + 0.5) + start;
+            }
+        }
+    }
+}
+
+/// An element that values in between can be made of.
+pub trait Pixel: Element + Default {
+    /// The value between four, the upper ones first.
+    fn between(four: [Self; 4], x: f64, y: f64) -> Self;
+
+    /// The element nearest to a number.
+    fn nearest_to(x: f64) -> Self;
+}
+
+macro_rules! pixels {
+    ($($float:ty: $($type:ty)*;)*) => {
+        $($(
+            impl Pixel for $type {
+                #[inline(always)]
+                fn between(four: [$type; 4], x: f64, y: f64) -> $type {
+                    let [a, b, c, d] = four.map(
+                        |x| Convert::<$float>::convert(x),
+                    );
+                    let (x, y) = (x as $float, y as $float);
+                    let (upper, lower) = (a + (b - a) * x, c + (d - c) * x);
+                    Convert::<$type>::convert(upper + (lower - upper) * y)
+                }
+
+                fn nearest_to(x: f64) -> $type {
+                    x.convert()
+                }
+            }
+        )*)*
+    };
+}
+pixels! {
+    f32: Bool i8 i16 u8 u16 f16 bf16 f32;
+    f64: i32 i64 u32 u64 f64;
+}
+
+/// Writes an image of the size of `image`; `fill` is a pixel for what comes from outside.
+pub fn sample<T: Pixel>(
+    image: Image<'_, T>,
+    places: &impl Places,
+    interpolation: Interpolation,
+    fill: &[T],
+    out: &mut [T],
+) -> Result<()> {
+    let mut rows = zeroed::<f64>(2 * image.width)?;
+    let (xs, ys) = rows.split_at_mut(image.width);
+    Isa::run_on_best(|| match (interpolation, image.channels) {
+        (Interpolation::Nearest, 1) => nearest::<T, 1>(image, places, fill, out, xs, ys),
+        (Interpolation::Nearest, 3) => nearest::<T, 3>(image, places, fill, out, xs, ys),
+        (Interpolation::Nearest, _) => nearest::<T, 0>(image, places, fill, out, xs, ys),
+        (Interpolation::Linear, 1) => linear::<T, 1>(image, places, fill, out, xs, ys),
+        (Interpolation::Linear, 3) => linear::<T, 3>(image, places, fill, out, xs, ys),
+        (Interpolation::Linear, _) => linear::<T, 0>(image, places, fill, out, xs, ys),
+    });
+    Ok(())
+}
+
+/// `C` is the number of channels, or 0 for any.
+#[inline(always)]
+fn nearest<T: Pixel, const C: usize>(
+    image: Image<'_, T>,
+    places: &impl Places,
+    fill: &[T],
+    out: &mut [T],
+    xs: &mut [f64],
+    ys: &mut [f64],
+) {
+    let c = if C == 0 { image.channels } else { C };
+    let (width, height) = (image.width as f64, image.height as f64);
+    for (y, row) in out.chunks_exact_mut(image.width * c).enumerate() {
+        places.row(y, xs, ys);
+        // Numbers of pixels, -1 for those outside. All of them are whole in double precision.
+        for (x, y) in xs.iter_mut().zip(&*ys) {
+            let inside = (*x >= 0.0) & (*x < width) & (*y >= 0.0) & (*y < height);
+            let number = y.floor() * width + x.floor();
+            *x = if inside { number } else { -1.0 };
+        }
+        for (out, &number) in row.chunks_exact_mut(c).zip(&*xs) {
+            let from = match number >= 0.0 {
+                true => &image.pixels[number as usize * c..][..c],
+                false => &fill[..c],
+            };
+            out.copy_from_slice(from);
+        }
+    }
+}
+
+#[inline(always)]
+fn linear<T: Pixel, const C: usize>(
+    image: Image<'_, T>,
+    places: &impl Places,
+    fill: &[T],
+    out: &mut [T],
+    xs: &mut [f64],
+    ys: &mut [f64],
+) {
+    let c = if C == 0 { image.channels } else { C };
+    let (width, height) = (image.width as f64, image.height as f64);
+    for (y, row) in out.chunks_exact_mut(image.width * c).enumerate() {
+        places.row(y, xs, ys);
+        for ((out, &x), &y) in row.chunks_exact_mut(c).zip(&*xs).zip(&*ys) {
+            // The pixels around, from the one whose centre is not behind.
+            let (x, y) = (x - 0.5, y - 0.5);
+            let (left, upper) = (x.floor(), y.floor());
+            let (x, y) = (x - left, y - upper);
+            let inside =
+                (left >= 0.0) & (left + 1.0 < width) & (upper >= 0.0) & (upper + 1.0 < height);
+            if inside {
+                let at = (upper as usize * image.width + left as usize) * c;
+                let (above, below) = (&image.pixels[at..], &image.pixels[at + image.width * c..]);
+                let (above, below) = (&above[..2 * c], &below[..2 * c]);
+                for (k, out) in out.iter_mut().enumerate() {
+                    *out = T::between([above[k], above[k + c], below[k], below[k + c]], x, y);
+                }
+            } else if left >= -1.0 && left < width && upper >= -1.0 && upper < height {
+                let pixel = |x: f64, y: f64| match (0.0..width).contains(&x)
+                    && (0.0..height).contains(&y)
+                {
+                    true => &image.pixels[(y as usize * image.width + x as usize) * c..][..c],
+                    false => &fill[..c],
+                };
+                let four = [
+                    pixel(left, upper),
+                    pixel(left + 1.0, upper),
+                    pixel(left, upper + 1.0),
+                    pixel(left + 1.0, upper + 1.0),
+                ];
+                for (k, out) in out.iter_mut().enumerate() {
+                    *out = T::between(four.map(|pixel| pixel[k]), x, y);
+                }
+            } else {
+                out.copy_from_slice(&fill[..c]);
+            }
+        }
+    }
+}
+
+/// Moves an image by whole pixels that may differ from row to row.
+pub fn shift_rows<T: Element>(
+    image: Image<'_, T>,
+    shift: impl Fn(usize) -> f64,
+    fill: &[T],
+    out: &mut [T],
+) {
+    let row = image.width * image.channels;
+    for (y, (out, src)) in out.chunks_exact_mut(row).zip(image.pixels.chunks_exact(row)).enumerate()
+    {
+        shift_row(src, shift(y), fill, out);
+    }
+}
+
+/// The row whose pixels lie `by` pixels further on in `src`.
+fn shift_row<T: Element>(src: &[T], by: f64, fill: &[T], out: &mut [T]) {
+    let c = fill.len();
+    let width = (out.len() / c) as f64;
+    // Beyond the width, there is nothing but what is outside.
+    let by = by.clamp(-width, width) as isize * c as isize;
+    let (lost, kept) = (by.unsigned_abs(), out.len() - by.unsigned_abs());
+    let outside = if by >= 0 {
+        out[..kept].copy_from_slice(&src[lost..]);
+        &mut out[kept..]
+    } else {
+        out[lost..].copy_from_slice(&src[..kept]);
+        &mut out[..lost]
+    };
+    outside.chunks_exact_mut(c).for_each(|pixel| pixel.copy_from_slice(fill));
+}
+
+/// Moves the columns of an image by whole pixels.
+pub fn shift_columns<T: Element>(
+    image: Image<'_, T>,
+    shift: impl Fn(usize) -> f64,
+    fill: &[T],
+    out: &mut [T],
+) -> Result<()> {
+    let (c, row) = (image.channels, image.width * image.channels);
+    // Neighbours that move alike: where they end, and how far they move.
+    let mut runs: Vec<(usize, f64)> = crate::value::with_room(image.width)?;
+    for x in 0..image.width {
+        let by = shift(x);
+        match runs.last_mut() {
+            Some((end, last)) if *last == by => *end = x + 1,
+            _ => runs.push((x + 1, by)),
+        }
+    }
+    for (y, out) in out.chunks_exact_mut(row).enumerate() {
+        let mut start = 0;
+        for &(end, by) in &runs {
+            let from = y as f64 + by;
+            let out = &mut out[start * c..end * c];
+            if (0.0..image.height as f64).contains(&from) {
+                let src = &image.pixels[from as usize * row..][..row];
+                out.copy_from_slice(&src[start * c..end * c]);
+            } else {
+                out.chunks_exact_mut(c).for_each(|pixel| pixel.copy_from_slice(fill));
+            }
+            start = end;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shifts_are_what_sampling_makes() {
+        let (height, width, channels) = (9, 13, 3);
+        let pixels: Vec<u8> = (0..height * width * channels).map(|i| (i * 7 % 253) as u8).collect();
+        let image = Image { pixels: &pixels, height, width, channels };
+        let fill = [1, 2, 3];
+        let (mut found, mut expected) = (vec![0; pixels.len()], vec![0; pixels.len()]);
+        for factor in [0.0, 0.3, -0.3, 1.7, -40.0, 1e30] {
+            let rows = Affine([[1.0, factor, 0.0], [0.0, 1.0, 0.0]]);
+            sample(image, &rows, Interpolation::Nearest, &fill, &mut expected).unwrap();
+            shift_rows(image, |y| (0.5 + factor * (y as f64 + 0.5)).floor(), &fill, &mut found);
+            assert!(found == expected, "rows, {factor}");
+            let columns = Affine([[1.0, 0.0, 0.0], [factor, 1.0, 0.0]]);
+            sample(image, &columns, Interpolation::Nearest, &fill, &mut expected).unwrap();
+            let shift = |x: usize| (0.5 + factor * (x as f64 + 0.5)).floor();
+            shift_columns(image, shift, &fill, &mut found).unwrap();
+            assert!(found == expected, "columns, {factor}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_place_is_outside() {
+        let image = Image { pixels: &[5_u8; 12], height: 3, width: 4, channels: 1 };
+        for factor in [f64::NAN, f64::INFINITY, 1e300] {
+            for interpolation in [Interpolation::Nearest, Interpolation::Linear] {
+                let mut out = vec![0; 12];
+                let places = Affine([[factor, factor, 9.0], [factor, 1.0, 0.0]]);
+                sample(image, &places, interpolation, &[7], &mut out).unwrap();
+                assert_eq!(out, [7; 12]);
+            }
+        }
+    }
+
+    #[test]
+    fn the_identity_changes_nothing() {
+        let pixels: Vec<f32> = (0..35).map(|i| i as f32 * 0.3).collect();
+        let image = Image { pixels: &pixels, height: 5, width: 7, channels: 1 };
+        for interpolation in [Interpolation::Nearest, Interpolation::Linear] {
+            let mut out = vec![0.0; 35];
+            let places = Affine::rotation(0.0, 1.0, 5, 7);
+            sample(image, &places, interpolation, &[9.0], &mut out).unwrap();
+            assert_eq!(out, pixels);
+        }
+    }
+}
