@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+import io
 import os
 import pkgutil
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -95,6 +97,13 @@ def _jpeg(number: int) -> np.ndarray:
     return encoded(photograph(8 + number, 12, seed=number))
 
 
+@functools.cache
+def _npy(number: int) -> np.ndarray:
+    file = io.BytesIO()
+    np.save(file, np.arange(6, dtype=np.int16).reshape(2, 3) + number)
+    return np.frombuffer(file.getvalue(), np.uint8)
+
+
 IMAGE = Input(_image, "HWC")
 NAMED_IMAGE = Input(_image, "HWC")
 """An image whose layout matters."""
@@ -108,7 +117,11 @@ ROW = Input(lambda number: np.full((1, 5), number, np.int32), "HW")
 SMOOTHING = Input(lambda number: np.full((3, 3), 1 / (9 + number), np.float32))
 MATRIX = Input(lambda number: np.float32([[1, 0, number], [0, 2, 1]]))
 EXTENTS = Input(lambda number: np.int64([480 + number, 640, 3]))
+NPY = Input(_npy)
+DEFLATED = Input(lambda number: np.frombuffer(zlib.compress(bytes(range(6))), np.uint8))
 FILE_NAME = Input(lambda number: np.frombuffer(os.fsencode(__file__), np.uint8))
+ENCODED = (JPEG, NPY, DEFLATED, FILE_NAME)
+"""Inputs whose bytes are not numbers."""
 
 ROWS: dict[str, Call] = {
     "batch_permutation": whole_batch(call()),
@@ -131,6 +144,8 @@ ROWS: dict[str, Call] = {
     "decoders.image_crop": call(JPEG, crop=[4, 5]),
     "decoders.image_random_crop": call(JPEG),
     "decoders.image_slice": call(JPEG, start=[1, 2], shape=[3, 4]),
+    "decoders.inflate": call(DEFLATED, algorithm="zlib", shape=[2, 3]),
+    "decoders.numpy": call(NPY),
     "element_extract": call(SEQUENCE, element_map=[0, 1]),
     "equalize": call(BYTE_IMAGE),
     "erase": call(IMAGE, anchor=[0, 1], shape=[1, 2], axes=[0, 1]),

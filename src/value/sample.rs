@@ -235,6 +235,19 @@ impl Sample {
         Sample::new(desc, self.buffer.clone(), self.offset + start)
     }
 
+    /// Bytes of a contiguous sample, from `start` on, that lie at these strides.
+    pub fn strided_part(
+        &self,
+        desc: Desc,
+        start: usize,
+        strides: Strides,
+    ) -> Result<Sample, Cause> {
+        if self.strides.is_some() || !reaches_inside(&desc, &strides, start, self.desc.bytes()) {
+            return Err(Cause::Internal(format!("{desc:?} is no part of {:?}", self.desc)));
+        }
+        Sample::strided(desc, self.buffer.clone(), self.offset + start, strides)
+    }
+
     /// The sample with another description that begins at the same byte, and may end after this.
     ///
     /// # Safety

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from penstock._errors.sentences import codecs, kernels, readers
+from penstock._errors.sentences import codecs, decoders, kernels, readers
 
 Problem: TypeAlias = tuple[str, dict[str, Any]]
 """A kind and its figures by name."""
@@ -19,6 +19,7 @@ Problem: TypeAlias = tuple[str, dict[str, Any]]
 SENTENCES: dict[str, str | Callable[..., str]] = {
     "MemoryFault.Strides": "its strides reach outside of its {bytes} bytes",
     **codecs.SENTENCES,
+    **decoders.SENTENCES,
     **kernels.SENTENCES,
     **readers.SENTENCES,
 }
