@@ -119,6 +119,7 @@ MATRIX = Input(lambda number: np.float32([[1, 0, number], [0, 2, 1]]))
 EXTENTS = Input(lambda number: np.int64([480 + number, 640, 3]))
 NPY = Input(_npy)
 DEFLATED = Input(lambda number: np.frombuffer(zlib.compress(bytes(range(6))), np.uint8))
+VIDEO = Input(lambda number: np.stack([photograph(24, 32, seed=number)] * 2), "FHWC")
 FILE_NAME = Input(lambda number: np.frombuffer(os.fsencode(__file__), np.uint8))
 ENCODED = (JPEG, NPY, DEFLATED, FILE_NAME)
 """Inputs whose bytes are not numbers."""
@@ -164,6 +165,7 @@ ROWS: dict[str, Call] = {
     "lookup_table": call(IMAGE, keys=[1, 6], values=[5.0, 7.0]),
     "one_hot": call(IMAGE, num_classes=4),
     "ones": call(shape=[2, 3]),
+    "optical_flow": call(VIDEO),
     "pad": whole_batch(call(IMAGE, align=[8, 8, 1])),
     "paste": call(IMAGE, ratio=2, fill_value=0),
     "peek_image_shape": call(JPEG),

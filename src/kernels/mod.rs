@@ -9,6 +9,7 @@ mod crop;
 mod decoders;
 mod fill;
 mod filters;
+mod flow;
 mod generic;
 mod geometry;
 mod math;
@@ -53,6 +54,7 @@ pub const PROBLEMS: &[&[crate::value::Kind]] = &[
     decoders::problem::Inflate::KINDS,
     fill::problem::Fill::KINDS,
     filters::problem::Filters::KINDS,
+    flow::problem::Flow::KINDS,
     generic::problem::Generic::KINDS,
     math::problem::Math::KINDS,
     noise::problem::Noise::KINDS,

@@ -6,8 +6,8 @@ use super::adapters::{Entry, Work};
 use super::kernel::Traits;
 use super::probe;
 use crate::kernels::{
-    color, coordinates, crop, decoders, fill, filters, generic, geometry, math, noise, normalize,
-    patches, random, reductions, regions, resize, sequence, shape, warp,
+    color, coordinates, crop, decoders, fill, filters, flow, generic, geometry, math, noise,
+    normalize, patches, random, reductions, regions, resize, sequence, shape, warp,
 };
 use crate::readers;
 
@@ -19,6 +19,7 @@ const TABLES: &[&[&[Entry]]] = &[
     &[decoders::TABLE],
     &[fill::TABLE],
     &[filters::TABLE],
+    &[flow::TABLE],
     generic::TABLES,
     &[geometry::TABLE],
     &[math::TABLE],

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from penstock._errors.sentences import codecs, decoders, kernels, readers
+from penstock._errors.sentences import codecs, decoders, flow, kernels, readers
 
 Problem: TypeAlias = tuple[str, dict[str, Any]]
 """A kind and its figures by name."""
@@ -20,6 +20,7 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "MemoryFault.Strides": "its strides reach outside of its {bytes} bytes",
     **codecs.SENTENCES,
     **decoders.SENTENCES,
+    **flow.SENTENCES,
     **kernels.SENTENCES,
     **readers.SENTENCES,
 }
