@@ -29,6 +29,7 @@ from penstock._errors import messages
 from penstock._operators.arguments import REQUIRED, Floats, Ints, entries
 from penstock._operators.constraints import NUMBERS, Between, Elements, OneOf
 from penstock._operators.definition import Data, PerSample, Result, operator
+from penstock._operators.deprecated import Deprecated
 from penstock._values.axes import fitting
 from penstock._values.dtype import DType, float32, float64, int32, int64, uint8, uint32, uint64
 
@@ -58,13 +59,13 @@ def image(
     hw_decoder_load: float = 0.65,
     hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False,
-    memory_stats: bool = False,
+    memory_stats: Annotated[bool, Deprecated()] = False,
     min_size: MinSize | None = None,
     output_type: ImageType = types.RGB,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
-    split_stages: bool = False,
-    use_chunk_allocator: bool = False,
+    split_stages: Annotated[bool, Deprecated()] = False,
+    use_chunk_allocator: Annotated[bool, Deprecated()] = False,
     use_fast_idct: bool = False,
 ) -> Result:
     """Decode images: JPEG, PNG, WebP, TIFF, BMP, PNM and JPEG 2000.
@@ -139,14 +140,14 @@ def image_crop(
     hw_decoder_load: float = 0.65,
     hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False,
-    memory_stats: bool = False,
+    memory_stats: Annotated[bool, Deprecated()] = False,
     min_size: MinSize | None = None,
     output_type: ImageType = types.RGB,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
     rounding: Annotated[str, OneOf("round", "truncate")] = "round",
-    split_stages: bool = False,
-    use_chunk_allocator: bool = False,
+    split_stages: Annotated[bool, Deprecated()] = False,
+    use_chunk_allocator: Annotated[bool, Deprecated()] = False,
     use_fast_idct: bool = False,
 ) -> Result:
     """Decode a crop window of images. Only the part of a JPEG that it needs is decoded.
@@ -217,7 +218,7 @@ def image_random_crop(
     hw_decoder_load: float = 0.65,
     hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False,
-    memory_stats: bool = False,
+    memory_stats: Annotated[bool, Deprecated()] = False,
     min_size: MinSize | None = None,
     num_attempts: int = 10,
     output_type: ImageType = types.RGB,
@@ -225,8 +226,8 @@ def image_random_crop(
     preallocate_width_hint: int = 0,
     random_area: Floats = (0.08, 1.0),  # type: ignore[assignment]
     random_aspect_ratio: Floats = (0.75, 1.333333),  # type: ignore[assignment]
-    split_stages: bool = False,
-    use_chunk_allocator: bool = False,
+    split_stages: Annotated[bool, Deprecated()] = False,
+    use_chunk_allocator: Annotated[bool, Deprecated()] = False,
     use_fast_idct: bool = False,
 ) -> Result:
     """Decode a random crop window of images. Only the part of a JPEG that it needs is decoded.
@@ -295,7 +296,7 @@ def image_slice(
     hw_decoder_load: float = 0.65,
     hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False,
-    memory_stats: bool = False,
+    memory_stats: Annotated[bool, Deprecated()] = False,
     min_size: MinSize | None = None,
     normalized_anchor: bool = True,
     normalized_shape: bool = True,
@@ -306,9 +307,9 @@ def image_slice(
     rel_shape: PerSample[Floats] | None = None,
     rel_start: PerSample[Floats] | None = None,
     shape: PerSample[Ints] | None = None,
-    split_stages: bool = False,
+    split_stages: Annotated[bool, Deprecated()] = False,
     start: PerSample[Ints] | None = None,
-    use_chunk_allocator: bool = False,
+    use_chunk_allocator: Annotated[bool, Deprecated()] = False,
     use_fast_idct: bool = False,
 ) -> Result:
     """Decode a window of images, given as for `slice`. Only the part of a JPEG that it needs is
