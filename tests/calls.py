@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+import io
 import os
 import pkgutil
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -95,6 +97,13 @@ def _jpeg(number: int) -> np.ndarray:
     return encoded(photograph(8 + number, 12, seed=number))
 
 
+@functools.cache
+def _npy(number: int) -> np.ndarray:
+    file = io.BytesIO()
+    np.save(file, np.arange(6, dtype=np.int16).reshape(2, 3) + number)
+    return np.frombuffer(file.getvalue(), np.uint8)
+
+
 IMAGE = Input(_image, "HWC")
 NAMED_IMAGE = Input(_image, "HWC")
 """An image whose layout matters."""
@@ -117,7 +126,12 @@ MASK = Input(lambda number: np.int32([[0, 1, 1], [number, 0, 2]]))
 MASK_IDS = Input(lambda number: np.int32([number % 2]))
 POLYGONS = Input(lambda number: np.int32([[0, 0, 3], [1, 3, 6]]))
 VERTICES = Input(lambda number: np.arange(12, dtype=np.float32).reshape(6, 2) + number)
+NPY = Input(_npy)
+DEFLATED = Input(lambda number: np.frombuffer(zlib.compress(bytes(range(6))), np.uint8))
+VIDEO = Input(lambda number: np.stack([photograph(24, 32, seed=number)] * 2), "FHWC")
 FILE_NAME = Input(lambda number: np.frombuffer(os.fsencode(__file__), np.uint8))
+ENCODED = (JPEG, NPY, DEFLATED, FILE_NAME)
+"""Inputs whose bytes are not numbers."""
 
 ROWS: dict[str, Call] = {
     "auto_aug.apply": call(BYTE_IMAGE, operations=[5, 8, 1], magnitudes=[20.0, 0.5, 0.2]),
@@ -153,6 +167,8 @@ ROWS: dict[str, Call] = {
     "decoders.image_random_crop": call(JPEG),
     "decoders.image_slice": call(JPEG, start=[1, 2], shape=[3, 4]),
     "dump_image": call(BYTE_IMAGE),
+    "decoders.inflate": call(DEFLATED, algorithm="zlib", shape=[2, 3]),
+    "decoders.numpy": call(NPY),
     "element_extract": call(SEQUENCE, element_map=[0, 1]),
     "equalize": call(BYTE_IMAGE),
     "erase": call(IMAGE, anchor=[0, 1], shape=[1, 2], axes=[0, 1]),
@@ -174,6 +190,7 @@ ROWS: dict[str, Call] = {
     "mixup": whole_batch(call(IMAGE, LABEL, num_classes=4)),
     "one_hot": call(IMAGE, num_classes=4),
     "ones": call(shape=[2, 3]),
+    "optical_flow": call(VIDEO),
     "pad": whole_batch(call(IMAGE, align=[8, 8, 1])),
     "paste": call(IMAGE, ratio=2, fill_value=0),
     "peek_image_shape": call(JPEG),

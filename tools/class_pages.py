@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 import docstrings
 
 import penstock
+import penstock.capture
 import penstock.checkpoint
 import penstock.errors
+import penstock.pytorch
 import penstock.readers
 import penstock.tfrecord
 import penstock.torch
@@ -84,6 +86,10 @@ PAGES = {
         inspect.cleandoc(penstock.torch.__doc__ or ""),
         tuple(f"torch.{name}" for name in penstock.torch.__all__),
     ),
+    "pytorch": Page(
+        inspect.cleandoc(penstock.pytorch.__doc__ or ""),
+        ("pytorch.nodes.Reader", "pytorch.nodes.DictMapper", "pytorch.nodes.ToTorch"),
+    ),
     "errors": Page(
         inspect.cleandoc(penstock.errors.__doc__ or ""),
         tuple(f"errors.{name}" for name in penstock.errors.__all__),
@@ -91,6 +97,10 @@ PAGES = {
     "checkpoint": Page(
         inspect.cleandoc(penstock.checkpoint.__doc__ or ""),
         ("checkpoint.Checkpoint", "checkpoint.current"),
+    ),
+    "capture": Page(
+        inspect.cleandoc(penstock.capture.__doc__ or ""),
+        tuple(f"capture.{name}" for name in penstock.capture.__all__),
     ),
 }
 

@@ -1,4 +1,5 @@
-"""Write what follows from the definitions: public names, type stubs and reference pages.
+"""Write what follows from the definitions: public names, type stubs, reference pages and the table
+of operators.
 
 python tools/generate.py           # write them
 python tools/generate.py --check   # say which are not what they should be, and fail
@@ -15,7 +16,11 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+# The table of operators is made of the calls that tests have for each.
+sys.path.append(str(Path(__file__).parent.parent))
+
 import class_pages
+import coverage_table
 import docstrings
 
 import penstock.ops
@@ -341,6 +346,8 @@ def files() -> dict[Path, str]:
     for name in class_pages.PAGES:
         made[PAGES / f"{name}.md"] = f"<!-- {GENERATED} -->\n\n{class_pages.page(name)}"
     made[PAGES / "README.md"] = index()
+    coverage_page = coverage_table.page(ROOT / "docs" / "benchmarks.md")
+    made[ROOT / "docs" / "coverage.md"] = f"<!-- {GENERATED} -->\n{coverage_page}"
     return made
 
 

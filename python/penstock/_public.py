@@ -37,6 +37,10 @@ def attach(module: str) -> None:
         found: Any = importlib.import_module(source)
         if source != f"{module}.{name}":
             found = getattr(found, name)
+            if module.startswith("penstock.experimental"):
+                from penstock._operators.deprecated import under_former_name
+
+                found = under_former_name(found, module.removeprefix("penstock."))
         scope[name] = found
         return found
 

@@ -7,3 +7,5 @@ from penstock.ops.decoders import image as image
 from penstock.ops.decoders import image_crop as image_crop
 from penstock.ops.decoders import image_random_crop as image_random_crop
 from penstock.ops.decoders import image_slice as image_slice
+from penstock.ops.decoders import inflate as inflate
+from penstock.ops.decoders import numpy as numpy

@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     fn request(output: Output, dtype: DType) -> Request {
-        Request { output, dtype, upright: true, fast_dct: false }
+        Request { output, dtype, upright: true, fast_dct: false, min_size: None }
     }
 
     fn convert(

@@ -71,6 +71,9 @@ pub struct Request {
     pub upright: bool,
     /// Whether JPEG may be decoded with a faster, less accurate DCT.
     pub fast_dct: bool,
+    /// Height and width that a JPEG may be scaled down to while it is decoded, as it is wanted:
+    /// upright or not. Neither extent becomes smaller.
+    pub min_size: Option<[usize; 2]>,
 }
 
 /// The bytes of an image whose header has been read.
@@ -155,6 +158,30 @@ impl<'a> Image<'a> {
     pub fn size(&self, upright: bool) -> (usize, usize) {
         let Header { height, width, orientation, .. } = self.header;
         if upright && orientation >= 5 { (width, height) } else { (height, width) }
+    }
+
+    /// Scales a JPEG down as far as a window of it keeps the size that is asked for, and returns
+    /// the window at that scale. From then on, the image has the scaled size.
+    pub fn reduce(&mut self, request: &Request, window: Window) -> Window {
+        let (Some([height, width]), Way::Jpeg(jpeg)) = (request.min_size, &mut self.way) else {
+            return window;
+        };
+        let enough = |&scale: &usize| {
+            jpeg::scaled(window.height, scale) >= height
+                && jpeg::scaled(window.width, scale) >= width
+        };
+        jpeg.set_scale((1..jpeg::EIGHTHS).find(enough).unwrap_or(jpeg::EIGHTHS));
+        let scale = jpeg.scale();
+        self.header.height = jpeg::scaled(self.header.height, scale);
+        self.header.width = jpeg::scaled(self.header.width, scale);
+        let (all_height, all_width) = self.size(request.upright);
+        let along = |start: usize, length: usize, extent: usize| {
+            let length = jpeg::scaled(length, scale);
+            ((start * scale / jpeg::EIGHTHS).min(extent - length), length)
+        };
+        let (y, height) = along(window.y, window.height, all_height);
+        let (x, width) = along(window.x, window.width, all_width);
+        Window { y, x, height, width }
     }
 
     pub fn channels(&self, output: Output) -> usize {

@@ -1,4 +1,4 @@
-//! Image and audio codecs.
+//! Codecs of images, audio and arrays.
 
 pub mod audio;
 pub mod bmp;
@@ -10,6 +10,7 @@ pub mod gif;
 pub mod image;
 pub mod jpeg;
 pub mod jpeg2000;
+pub mod npy;
 pub mod pixels;
 pub mod png;
 pub mod pnm;
@@ -30,6 +31,7 @@ pub const KINDS: &[&[Kind]] = &[
     gif::GifFault::KINDS,
     jpeg::JpegFault::KINDS,
     jpeg2000::Jpeg2000Fault::KINDS,
+    npy::NpyFault::KINDS,
     pixels::ImageFault::KINDS,
     png::PngFault::KINDS,
     pnm::PnmFault::KINDS,

@@ -1,7 +1,9 @@
 //! Pixels that are moved: sphere, water, jitter.
 
 use super::warp::places::{Border, Picture, Places, Sampling, sample, with_number};
-use super::{Arg, Entry, Family, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one};
+use super::{
+    Arg, Entry, Family, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one,
+};
 use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
 use crate::kernels::generic::cast::Convert;
 use crate::kernels::numeric::isa::Isa;

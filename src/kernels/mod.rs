@@ -15,6 +15,7 @@ mod distortions;
 mod dump_image;
 mod fill;
 mod filters;
+mod flow;
 mod generic;
 mod geometry;
 mod math;
@@ -66,6 +67,7 @@ const FAMILIES: &[Family] = &[
     dump_image::FAMILY,
     fill::FAMILY,
     filters::FAMILY,
+    flow::FAMILY,
     generic::FAMILY,
     geometry::FAMILY,
     math::FAMILY,

@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 use self::problem::MultiPaste;
 use super::regions::{LONGEST, too_large};
 use super::{
-    Arg, BatchKernel, Entry, Family, Frames, FromArg, Kernel, Output, OutputBuffer, Outputs, Result,
-    Samples, Traits, Work, args, one,
+    Arg, BatchKernel, Entry, Family, Frames, FromArg, Kernel, Output, OutputBuffer, Outputs,
+    Result, Samples, Traits, Work, args, one,
 };
 use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::generic::cast::Number;

@@ -3,6 +3,7 @@
 mod array_fault;
 mod block_exit;
 mod bridge;
+mod call_paths;
 mod dlpack;
 mod export;
 mod fault;
@@ -25,6 +26,8 @@ mod _core {
     use super::block_exit::BlockExit;
     #[pymodule_export]
     use super::bridge::call;
+    #[pymodule_export]
+    use super::call_paths::{forget_paths, known_path, remember_path};
     #[pymodule_export]
     use super::dlpack::from_dlpack;
     #[pymodule_export]

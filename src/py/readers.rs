@@ -16,7 +16,7 @@ use super::import::refuse;
 use super::pool::PyPool;
 use super::submit::make_room;
 use super::value::PyValue;
-use crate::engine::{self, Call, Handle, Meta, Node, Value};
+use crate::engine::{self, Call, Handle, Meta, Node, Value, put_off};
 use crate::kernels::{Operator, Work, intern};
 use crate::readers::{self, Fetch, Given, Names, OpenError, Options, Output, Part, Source};
 use crate::value::{Device, Layout};
@@ -104,7 +104,8 @@ impl PySource {
     }
 
     /// Starts reading samples on workers, and returns a value per output: a batch, or a single
-    /// sample.
+    /// sample. Deferred ones are read when they are asked for.
+    #[pyo3(signature = (numbers, batch, site, pool, deferred=false))]
     fn fetch<'py>(
         &self,
         py: Python<'py>,
@@ -112,6 +113,7 @@ impl PySource {
         batch: bool,
         site: u32,
         pool: &PyPool,
+        deferred: bool,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let numbers = self.numbers(py, &numbers)?;
         let together = self.source.clone().batch(&numbers);
@@ -126,7 +128,8 @@ impl PySource {
                 Part::Fetched(outputs) => {
                     let fetch = Fetch::new(source.clone(), part, places.clone());
                     let fetch = fetch.ok_or_else(no_such_sample)?;
-                    let made = submit(py, self.operator, fetch, places.len(), outputs, site, pool)?;
+                    let when = When { site, deferred };
+                    let made = submit(py, self.operator, fetch, places.len(), outputs, when, pool)?;
                     let value = |handle| PyValue::made_of_nothing(handle, batch);
                     values.extend(made.into_iter().map(value));
                 }
@@ -181,6 +184,12 @@ fn meta(Output { dtype, ndim, layout, uniform }: Output) -> Meta {
     Meta { dtype, ndim, layout, device: Device::Cpu, uniform }
 }
 
+/// Where the program asks for samples, and whether it waits to be asked again.
+struct When {
+    site: u32,
+    deferred: bool,
+}
+
 /// Submits a node that reads a part of samples: a value for each of its outputs.
 fn submit(
     py: Python<'_>,
@@ -188,7 +197,7 @@ fn submit(
     fetch: Fetch,
     samples: usize,
     outputs: &[Output],
-    site: u32,
+    when: When,
     pool: &PyPool,
 ) -> PyResult<SmallVec<[Handle; 1]>> {
     let call = Call {
@@ -199,10 +208,15 @@ fn submit(
         samples,
         layout: Layout::default(),
         device: Device::Cpu,
-        site,
+        site: when.site,
     };
     make_room(py, &pool.0)?;
     let outputs = outputs.iter().map(|&output| engine::Output { meta: meta(output), samples });
+    if when.deferred {
+        let (node, handles) = Node::new(call, outputs, pool.0.clone());
+        put_off(&node, &handles);
+        return Ok(handles);
+    }
     Ok(Node::submit(call, outputs, pool.0.clone()))
 }
 

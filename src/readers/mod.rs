@@ -78,7 +78,6 @@ pub const KINDS: &[&[KindOfProblem]] = &[
     list::ListFault::KINDS,
     lmdb::LmdbFault::KINDS,
     nemo::ManifestFault::KINDS,
-    numpy::NpyFault::KINDS,
     numpy::WindowFault::KINDS,
     protobuf::ProtobufFault::KINDS,
     ranges::RecordFault::KINDS,

@@ -12,44 +12,15 @@ use super::options::{Bytes, Names, Options};
 use super::ranges::{broken, read_text};
 use super::read::Opened;
 use super::source::{OpenError, Output, Part, Result, Source, fetched};
+use crate::codecs::npy::{Header, NpyFault, swap};
 use crate::kernels::Allocate;
 use crate::kernels::regions::{Border, Fill, Region, cut};
 use crate::value::{
-    Buffer, Cause, DType, Desc, Origin, Sample, Stores, Strides, contiguous_strides, extent,
-    problems,
+    Buffer, Cause, DType, Desc, Origin, Sample, Stores, contiguous_strides, extent, problems,
 };
 
 problems! {
-    /// What is wrong with a file.
-    #[derive(PartialEq)]
-    pub enum NpyFault {
-        Empty,
-        Magic,
-        Version { version: u8 },
-        HeaderCutOff,
-        HeaderLength { length: usize },
-        CutOff { shape: Vec<usize>, bytes: u64, left: u64 },
-        NotText,
-        Records,
-        Entry { key: String },
-        Missing { key: &'static str },
-        Type { descr: String },
-        Dimensions { ndim: usize },
-        TooLarge { shape: Vec<usize> },
-        Unexpected { found: String, wanted: String },
-        Unterminated,
-        Different {
-            ndim: usize,
-            dtype: &'static str,
-            first: String,
-            first_ndim: usize,
-            first_dtype: &'static str,
-        },
-    }
-}
-
-problems! {
-    /// What is wrong with the requested part of an array.
+    /// What is wrong with the part of an array that is wanted.
     pub enum WindowFault {
         Count { count: usize, found: usize },
         Far { value: f64 },
@@ -61,211 +32,25 @@ problems! {
     }
 }
 
-/// The header of a file.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Header {
-    desc: Desc,
-    /// Fortran order: the first axis is contiguous.
-    fortran: bool,
-    /// The byte order differs from the machine's.
-    swapped: bool,
-    /// Offset of the data.
-    data: u64,
-}
-
-const MAGIC: &[u8] = b"\x93NUMPY";
-
-/// Limit on the size of a header; real ones have a line or two.
-const LONGEST: usize = 1 << 20;
-
-/// NumPy's limit on the number of axes.
-const MOST_AXES: usize = 64;
-
-/// The first read: enough for any ordinary header.
+/// What is read of a file at first: enough for any usual header.
 const FIRST: usize = 512;
 
-impl Header {
-    fn read(file: &Opened) -> Result<Header> {
-        let mut head = vec![0; FIRST];
-        let got = file.read_up_to(0, &mut head)?;
-        head.truncate(got);
-        let (start, length) = match &head[..] {
-            [b'\x93', b'N', b'U', b'M', b'P', b'Y', 1, _, a, b, ..] => {
-                (10, usize::from(u16::from_le_bytes([*a, *b])))
-            }
-            [b'\x93', b'N', b'U', b'M', b'P', b'Y', 2 | 3, _, a, b, c, d, ..] => {
-                (12, u32::from_le_bytes([*a, *b, *c, *d]) as usize)
-            }
-            [b'\x93', b'N', b'U', b'M', b'P', b'Y', version, ..] if head.len() >= 12 => {
-                return Err(broken(NpyFault::Version { version: *version }));
-            }
-            [] => return Err(broken(NpyFault::Empty)),
-            _ if head.starts_with(MAGIC) => return Err(broken(NpyFault::HeaderCutOff)),
-            _ => return Err(broken(NpyFault::Magic)),
-        };
-        if length > LONGEST {
-            return Err(broken(NpyFault::HeaderLength { length }));
+/// Reads the header of a file, which must have all elements.
+fn read_header(file: &Opened) -> Result<Header> {
+    let mut head = vec![0; FIRST];
+    let got = file.read_up_to(0, &mut head)?;
+    head.truncate(got);
+    let dictionary = Header::dictionary(&head).map_err(broken)?;
+    let end = dictionary.end;
+    if end > head.len() {
+        head.resize(end, 0);
+        if got < FIRST || file.read_up_to(got as u64, &mut head[got..])? < end - got {
+            return Err(broken(NpyFault::HeaderCutOff));
         }
-        let end = start + length;
-        if end > head.len() {
-            head.resize(end, 0);
-            if got < FIRST || file.read_up_to(got as u64, &mut head[got..])? < end - got {
-                return Err(broken(NpyFault::HeaderCutOff));
-            }
-        }
-        let header = Header::parse(&head[start..end], end as u64).map_err(broken)?;
-        let bytes = header.desc.bytes() as u64;
-        let left = file.size.saturating_sub(header.data);
-        if bytes > left {
-            return Err(broken(NpyFault::CutOff {
-                shape: header.desc.shape.to_vec(),
-                bytes,
-                left,
-            }));
-        }
-        Ok(header)
     }
-
-    /// Parses the header's text, a Python dictionary.
-    fn parse(text: &[u8], data: u64) -> Result<Header, NpyFault> {
-        let text = std::str::from_utf8(text).map_err(|_| NpyFault::NotText)?;
-        let mut rest = Literal(text);
-        let (mut descr, mut fortran, mut shape) = (None, None, None);
-        rest.take('{')?;
-        while !rest.accept('}') {
-            let key = rest.text()?;
-            rest.take(':')?;
-            match key {
-                "descr" if rest.peek() == Some('[') => {
-                    return Err(NpyFault::Records);
-                }
-                "descr" => descr = Some(rest.text()?),
-                "fortran_order" => fortran = Some(rest.truth()?),
-                "shape" => shape = Some(rest.shape()?),
-                other => return Err(NpyFault::Entry { key: other.into() }),
-            }
-            if !rest.accept(',') && rest.peek() != Some('}') {
-                return Err(rest.unexpected(",}"));
-            }
-        }
-        let missing = |key| NpyFault::Missing { key };
-        let descr = descr.ok_or_else(|| missing("descr"))?;
-        let fortran = fortran.ok_or_else(|| missing("fortran_order"))?;
-        let shape: SmallVec<[usize; 6]> = shape.ok_or_else(|| missing("shape"))?;
-        let (order, code) = match descr.chars().next() {
-            Some(order @ ('<' | '>' | '|' | '=')) => (order, &descr[1..]),
-            _ => ('=', descr),
-        };
-        let dtype = match code {
-            "b1" | "?" => DType::Bool,
-            "i1" => DType::I8,
-            "i2" => DType::I16,
-            "i4" => DType::I32,
-            "i8" => DType::I64,
-            "u1" => DType::U8,
-            "u2" => DType::U16,
-            "u4" => DType::U32,
-            "u8" => DType::U64,
-            "f2" => DType::F16,
-            "f4" => DType::F32,
-            "f8" => DType::F64,
-            _ => {
-                return Err(NpyFault::Type { descr: descr.into() });
-            }
-        };
-        if shape.len() > MOST_AXES {
-            return Err(NpyFault::Dimensions { ndim: shape.len() });
-        }
-        // Empty axes count as 1: the others must be valid even if there are no elements.
-        let axes: SmallVec<[usize; 6]> = shape.iter().map(|&n| n.max(1)).collect();
-        let bytes = extent(&axes).and_then(|n| n.checked_mul(dtype.size()));
-        if bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
-            return Err(NpyFault::TooLarge { shape: shape.to_vec() });
-        }
-        let big = order == '>' || (order == '=' && cfg!(target_endian = "big"));
-        let swapped = dtype.size() > 1 && big != cfg!(target_endian = "big");
-        Ok(Header { desc: Desc::new(dtype, &shape), fortran, swapped, data })
-    }
-
-    fn strides(&self) -> Strides {
-        let size = self.desc.dtype.size();
-        if !self.fortran {
-            return contiguous_strides(&self.desc.shape, size);
-        }
-        let mut step = size as isize;
-        let next = |&n: &usize| {
-            let here = step;
-            step *= n as isize;
-            here
-        };
-        self.desc.shape.iter().map(next).collect()
-    }
-}
-
-/// The unparsed rest of a Python literal.
-struct Literal<'a>(&'a str);
-
-impl<'a> Literal<'a> {
-    fn peek(&mut self) -> Option<char> {
-        self.0 = self.0.trim_start();
-        self.0.chars().next()
-    }
-
-    fn accept(&mut self, wanted: char) -> bool {
-        let found = self.peek() == Some(wanted);
-        if found {
-            self.0 = &self.0[wanted.len_utf8()..];
-        }
-        found
-    }
-
-    fn take(&mut self, wanted: char) -> Result<(), NpyFault> {
-        if self.accept(wanted) { Ok(()) } else { Err(self.unexpected(wanted)) }
-    }
-
-    fn unexpected(&mut self, wanted: impl Into<String>) -> NpyFault {
-        let found: String = self.0.trim().chars().take(20).collect();
-        NpyFault::Unexpected { found, wanted: wanted.into() }
-    }
-
-    fn text(&mut self) -> Result<&'a str, NpyFault> {
-        let quote = self.peek().filter(|quote| matches!(quote, '\'' | '"'));
-        let quote = quote.ok_or_else(|| self.unexpected("text"))?;
-        let inner = &self.0[1..];
-        let end = inner.find(quote).ok_or(NpyFault::Unterminated)?;
-        self.0 = &inner[end + 1..];
-        Ok(&inner[..end])
-    }
-
-    fn truth(&mut self) -> Result<bool, NpyFault> {
-        self.peek();
-        for (word, value) in [("True", true), ("False", false)] {
-            if let Some(rest) = self.0.strip_prefix(word) {
-                self.0 = rest;
-                return Ok(value);
-            }
-        }
-        Err(self.unexpected("truth"))
-    }
-
-    fn shape(&mut self) -> Result<SmallVec<[usize; 6]>, NpyFault> {
-        let mut shape = SmallVec::new();
-        self.take('(')?;
-        while !self.accept(')') {
-            self.peek();
-            let digits =
-                self.0.len() - self.0.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-            let extent = self.0[..digits].parse();
-            shape.push(extent.map_err(|_| self.unexpected("extent"))?);
-            self.0 = &self.0[digits..];
-            // Python 2 wrote integers like that.
-            self.accept('L');
-            if !self.accept(',') && self.peek() != Some(')') {
-                return Err(self.unexpected(",)"));
-            }
-        }
-        Ok(shape)
-    }
+    let header = Header::parse(&head[dictionary], end as u64).map_err(broken)?;
+    header.check_length(file.size.saturating_sub(header.data)).map_err(broken)?;
+    Ok(header)
 }
 
 /// The part of an array to read, given for all axes or some of them.
@@ -417,11 +202,11 @@ impl Arrays {
 
     fn header(&self, number: usize, file: &Opened) -> Result<Header> {
         match self.headers.as_ref().map(|headers| &headers[number]) {
-            None => Header::read(file),
+            None => read_header(file),
             Some(kept) => match kept.get() {
                 Some(header) => Ok(header.clone()),
                 None => {
-                    let header = Header::read(file)?;
+                    let header = read_header(file)?;
                     Ok(kept.get_or_init(|| header).clone())
                 }
             },
@@ -746,57 +531,4 @@ fn offsets<'a>(
         }
         offset
     })
-}
-
-fn swap(bytes: &mut [u8], size: usize) {
-    bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parse(text: &str) -> Result<Header, NpyFault> {
-        Header::parse(text.as_bytes(), 0)
-    }
-
-    #[test]
-    fn headers_are_read_as_python_writes_them() {
-        let header = parse("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }  \n");
-        let expected = Desc::new(DType::F32, &[3, 4]);
-        assert_eq!(header, Ok(Header { desc: expected, fortran: false, swapped: false, data: 0 }));
-        let header = parse("{\"shape\": (5L,), 'fortran_order':True,'descr':'>i2'}").unwrap();
-        assert_eq!(
-            (header.fortran, header.swapped, &header.desc.shape[..]),
-            (true, true, &[5][..])
-        );
-        assert_eq!(
-            parse("{'descr': '|b1', 'fortran_order': False, 'shape': ()}").unwrap().desc.ndim(),
-            0
-        );
-    }
-
-    #[test]
-    fn what_is_no_header_is_refused() {
-        for text in [
-            "",
-            "{",
-            "{'descr'",
-            "{'descr': '<f4'",
-            "{'descr': '<f4', 'fortran_order': False, 'shape': (3,",
-            "{'descr': '<f4', 'fortran_order': False, 'shape': (-3,)}",
-            "{'descr': '<f4', 'fortran_order': 0, 'shape': (3,)}",
-            "{'descr': '<f4', 'fortran_order': False}",
-            "{'descr': '<c8', 'fortran_order': False, 'shape': (3,)}",
-            "{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (3,)}",
-            "{'descr': '<f8', 'fortran_order': False, 'shape': (4294967296, 4294967296)}",
-            "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}",
-            "{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775808, 0)}",
-            "{'descr': '<f8', 'fortran_order': True, 'shape': (0, 9223372036854775807)}",
-            "{'descr': '<f8', 'fortran_order': True, 'shape': (0, 4294967296, 4294967296)}",
-            "{'more': 1, 'descr': '<f8', 'fortran_order': False, 'shape': (1,)}",
-        ] {
-            assert!(parse(text).is_err(), "{text}");
-        }
-    }
 }

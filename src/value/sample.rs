@@ -236,6 +236,19 @@ impl Sample {
         Sample::new(desc, self.buffer.clone(), self.offset + start)
     }
 
+    /// A strided part of a contiguous sample, from byte `start` on.
+    pub fn strided_part(
+        &self,
+        desc: Desc,
+        start: usize,
+        strides: Strides,
+    ) -> Result<Sample, Cause> {
+        if self.strides.is_some() || !is_inside(&desc, &strides, start, self.desc.bytes()) {
+            return Err(Cause::Internal(format!("{desc:?} is not part of {:?}", self.desc)));
+        }
+        Sample::strided(desc, self.buffer.clone(), self.offset + start, strides)
+    }
+
     /// A sample that starts at the same byte with another description, and may end later.
     ///
     /// # Safety

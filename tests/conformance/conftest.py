@@ -10,6 +10,15 @@ import pytest
 from tests.conformance.oracle import oracle
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is deprecated is compared like everything else; both warn of it."""
+    folder = Path(__file__).parent
+    for item in items:
+        if folder in item.path.parents:
+            deprecated = "ignore:.* is (deprecated|the former name):DeprecationWarning"
+            item.add_marker(pytest.mark.filterwarnings(deprecated))
+
+
 @pytest.fixture(scope="session")
 def make_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Makes folders for files that cases read.

@@ -180,8 +180,10 @@ def _located(fault: _core.Fault, problem: str, hint: str | None = None) -> str:
     lines = [f"{fault.operator}: {sample}{problem}."]
     if fault.source is not None:
         lines.append(f"file: {fault.source}")
-    site = call_sites.find(fault.site)
-    if site is not call_sites.NOWHERE:
+    for site in call_sites.find(fault.site):
+        if site is call_sites.FOLDED:
+            lines.append("...")
+            continue
         text = site.text()
         lines.append(f"at {site.file}:{site.line}" + (f": {text}" if text else ""))
     if hint is not None:

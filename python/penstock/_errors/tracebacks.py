@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from types import FunctionType, TracebackType
 from typing import Any, TypeVar
 
-from penstock._operators.call_sites import is_inside
+from penstock._operators.own_files import is_inside
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Lines of the user's program, as numbers that travel with every call."""
+"""Paths through the user's program, as numbers that travel with every call."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import sys
 import threading
 import warnings
 from types import FrameType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+from penstock import _core
+from penstock._operators.own_files import PACKAGE as _PACKAGE
+from penstock._operators.own_files import is_inside
 
 
 class Site(NamedTuple):
-    """A line that calls us."""
+    """A line that calls something."""
 
     file: str
     line: int
@@ -25,18 +27,17 @@ class Site(NamedTuple):
         return linecache.getline(self.file, self.line).strip()
 
 
-def is_inside(file: str) -> bool:
-    """Whether a file of code is of this package."""
-    return file.startswith(_PACKAGE)
+Path: TypeAlias = tuple[Site, ...]
 
 
 def here() -> int:
-    """The number of the user's line that led to this call."""
-    frame = _outside()
-    code = frame.f_code
-    key = (code.co_filename, frame.f_lineno, code.co_name)
-    number = _numbers.get(key)
-    return number if number is not None else _add(key)
+    """The number of the path through the user's program that led to this call."""
+    # Native code knows the paths that were taken before; it must be asked from this function.
+    number = _core.known_path()
+    if number not in _paths:
+        number = _number(_path(sys._getframe(1)))
+        _core.remember_path(number)
+    return number
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
@@ -69,9 +70,32 @@ def _outside() -> FrameType:
     return frame
 
 
-def find(number: int) -> Site:
-    """The line with this number, if it is recent enough to be kept."""
-    return _sites.get(number, NOWHERE)
+def find(number: int) -> Path:
+    """The lines of a path, the outermost first; empty if it is not recent enough to be kept."""
+    return _paths.get(number, ())
+
+
+def _path(frame: FrameType | None) -> Path:
+    """The lines of the user's program that led to a frame.
+
+    What libraries do in between is left out, but not the line that calls this package.
+    """
+    found: list[Site] = []
+    while frame is not None:
+        code = frame.f_code
+        file = code.co_filename
+        if not is_inside(file) and not (found and _is_of_library(file)):
+            found.append(Site(file, frame.f_lineno, code.co_name))
+        frame = frame.f_back
+    found.reverse()
+    if len(found) > 2 * _SHOWN:
+        # A deep recursion.
+        found[_SHOWN:-_SHOWN] = [FOLDED]
+    return tuple(found)
+
+
+def _is_of_library(file: str) -> bool:
+    return file.startswith((_LIBRARY, "<frozen ")) or _PACKAGES in file
 
 
 def after_fork() -> None:
@@ -79,38 +103,45 @@ def after_fork() -> None:
 
     Without a GIL, a dictionary has a lock of its own too, so that a new one is begun.
     """
-    global _lock, _numbers, _sites
+    global _lock, _numbers, _paths
     _lock = threading.Lock()
-    _numbers, _sites = {}, dict(_sites)
+    _numbers, _paths = {}, dict(_paths)
+    _core.forget_paths()
 
 
-def _add(key: tuple[str, int, str]) -> int:
+def _number(path: Path) -> int:
     with _lock:
-        number = _numbers.get(key)
+        number = _numbers.get(path)
         if number is None:
             number = _count()
-            _sites[number] = Site(*key)
-            _numbers[key] = number
-            if len(_sites) > _MOST:
-                # A line that is still in use gets another number when it next calls.
-                oldest = next(iter(_sites))
-                _numbers.pop(_sites.pop(oldest), None)
+            _paths[number] = path
+            _numbers[path] = number
+            if len(_paths) > _MOST:
+                # A path that is still in use gets another number when it is next taken.
+                oldest = next(iter(_paths))
+                _numbers.pop(_paths.pop(oldest), None)
         return number
 
 
 def _count() -> int:
-    """A 32-bit number that no recent line has."""
+    """A 32-bit number that no recent path has."""
     global _last
     _last = _last % 0xFFFF_FFFF + 1
     return _last
 
 
-NOWHERE = Site("", 0, "")
+FOLDED = Site("", 0, "")
+"""Stands for the middle of a long path."""
+
+_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_PACKAGES = os.sep + "site-packages" + os.sep
+# Lines of a path that are kept at its start and at its end.
+_SHOWN = 20
 _lock = threading.Lock()
-# Programs that create code as they run, such as notebooks, have any number of lines: only the
+# Programs that create code as they run, such as notebooks, have any number of paths: only the
 # latest are kept.
 _MOST = 10_000
-# Number 0 is no line at all.
+# Number 0 is no path at all.
 _last = 0
-_sites: dict[int, Site] = {}
-_numbers: dict[tuple[str, int, str], int] = {}
+_paths: dict[int, Path] = {}
+_numbers: dict[Path, int] = {}

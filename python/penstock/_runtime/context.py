@@ -8,8 +8,8 @@ import weakref
 from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex
 
 from penstock._errors.tracebacks import public
-from penstock._runtime.device import Device, check_device_id, thread
-from penstock._runtime.stream import Stream, stream, thread_stream
+from penstock._runtime.device import Device, check_device_id, current_ordinal, thread
+from penstock._runtime.stream import Stream, chosen_stream, stream, thread_stream
 from penstock._runtime.threads import ThreadPool, default_pool
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class EvalContext:
         "_cuda_stream",
         "_depth",
         "_device",
+        "_is_default",
         "_lock",
         "_pending",
         "_purge_at",
@@ -88,6 +89,7 @@ class EvalContext:
         if wrapped is None and self._device is not None:
             wrapped = thread_stream(self._device._code)
         self._cuda_stream = wrapped
+        self._is_default = False
         # Held by the thread that has entered the context; reentrant.
         self._lock = threading.RLock()
         self._depth = 0
@@ -109,7 +111,8 @@ class EvalContext:
         found = _local.defaults.get(code)
         if found is None:
             found = _local.defaults[code] = EvalContext()
-            found._cuda_stream = None  # looked up each time, since it can be set later
+            # Its stream is looked up each time, since it can be set later.
+            found._cuda_stream, found._is_default = None, True
         return found
 
     @property
@@ -124,10 +127,15 @@ class EvalContext:
 
     @property
     def cuda_stream(self) -> Stream | None:
-        """The context's stream; None for the host."""
-        if self._cuda_stream is None and self._device is not None:
+        """The context's stream; None for the host.
+
+        For a default context, it is the stream that was set with `set_current_stream`.
+        """
+        if self._cuda_stream is not None:
+            return self._cuda_stream
+        if self._device is not None:
             return thread_stream(self._device._code)
-        return self._cuda_stream
+        return chosen_stream(current_ordinal()) if self._is_default else None
 
     @property
     def thread_pool(self) -> ThreadPool:

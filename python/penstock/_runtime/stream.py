@@ -131,7 +131,7 @@ def get_current_stream() -> Stream | None:
         >>> ndd.get_current_stream().synchronize()
     """
     device_id = current_ordinal()
-    chosen = _chosen(device_id)
+    chosen = chosen_stream(device_id)
     return chosen if chosen is not None or is_refused() else thread_stream(device_id)
 
 
@@ -180,13 +180,14 @@ def set_default_stream(cuda_stream: Any, /, device_id: SupportsIndex | None = No
 
 def thread_stream(device_id: int) -> Stream:
     """The calling thread's stream on a device: as set, the device's default, or its own."""
-    found = _chosen(device_id) or _local.own.get(device_id)
+    found = chosen_stream(device_id) or _local.own.get(device_id)
     if found is None:
         found = _local.own[device_id] = Stream(device_id=device_id)
     return found
 
 
-def _chosen(ordinal: int) -> Stream | None:
+def chosen_stream(ordinal: int) -> Stream | None:
+    """The stream that was set for a device, by the calling thread or for all."""
     return _local.chosen.get(ordinal) or _defaults.get(ordinal)
 
 

@@ -8,7 +8,7 @@ from penstock._errors import messages
 from penstock._operators.arguments import Floats
 from penstock._operators.constraints import OneOf
 from penstock._operators.definition import Data, Like, PerSample, Result, operator
-from penstock._operators.deprecated import chosen_dtype
+from penstock._operators.deprecated import Deprecated, chosen_dtype
 from penstock._values.dtype import DType, float32, int32
 from penstock.ops.regions import OutOfBoundsPolicy
 
@@ -31,9 +31,9 @@ def crop(
     crop_w: PerSample[float] | None = None,
     dtype: DType | None = None,
     fill_values: Floats = (0.0,),  # type: ignore[assignment]
-    image_type: int | None = None,
+    image_type: Annotated[int, Deprecated()] | None = None,
     out_of_bounds_policy: OutOfBoundsPolicy = "error",
-    output_dtype: DType | None = None,
+    output_dtype: Annotated[DType, Deprecated("dtype")] | None = None,
     rounding: Rounding = "round",
 ) -> Like:
     """Crop images, volumes or sequences of them.
@@ -81,11 +81,11 @@ def crop_mirror_normalize(
     crop_w: PerSample[float] | None = None,
     dtype: DType | None = None,
     fill_values: Floats = (0.0,),  # type: ignore[assignment]
-    image_type: int | None = None,
+    image_type: Annotated[int, Deprecated()] | None = None,
     mean: PerSample[Floats] = (0.0,),  # type: ignore[assignment]
     mirror: PerSample[int] = 0,
     out_of_bounds_policy: Annotated[str, _FILLS] = "error",
-    output_dtype: DType | None = None,
+    output_dtype: Annotated[DType, Deprecated("dtype")] | None = None,
     output_layout: str = "CHW",
     pad_output: bool = False,
     rounding: Rounding = "round",

@@ -25,13 +25,17 @@ from __future__ import annotations
 from typing import Annotated, TypeAlias
 
 from penstock import types
-from penstock._operators.arguments import Floats, Ints
+from penstock._errors import messages
+from penstock._operators.arguments import REQUIRED, Floats, Ints, entries
 from penstock._operators.constraints import NUMBERS, Between, Elements, OneOf
 from penstock._operators.definition import Data, PerSample, Result, operator
+from penstock._operators.deprecated import Deprecated
+from penstock._values.axes import fitting
 from penstock._values.dtype import DType, float32, float64, int32, int64, uint8, uint32, uint64
 
 NumberType: TypeAlias = Annotated[DType, NUMBERS]
 ImageType: TypeAlias = Annotated[int, OneOf(*types.DALIImageType)]
+MinSize: TypeAlias = Annotated[PerSample[Ints], Between(1, None)]
 Place: TypeAlias = Annotated[PerSample[float], Between(0, 1)]
 _WIDE = Elements("32- or 64-bit numbers", int32, uint32, int64, uint64, float32, float64)
 
@@ -55,12 +59,13 @@ def image(
     hw_decoder_load: float = 0.65,
     hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False,
-    memory_stats: bool = False,
+    memory_stats: Annotated[bool, Deprecated()] = False,
+    min_size: MinSize | None = None,
     output_type: ImageType = types.RGB,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
-    split_stages: bool = False,
-    use_chunk_allocator: bool = False,
+    split_stages: Annotated[bool, Deprecated()] = False,
+    use_chunk_allocator: Annotated[bool, Deprecated()] = False,
     use_fast_idct: bool = False,
 ) -> Result:
     """Decode images: JPEG, PNG, WebP, TIFF, BMP, PNM and JPEG 2000.
@@ -86,6 +91,11 @@ def image(
         hybrid_huffman_threshold: Ignored.
         jpeg_fancy_upsampling: Ignored: chroma is always upsampled smoothly, as in Pillow.
         memory_stats: Deprecated; ignored.
+        min_size: Height and width that the result needs, or one number for both. A JPEG is then
+            decoded at the smallest of the scales 1/8, 2/8, ... 8/8 that is not below it in either
+            axis, which saves most of the work for photographs that end up small. It is the size
+            after the rotation by `adjust_orientation`. Images of other formats, and images that
+            are smaller, are decoded in full. Not in DALI.
         output_type: The color space of the result: `types.RGB`, `BGR`, `GRAY`, `YCbCr` (ITU-R
             BT.601, limited range), or `ANY_DATA` for the one that the image is stored in.
         preallocate_height_hint: Ignored.
@@ -103,6 +113,8 @@ def image(
         >>> jpeg = np.frombuffer(file.getvalue(), "uint8")
         >>> ndd.decoders.image(jpeg).shape
         (20, 40, 3)
+        >>> ndd.decoders.image(jpeg, min_size=[10, 10]).shape
+        (10, 20, 3)
     """
     return Result(dtype, 3, "HWC")
 
@@ -128,13 +140,14 @@ def image_crop(
     hw_decoder_load: float = 0.65,
     hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False,
-    memory_stats: bool = False,
+    memory_stats: Annotated[bool, Deprecated()] = False,
+    min_size: MinSize | None = None,
     output_type: ImageType = types.RGB,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
     rounding: Annotated[str, OneOf("round", "truncate")] = "round",
-    split_stages: bool = False,
-    use_chunk_allocator: bool = False,
+    split_stages: Annotated[bool, Deprecated()] = False,
+    use_chunk_allocator: Annotated[bool, Deprecated()] = False,
     use_fast_idct: bool = False,
 ) -> Result:
     """Decode a crop window of images. Only the part of a JPEG that it needs is decoded.
@@ -163,6 +176,10 @@ def image_crop(
         hybrid_huffman_threshold: Ignored.
         jpeg_fancy_upsampling: Ignored: chroma is always upsampled smoothly, as in Pillow.
         memory_stats: Deprecated; ignored.
+        min_size: Height and width that the window needs, or one number for both. A JPEG is then
+            decoded at the smallest of the scales 1/8, 2/8, ... 8/8 at which the window is not below
+            it in either axis, and the result is the window at that scale; arguments still mean
+            the image in full. Other formats are decoded in full. Not in DALI.
         output_type: The color space of the result: `types.RGB`, `BGR`, `GRAY`, `YCbCr` (ITU-R
             BT.601, limited range), or `ANY_DATA` for the one that the image is stored in.
         preallocate_height_hint: Ignored.
@@ -201,15 +218,16 @@ def image_random_crop(
     hw_decoder_load: float = 0.65,
     hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False,
-    memory_stats: bool = False,
+    memory_stats: Annotated[bool, Deprecated()] = False,
+    min_size: MinSize | None = None,
     num_attempts: int = 10,
     output_type: ImageType = types.RGB,
     preallocate_height_hint: int = 0,
     preallocate_width_hint: int = 0,
     random_area: Floats = (0.08, 1.0),  # type: ignore[assignment]
     random_aspect_ratio: Floats = (0.75, 1.333333),  # type: ignore[assignment]
-    split_stages: bool = False,
-    use_chunk_allocator: bool = False,
+    split_stages: Annotated[bool, Deprecated()] = False,
+    use_chunk_allocator: Annotated[bool, Deprecated()] = False,
     use_fast_idct: bool = False,
 ) -> Result:
     """Decode a random crop window of images. Only the part of a JPEG that it needs is decoded.
@@ -230,6 +248,10 @@ def image_random_crop(
         hybrid_huffman_threshold: Ignored.
         jpeg_fancy_upsampling: Ignored: chroma is always upsampled smoothly, as in Pillow.
         memory_stats: Deprecated; ignored.
+        min_size: Height and width that the window needs, or one number for both. A JPEG is then
+            decoded at the smallest of the scales 1/8, 2/8, ... 8/8 at which the window is not below
+            it in either axis, and the result is the window at that scale; arguments still mean
+            the image in full. Other formats are decoded in full. Not in DALI.
         num_attempts: How many sizes to try until one fits into the image. After that, the window
             is as large as area and aspect ratio allow.
         output_type: The color space of the result: `types.RGB`, `BGR`, `GRAY`, `YCbCr` (ITU-R
@@ -274,7 +296,8 @@ def image_slice(
     hw_decoder_load: float = 0.65,
     hybrid_huffman_threshold: int = 1000000,
     jpeg_fancy_upsampling: bool = False,
-    memory_stats: bool = False,
+    memory_stats: Annotated[bool, Deprecated()] = False,
+    min_size: MinSize | None = None,
     normalized_anchor: bool = True,
     normalized_shape: bool = True,
     output_type: ImageType = types.RGB,
@@ -284,9 +307,9 @@ def image_slice(
     rel_shape: PerSample[Floats] | None = None,
     rel_start: PerSample[Floats] | None = None,
     shape: PerSample[Ints] | None = None,
-    split_stages: bool = False,
+    split_stages: Annotated[bool, Deprecated()] = False,
     start: PerSample[Ints] | None = None,
-    use_chunk_allocator: bool = False,
+    use_chunk_allocator: Annotated[bool, Deprecated()] = False,
     use_fast_idct: bool = False,
 ) -> Result:
     """Decode a window of images, given as for `slice`. Only the part of a JPEG that it needs is
@@ -313,6 +336,10 @@ def image_slice(
         hybrid_huffman_threshold: Ignored.
         jpeg_fancy_upsampling: Ignored: chroma is always upsampled smoothly, as in Pillow.
         memory_stats: Deprecated; ignored.
+        min_size: Height and width that the window needs, or one number for both. A JPEG is then
+            decoded at the smallest of the scales 1/8, 2/8, ... 8/8 at which the window is not below
+            it in either axis, and the result is the window at that scale; arguments still mean
+            the image in full. Other formats are decoded in full. Not in DALI.
         normalized_anchor: Whether floats in `anchor` are relative to the image's extents.
         normalized_shape: Whether floats in `shape_input` are relative to the image's extents.
         output_type: The color space of the result: `types.RGB`, `BGR`, `GRAY`, `YCbCr` (ITU-R
@@ -369,3 +396,88 @@ def peek_image_shape(
         [20, 40, 3]
     """
     return Result(dtype, 1)
+
+
+@operator(namespace="decoders", devices="cpu")
+def numpy(data: Data, *, dtype: DType | None = None) -> Result:
+    """Decode arrays in NumPy's format (.npy), such as files that `numpy.save` wrote.
+
+    All versions of the format, both memory orders and both byte orders are read. Arrays of Python
+    objects are refused: they are pickles, which can run code. An array in row-major order shares
+    the memory of its file.
+
+    Args:
+        data: The bytes of files.
+        dtype: The element type of the result. By default, it is that of the file, which must be
+            the same for all samples of a batch.
+
+    Example:
+        >>> import io
+        >>> import numpy as np
+        >>> file = io.BytesIO()
+        >>> np.save(file, np.float32([[1, 2], [3, 4]]))
+        >>> ndd.decoders.numpy(np.frombuffer(file.getvalue(), "uint8")).torch().tolist()
+        [[1.0, 2.0], [3.0, 4.0]]
+    """
+    if not data._value.batch:
+        return Result(dtype, None, first=None)
+    if not len(data._value):
+        return Result(dtype or uint8, 1, first=None)
+    # Samples of a batch have one type and rank, which only the files tell.
+    return Result(dtype, None, first=data.tensors[0])
+
+
+_ALGORITHMS = ("lz4", "lz4_frame", "deflate", "zlib", "gzip", "zstd")
+
+
+@operator(namespace="decoders")
+def inflate(
+    input: Data,
+    *,
+    algorithm: Annotated[str, OneOf(*_ALGORITHMS, ignore_case=True)] = "LZ4",
+    check_output_size: bool = False,
+    chunk_offsets: PerSample[Ints] | None = None,
+    chunk_sizes: PerSample[Ints] | None = None,
+    dtype: DType = uint8,
+    layout: str = "",
+    sequence_axis_name: str = "F",
+    shape: PerSample[Ints] = REQUIRED,
+) -> Result:
+    """Decompress arrays.
+
+    A sample is one compressed chunk, or several that each become an array of `shape`: the result
+    then has a first dimension that counts the chunks. What is decompressed must be as large as
+    `shape` says, so that damaged or malicious data can't take more memory than that.
+
+    Args:
+        input: Compressed bytes.
+        algorithm: How they are compressed: "LZ4" (blocks without a frame), "LZ4_frame" (what the
+            `lz4` command writes), "deflate", "zlib", "gzip" or "zstd". DALI has "LZ4" only.
+        check_output_size: Ignored: sizes are always checked.
+        chunk_offsets: Where the chunks of a sample begin. Without `chunk_sizes`, each ends where
+            the next one begins, and the last at the end.
+        chunk_sizes: The sizes of the compressed chunks. Without `chunk_offsets`, they follow one
+            another from the start.
+        dtype: The element type of the decompressed data.
+        layout: The layout of a decompressed chunk.
+        sequence_axis_name: The letter for the dimension that counts chunks, where there is a
+            `layout`.
+        shape: The shape of a decompressed chunk.
+
+    Example:
+        >>> import zlib
+        >>> import numpy as np
+        >>> packed = np.frombuffer(zlib.compress(bytes(range(6))), "uint8")
+        >>> ndd.decoders.inflate(packed, algorithm="zlib", shape=[2, 3]).torch().tolist()
+        [[0, 1, 2], [3, 4, 5]]
+    """
+    rank = entries(shape)
+    found = fitting("decoders.inflate", layout or None, rank)
+    if chunk_offsets is None and chunk_sizes is None:
+        return Result(dtype, rank, found, rank=rank)
+    if found is not None:
+        if len(sequence_axis_name) != 1:
+            wanted = "must be one letter"
+            raise messages.bad_argument("decoders.inflate", "sequence_axis_name", wanted)
+        found = sequence_axis_name + found
+    return Result(dtype, rank + 1, found, rank=rank)

@@ -9,10 +9,10 @@ import math
 from typing import Annotated
 
 from penstock._errors import messages
-from penstock._operators import call_sites
 from penstock._operators.arguments import REQUIRED, Floats, Ints
 from penstock._operators.constraints import Between, Elements, OneOf
 from penstock._operators.definition import Data, Like, PerSample, Result, operator
+from penstock._operators.deprecated import Deprecated, chosen_dtype
 from penstock._operators.submit import settle
 from penstock._values.array import Array
 from penstock._values.axes import axis_from_front, with_letter
@@ -98,7 +98,7 @@ def lookup_table(
     default_value: float = 0.0,
     dtype: DType | None = None,
     keys: Annotated[Ints, Between(0, 65535)] = _NONE,
-    output_dtype: DType | None = None,
+    output_dtype: Annotated[DType, Deprecated("dtype")] | None = None,
     values: Floats = _NO_NUMBERS,
 ) -> Like:
     """Look up integers in a table.
@@ -116,15 +116,7 @@ def lookup_table(
         >>> ndd.lookup_table([1, 5, 2], keys=[1, 2], values=[10, 20]).torch().tolist()
         [10.0, 0.0, 20.0]
     """
-    if output_dtype is not None:
-        if dtype is not None:
-            raise TypeError(
-                "lookup_table: `output_dtype` is the former name of `dtype`; both given."
-            )
-        call_sites.warn(
-            "lookup_table: `output_dtype` is deprecated; use `dtype`.", DeprecationWarning
-        )
-        dtype = output_dtype
+    dtype = chosen_dtype("lookup_table", dtype, output_dtype)
     if len(keys) != len(values):
         raise messages.bad_argument(
             "lookup_table", "keys", f"has {len(keys)} entries, but `values` has {len(values)}"

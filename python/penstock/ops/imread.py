@@ -13,7 +13,10 @@ from penstock import _core
 from penstock._errors import messages
 from penstock._errors.tracebacks import public
 from penstock._operators.call_sites import here
+from penstock._runtime.context import EvalContext
+from penstock._runtime.mode import EvalMode, current_mode
 from penstock._values.array import Array, wrap
+from penstock._values.tensor import tensor
 from penstock.ops.decoders import image
 from penstock.ops.files import in_rows, is_text, read
 from penstock.readers._base.io_pool import io_pool
@@ -71,6 +74,9 @@ def _encoded(names: Any) -> Array:
         raise messages.wrong_argument(
             "imread", "filepaths", names, "a file name, a list of them, or names as uint8"
         )
+    if current_mode() is EvalMode.deferred and not isinstance(rows, Array):
+        # A copy: memory that its owner may change would be read at once.
+        rows = tensor(rows)
     found: Array = read(rows)
     return found
 
@@ -79,5 +85,8 @@ def _read(names: Sequence[Any], *, batch: bool) -> Array:
     files = [os.fsdecode(name) for name in names]
     source = _core.open_source("imread", "files", {"files": files, "root": ""})
     numbers = np.arange(len(names), dtype=np.int64)
-    made: Array = wrap(source.fetch(numbers, batch, here(), io_pool())[0])
-    return made
+    is_deferred = current_mode() is EvalMode.deferred
+    made = source.fetch(numbers, batch, here(), io_pool(), is_deferred)[0]
+    if is_deferred:
+        EvalContext.current()._defer(made)
+    return wrap(made)

@@ -8,7 +8,7 @@ from penstock import _core
 from penstock._operators.arguments import Floats, Ints
 from penstock._operators.constraints import OneOf
 from penstock._operators.definition import Data, Like, PerSample, operator
-from penstock._operators.deprecated import chosen_dtype
+from penstock._operators.deprecated import Deprecated, chosen_dtype
 from penstock._operators.submit import invoke
 from penstock._values.array import Array, wrap
 from penstock._values.dtype import DType, int64
@@ -34,11 +34,11 @@ def slice(
     dtype: DType | None = None,
     end: PerSample[Ints] | None = None,
     fill_values: Floats = (0.0,),  # type: ignore[assignment]
-    image_type: int | None = None,
+    image_type: Annotated[int, Deprecated()] | None = None,
     normalized_anchor: bool = True,
     normalized_shape: bool = True,
     out_of_bounds_policy: OutOfBoundsPolicy = "error",
-    output_dtype: DType | None = None,
+    output_dtype: Annotated[DType, Deprecated("dtype")] | None = None,
     rel_end: PerSample[Floats] | None = None,
     rel_shape: PerSample[Floats] | None = None,
     rel_start: PerSample[Floats] | None = None,

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeAlias
 from penstock._operators.arguments import REQUIRED, Floats, Interp, Ints
 from penstock._operators.constraints import OneOf, Rank
 from penstock._operators.definition import Data, Like, PerSample, Result, operator
+from penstock._operators.deprecated import Deprecated
 from penstock._values.axes import chosen_axes
 from penstock._values.dtype import DType, int32
 
@@ -29,7 +30,7 @@ def resize(
     *,
     antialias: bool = True,
     dtype: DType | None = None,
-    image_type: int | None = None,
+    image_type: Annotated[int, Deprecated()] | None = None,
     interp_type: PerSample[Interp] | None = None,
     mag_filter: PerSample[Interp] | None = None,
     max_size: Floats | None = None,

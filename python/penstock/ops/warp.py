@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 from penstock._operators.arguments import Floats, Interp
 from penstock._operators.constraints import NUMBERS, OneOf
 from penstock._operators.definition import REQUIRED, Data, Like, PerSample, operator
-from penstock._operators.deprecated import chosen_dtype
+from penstock._operators.deprecated import Deprecated, chosen_dtype
 from penstock._values.dtype import DType
 from penstock.types import INTERP_CUBIC, INTERP_LINEAR, INTERP_NN
 
@@ -28,7 +28,7 @@ def rotate(
     fill_value: float | None = None,
     interp_type: Interpolation = _LINEAR,
     keep_size: bool = False,
-    output_dtype: DType | None = None,
+    output_dtype: Annotated[DType, Deprecated("dtype")] | None = None,
     size: PerSample[Floats] | None = None,
 ) -> Like:
     """Rotate images about their center, or volumes about an axis through it.
@@ -64,7 +64,7 @@ def warp_affine(
     interp_type: Interpolation = _LINEAR,
     inverse_map: bool = True,
     matrix: PerSample[Floats] | None = None,
-    output_dtype: DType | None = None,
+    output_dtype: Annotated[DType, Deprecated("dtype")] | None = None,
     size: PerSample[Floats] | None = None,
 ) -> Like:
     """Apply affine transforms to images.

@@ -1,6 +1,7 @@
 //! JPEG, with libjpeg-turbo: accurate DCT and smooth chroma upsampling, as in Pillow.
 
 pub mod encode;
+mod reduced;
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_int};
@@ -19,8 +20,15 @@ const MOST_SCANS: c_int = 100;
 const MOST_PIXELS_PER_BYTE: usize = 2048;
 /// Limit on the scratch memory that a thread keeps.
 const KEPT_SCRATCH: usize = 1 << 24;
+/// Scales are counted in eighths: the transform has 8 x 8 coefficients.
+pub const EIGHTHS: usize = 8;
 /// Up to this many pixels, the row where truncated data ends is searched for.
 const SEARCHED_PIXELS: usize = 1 << 22;
+
+/// An extent at so many eighths, as libjpeg rounds it.
+pub fn scaled(extent: usize, eighths: usize) -> usize {
+    (extent * eighths).div_ceil(EIGHTHS)
+}
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
@@ -34,6 +42,8 @@ pub struct Header {
     /// There are several scans, so all coefficients are kept until the last one.
     several_scans: bool,
     pub lossless: bool,
+    /// Whether colors are stored as luma and chroma, or the image is gray.
+    mixed: bool,
     /// Offset of the image data.
     data: usize,
 }
@@ -56,6 +66,8 @@ pub struct Jpeg<'a> {
     bytes: &'a [u8],
     pub header: Header,
     decompressor: Decompressor,
+    /// Eighths of its size that it is decoded at.
+    scale: usize,
 }
 
 /// The stored color space.
@@ -319,7 +331,8 @@ impl<'a> Jpeg<'a> {
         if precision != 8 {
             return Err(damaged(JpegFault::Precision { bits: precision }));
         }
-        let stored = match decompressor.get(tj::TJPARAM_TJPARAM_COLORSPACE) as u32 {
+        let colors = decompressor.get(tj::TJPARAM_TJPARAM_COLORSPACE) as u32;
+        let stored = match colors {
             tj::TJCS_TJCS_GRAY => Stored::Gray,
             tj::TJCS_TJCS_CMYK | tj::TJCS_TJCS_YCCK => Stored::Cmyk { inverted: found.adobe },
             _ => Stored::Color,
@@ -352,11 +365,35 @@ impl<'a> Jpeg<'a> {
             stored,
             columns: columns.filter(|_| !lossless),
             lossless,
+            mixed: matches!(colors, tj::TJCS_TJCS_YCbCr | tj::TJCS_TJCS_GRAY),
             progressive,
             several_scans: progressive || scanned < components,
             data: found.data,
         };
-        Ok(Jpeg { bytes, header, decompressor })
+        Ok(Jpeg { bytes, header, decompressor, scale: EIGHTHS })
+    }
+
+    /// Makes `decode` take windows of the image at so many eighths of its size, which its inverse
+    /// transform computes directly. Lossless ones are always decoded in full.
+    pub fn set_scale(&mut self, eighths: usize) {
+        self.scale = if self.header.lossless { EIGHTHS } else { eighths.clamp(1, EIGHTHS) };
+    }
+
+    /// The scale in use, in eighths.
+    pub fn scale(&self) -> usize {
+        self.scale
+    }
+
+    /// The whole image, at its scale.
+    fn whole(&self) -> Window {
+        let [height, width] =
+            [self.header.height, self.header.width].map(|extent| scaled(extent, self.scale));
+        Window { y: 0, x: 0, height, width }
+    }
+
+    /// Columns that are decoded together, at the image's scale.
+    fn columns(&self) -> Option<usize> {
+        self.header.columns.map(|columns| scaled(columns, self.scale))
     }
 
     /// Decodes a window to `dst`, which has exactly its size.
@@ -367,10 +404,14 @@ impl<'a> Jpeg<'a> {
         fast_dct: bool,
         dst: &mut [u8],
     ) -> Result<(), Cause> {
-        assert!(window.is_inside(self.header.height, self.header.width));
+        let whole = self.whole();
+        assert!(window.is_inside(whole.height, whole.width));
         assert_eq!(dst.len(), window.height * window.width * target.channels());
         if !has_end(&self.bytes[self.header.data..]) {
             return Err(self.missing_rows());
+        }
+        if window == whole && self.decode_eighth(target, dst).is_some() {
+            return Ok(());
         }
         self.decompressor.set(tj::TJPARAM_TJPARAM_FASTDCT, c_int::from(fast_dct));
         match self.decode_window(window, target, dst)? {
@@ -396,18 +437,33 @@ impl<'a> Jpeg<'a> {
     pub fn scratch(&self, window: Window, target: Target) -> usize {
         let region = self.region(window);
         let pixels = if region == window { 0 } else { region.height * region.width };
-        self.header.coefficients() + pixels * target.channels()
+        // At 1/8, the data without markers, and a plane for each channel.
+        let planes =
+            if self.scale == 1 { self.bytes.len() + 3 * region.height * region.width } else { 0 };
+        self.header.coefficients() + pixels * target.channels() + planes
+    }
+
+    /// Decodes the image at 1/8, if that is its scale and it is of the usual kind.
+    fn decode_eighth(&self, target: Target, dst: &mut [u8]) -> Option<()> {
+        let colors = match target {
+            Target::Gray => reduced::Colors::Gray,
+            Target::Rgb => reduced::Colors::Rgb,
+            Target::Bgr => reduced::Colors::Bgr,
+            Target::Cmyk => return None,
+        };
+        let usual = self.scale == 1 && self.header.mixed && !self.header.several_scans;
+        usual.then(|| reduced::decode(self.bytes, colors, dst))?
     }
 
     /// The region that has to be decoded for a window.
     fn region(&self, window: Window) -> Window {
-        let whole = Window { y: 0, x: 0, height: self.header.height, width: self.header.width };
-        match self.header.columns {
+        let whole = self.whole();
+        match self.columns() {
             _ if window == whole => whole,
             Some(columns) => {
                 // Upsampling reads neighboring chroma samples, so the region must include them.
                 let first = (window.x / columns).saturating_sub(1) * columns;
-                let end = (window.x + window.width + columns).min(self.header.width);
+                let end = (window.x + window.width + columns).min(whole.width);
                 Window { x: first, width: end - first, ..window }
             }
             None => whole,
@@ -421,8 +477,7 @@ impl<'a> Jpeg<'a> {
         target: Target,
         dst: &mut [u8],
     ) -> Result<Result<(), Complaint>, Cause> {
-        let whole = Window { y: 0, x: 0, height: self.header.height, width: self.header.width };
-        if window == whole {
+        if window == self.whole() {
             return Ok(self.decompress(None, target, dst));
         }
         let region = self.region(window);
@@ -453,7 +508,7 @@ impl<'a> Jpeg<'a> {
     ) -> Result<(), Complaint> {
         let (height, width) = match region {
             Some(region) => (region.height, region.width),
-            None => (self.header.height, self.header.width),
+            None => (self.whole().height, self.whole().width),
         };
         let pitch = width * target.channels();
         assert_eq!(dst.len(), height * pitch);
@@ -462,10 +517,18 @@ impl<'a> Jpeg<'a> {
             tj::tjregion { x, y, w: region.width as c_int, h: region.height as c_int }
         });
         let handle = self.decompressor.handle.as_ptr();
-        // SAFETY: the handle is valid. The call writes rows of `pitch` bytes, as many as the region
-        // or the image has. It parses the header again, and finds the same size as before, since
-        // these bytes are borrowed and can't change.
+        // libjpeg-turbo knows its factors in lowest terms.
+        let common = 1 << self.scale.trailing_zeros().min(3);
+        let [num, denom] = [self.scale, EIGHTHS].map(|part| (part / common) as c_int);
+        let factor = tj::tjscalingfactor { num, denom };
+        // SAFETY: the handle is valid. The call writes rows of `pitch` bytes: as many as the region
+        // has, or the image at its scale. It parses the header again, and finds the same size as
+        // before, since these bytes are borrowed and can't change.
         let code = unsafe {
+            // A region is checked against the scale, so that none must be left from before.
+            let none = tj::tjregion { x: 0, y: 0, w: 0, h: 0 };
+            self.decompressor.check(tj::tj3SetCroppingRegion(handle, none))?;
+            self.decompressor.check(tj::tj3SetScalingFactor(handle, factor))?;
             self.decompressor.check(tj::tj3SetCroppingRegion(handle, region))?;
             tj::tj3Decompress8(
                 handle,
@@ -488,6 +551,7 @@ impl<'a> Jpeg<'a> {
     /// The fault of a truncated image. The row where it ends, if that can be found, is the last one
     /// that decodes without a warning.
     fn missing_rows(&mut self) -> Cause {
+        self.scale = EIGHTHS;
         let Header { height, width, .. } = self.header;
         let searched = !self.header.progressive
             && self.header.columns.is_some()
@@ -643,6 +707,45 @@ mod tests {
                         window_of(bytes, window, target) == cut,
                         "kind {kind}, {target:?}, {window:?}"
                     );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn windows_at_a_scale_are_cut_out_of_the_whole_at_that_scale() {
+        for (kind, bytes) in kinds().iter().enumerate() {
+            for scale in 1..=EIGHTHS {
+                let mut jpeg = Jpeg::open(bytes).unwrap();
+                jpeg.set_scale(scale);
+                let all = jpeg.whole();
+                let at = |window: Window| {
+                    let mut jpeg = Jpeg::open(bytes).unwrap();
+                    jpeg.set_scale(scale);
+                    let mut dst = vec![0; window.height * window.width * 3];
+                    jpeg.decode(window, Target::Rgb, false, &mut dst).unwrap();
+                    dst
+                };
+                let whole = at(all);
+                let mut noise = 7_u32;
+                let mut below = |bound: usize| {
+                    noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                    (noise >> 8) as usize % bound
+                };
+                for _ in 0..40 {
+                    let (height, width) = (1 + below(all.height), 1 + below(all.width));
+                    let (y, x) = (below(all.height - height + 1), below(all.width - width + 1));
+                    let window = Window { y, x, height, width };
+                    let cut: Vec<u8> = (y..y + height)
+                        .flat_map(|y| &whole[(y * all.width + x) * 3..][..width * 3])
+                        .copied()
+                        .collect();
+                    // A whole image at 1/8 is not libjpeg's work.
+                    let most = if scale == 1 { 3 } else { 0 };
+                    let near = |(a, b): (&u8, &u8)| a.abs_diff(*b) <= most;
+                    let made = at(window);
+                    let same = made.len() == cut.len() && made.iter().zip(&cut).all(near);
+                    assert!(same, "kind {kind}, {scale}/8, {window:?}");
                 }
             }
         }

@@ -13,7 +13,9 @@ use self::policies::{
 use self::problem::AutoAug;
 use super::augmentation::{Floats, channels_of, check_fill};
 use super::photometric::Stack;
-use super::{Arg, Entry, Family, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one};
+use super::{
+    Arg, Entry, Family, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one,
+};
 use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
 use crate::kernels::generic::cast::Convert;
 use crate::kernels::numeric::philox::Stream;

@@ -1,5 +1,7 @@
-//! Decoding of images and of windows of images.
+//! Decoding images, whole ones and windows of them, arrays of NumPy, and compressed bytes.
 
+mod inflate;
+mod numpy;
 mod window;
 
 use std::marker::PhantomData;
@@ -20,11 +22,42 @@ const TABLE: &[Entry] = &[
     Entry::direct::<Decode<CropArgs>>("decoders.image_crop"),
     Entry::direct::<Decode<RandomArgs>>("decoders.image_random_crop"),
     Entry::direct::<Decode<WindowedSliceArgs>>("decoders.image_slice"),
+    Entry::new::<inflate::InflateChunks>("decoders.inflate"),
+    Entry::direct::<numpy::DecodeNumpy>("decoders.numpy"),
     Entry::direct::<Peek>("peek_image_shape"),
 ];
 
 pub mod problem {
-    use crate::value::problems;
+    use crate::value::{Problem, problems};
+
+    problems! {
+        /// What is wrong with files that should be arrays.
+        pub enum Arrays {
+            NotBytes { dtype: &'static str },
+            Unreadable { problem: Problem },
+            Different {
+                ndim: usize,
+                dtype: &'static str,
+                first_ndim: usize,
+                first_dtype: &'static str,
+            },
+        }
+    }
+
+    problems! {
+        /// What is wrong with compressed bytes.
+        pub enum Inflate {
+            NotBytes { shape: Vec<usize>, dtype: &'static str },
+            Rank { given: usize, wanted: usize },
+            Counts { offsets: usize, sizes: usize },
+            Backwards { start: usize, end: usize },
+            Outside { index: usize, start: usize, end: usize, length: usize },
+            Longer { chunk: usize, wanted: usize },
+            Shorter { chunk: usize, found: usize, wanted: usize },
+            Ends { chunk: usize },
+            Damaged { chunk: usize, text: String },
+        }
+    }
 
     problems! {
         /// Problems that kernels of this family report.
@@ -33,6 +66,7 @@ pub mod problem {
             Extents { given: Vec<f64> },
             LargeWindow { length: usize, extent: usize },
             EmptyWindow { height: usize, width: usize },
+            MinSize { given: Vec<i64> },
         }
     }
 }
@@ -81,6 +115,7 @@ impl<W: WindowArgs> DirectKernel for Decode<W> {
         let mut image = Image::open(bytes.elements_as_bytes())?;
         let (height, width) = image.size(request.upright);
         let window = args.window(inputs, height, width)?;
+        let window = image.reduce(&request, window);
         image.admit(&request, window)?;
         let shape = [window.height, window.width, image.channels(request.output)];
         let mut out = allocate(0, Desc::new(request.dtype, &shape))?;

@@ -21,6 +21,32 @@ pub trait WindowArgs: FromArgs + 'static {
     fn window(&self, inputs: &[Sample], height: usize, width: usize) -> Result<Window>;
 }
 
+/// Height and width that an image may be scaled down to.
+#[derive(Clone, Copy)]
+pub struct MinSize([usize; 2]);
+
+impl MinSize {
+    fn new(given: &[i64]) -> std::result::Result<MinSize, Problem> {
+        match *given {
+            [both] if both > 0 => Ok(MinSize([both as usize; 2])),
+            [height, width] if height > 0 && width > 0 => {
+                Ok(MinSize([height as usize, width as usize]))
+            }
+            _ => Err(Decoders::MinSize { given: given.to_vec() }.into()),
+        }
+    }
+}
+
+impl FromArg for MinSize {
+    fn from_constant(arg: &Arg) -> std::result::Result<MinSize, Problem> {
+        MinSize::new(&SmallVec::<[i64; 6]>::from_constant(arg)?)
+    }
+
+    fn from_sample(sample: &Sample) -> std::result::Result<MinSize, Problem> {
+        MinSize::new(&SmallVec::<[i64; 6]>::from_sample(sample)?)
+    }
+}
+
 macro_rules! request {
     ($args:expr) => {
         Request {
@@ -28,6 +54,7 @@ macro_rules! request {
             dtype: $args.dtype,
             upright: $args.adjust_orientation,
             fast_dct: $args.use_fast_idct,
+            min_size: $args.min_size.map(|MinSize(size)| size),
         }
     };
 }
@@ -38,6 +65,7 @@ args! {
         dtype: DType,
         output_type: Output,
         use_fast_idct: bool,
+        min_size: Option<MinSize>,
     }
 }
 
@@ -57,6 +85,7 @@ args! {
         dtype: DType,
         output_type: Output,
         use_fast_idct: bool,
+        min_size: Option<MinSize>,
         crop: Option<Floats>,
         crop_h: f64,
         crop_w: f64,
@@ -177,6 +206,7 @@ args! {
         dtype: DType,
         output_type: Output,
         use_fast_idct: bool,
+        min_size: Option<MinSize>,
         num_attempts: i64,
         random_area: Floats,
         random_aspect_ratio: Floats,

@@ -89,7 +89,10 @@ def test_every_operator_is_in_the_namespaces_of_its_definition():
         namespace, _, last = name.rpartition(".")
         for place in {namespace, operator.options.also_in or namespace}:
             module = importlib.import_module(f"penstock.{place}".rstrip("."))
-            assert getattr(module, last) is operator.function
+            found = getattr(module, last)
+            while found is not operator.function:
+                # Under a former name, it is wrapped in what warns of that.
+                found = found.__wrapped__
 
 
 def test_import_star_takes_the_public_names():

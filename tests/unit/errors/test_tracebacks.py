@@ -11,7 +11,7 @@ import pytest
 
 import penstock as ndd
 from penstock._errors import tracebacks as _traceback
-from penstock._operators.call_sites import is_inside
+from penstock._operators.own_files import is_inside
 
 MODES = ["deferred", "eager", "sync_cpu", "sync_full"]
 SYNCHRONOUS = MODES[2:]
@@ -48,6 +48,7 @@ Traceback (most recent call last):
 
 MESSAGE = """\
 penstock.errors.OutOfRangeError: slice: sample 1: index 1 is out of range for axis 0 of length 1.
+  at {file}:9: main()
   at {file}:5: picked = rows.slice[1]
 """
 

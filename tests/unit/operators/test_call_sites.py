@@ -29,13 +29,13 @@ def test_a_line_has_one_number():
     other = call_sites.here()
     assert len(numbers) == 1
     assert other not in numbers
-    found = call_sites.find(other)
+    found = call_sites.find(other)[-1]
     assert (found.file, found.function) == (__file__, "test_a_line_has_one_number")
     assert found.text() == "other = call_sites.here()"
 
 
 def test_number_zero_is_no_line():
-    assert call_sites.find(0).file == ""
+    assert call_sites.find(0) == ()
     assert call_sites.here() != 0
 
 
@@ -76,7 +76,7 @@ def test_code_without_a_file_has_its_line_but_no_text():
 
 
 def test_of_lines_that_a_program_makes_as_it_runs_the_latest_are_known(monkeypatch):
-    monkeypatch.setattr(call_sites, "_sites", {})
+    monkeypatch.setattr(call_sites, "_paths", {})
     monkeypatch.setattr(call_sites, "_numbers", {})
     first = BATCH.slice[9]
     code = compile("here()", "made.py", "exec")
@@ -85,7 +85,7 @@ def test_of_lines_that_a_program_makes_as_it_runs_the_latest_are_known(monkeypat
     exec(outer, scope)
     for line in range(1, 3 * call_sites._MOST):
         exec(code.replace(co_firstlineno=line), scope)
-    assert len(call_sites._sites) == len(call_sites._numbers) == call_sites._MOST
+    assert len(call_sites._paths) == len(call_sites._numbers) == call_sites._MOST
     # A line that called long ago is forgotten, but not its error; the next call is known again.
     with pytest.raises(IndexError, match="index 9 is out of range") as caught:
         first.evaluate()
@@ -144,3 +144,51 @@ def test_many_threads_number_the_same_lines_alike():
     assert len(seen) == 8
     assert all(numbers == seen[0] for numbers in seen)
     assert len(set(seen[0])) == 200
+
+
+def test_the_whole_path_through_the_program_is_told():
+    def inner():
+        return fail()
+
+    def outer():
+        return inner()
+
+    path = [line.strip() for line in text_of(outer).splitlines() if line.startswith("  at ")]
+    told = [line.partition(": ")[2] for line in path]
+    assert told[-4:] == [
+        *("failed = call()", "return inner()", "return fail()", "return BATCH.slice[9]")
+    ]
+    assert all(line.startswith(f"at {__file__}:") for line in path)
+
+
+def test_the_same_line_reached_in_two_ways_has_two_paths():
+    def one_way():
+        return fail()
+
+    def another_way():
+        return fail()
+
+    for _ in range(2):
+        for way in (one_way, another_way):
+            lines = text_of(way).splitlines()
+            line = inspect.getsourcelines(way)[1] + 1
+            assert any(f"{__file__}:{line}: return fail()" in each for each in lines)
+
+
+def test_a_deep_recursion_is_told_in_part():
+    def deep(depth):
+        return deep(depth - 1) if depth else fail()
+
+    lines = [line.strip() for line in text_of(lambda: deep(200)).splitlines()]
+    told = [line for line in lines if line.startswith(("at ", "..."))]
+    assert len(told) == 2 * call_sites._SHOWN + 1
+    assert told[call_sites._SHOWN] == "..."
+    assert told[-1].endswith("return BATCH.slice[9]")
+
+
+def test_code_that_is_gone_leaves_its_path_to_no_other():
+    """A path is known by the address of its code, which new code must not get while it is kept."""
+    for line in range(1, 300):
+        scope = {"BATCH": BATCH}
+        exec("\n" * line + "failed = BATCH.slice[9]", scope)
+        assert text_of(lambda scope=scope: scope["failed"]).endswith(f"at <string>:{line + 1}")

@@ -225,3 +225,15 @@ def test_result_cache_is_reserved():
     context = EvalContext()
     assert context.cache_results(1, 2) is None
     assert context.cached_results(1) is None
+
+
+def test_the_default_context_has_the_stream_that_was_set():
+    chosen = stream(device_id=0)
+    set_current_stream(chosen)
+    try:
+        assert EvalContext.default().cuda_stream is chosen
+        # A context of its own on the host has none.
+        assert EvalContext().cuda_stream is None
+    finally:
+        set_current_stream(None)
+    assert EvalContext.default().cuda_stream is None

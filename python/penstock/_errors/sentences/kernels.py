@@ -120,6 +120,7 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "Crop.Range": "needs a number and another that is not below, got {given}",
     "Decoders.NotBytes": "an encoded image is a row of bytes, got the shape {shape} of {dtype}",
     "Decoders.Extents": "needs a height and a width, got {given}",
+    "Decoders.MinSize": "needs a height and a width of at least 1, or one for both, got {given}",
     "Decoders.LargeWindow": "a window of {length} pixels goes beyond the image's {extent}",
     "Decoders.EmptyWindow": "the window of {height} x {width} pixels is empty",
     "Fill.Broadcast": "a fill value of shape {given} can't be broadcast to {wanted}",

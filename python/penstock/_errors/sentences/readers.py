@@ -253,6 +253,9 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "NpyFault.HeaderCutOff": "it ends within its header",
     "NpyFault.HeaderLength": "its header claims to have {length} bytes",
     "NpyFault.CutOff": "its array of shape {shape} takes {bytes} bytes, of which it has {left}",
+    "NpyFault.Surplus": (
+        "its array of shape {shape} takes {bytes} bytes, but {left} follow the header"
+    ),
     "NpyFault.NotText": "its header is not a text",
     "NpyFault.Records": "its elements are records; only arrays of numbers can be read",
     "NpyFault.Entry": "its header has the unknown entry {key!r}",

@@ -1,0 +1,29 @@
+"""For programs written for DALI's capture mode.
+
+DALI can capture a training loop and replay it as a pipeline. Here nothing is captured, because
+`prefetch` does the same for any loop. The functions below let such programs run unchanged.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+__all__ = ["invariant"]
+
+T = TypeVar("T")
+
+
+def invariant(value: T) -> T:
+    """Mark a value that stays the same in each iteration. Without effect here.
+
+    Args:
+        value: The value.
+
+    Returns:
+        The value itself.
+
+    Example:
+        >>> ndd.capture.invariant(3)
+        3
+    """
+    return value

@@ -1,0 +1,42 @@
+"""Which element types operators take, found by calling each of them with all."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+import penstock as ndd
+from tests.calls import CALLS, ENCODED, Call
+
+TYPES = {
+    "bool": np.bool_,
+    **{f"int{bits}": np.dtype(f"i{bits // 8}") for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": np.dtype(f"u{bits // 8}") for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": np.dtype(f"f{bits // 8}") for bits in (16, 32, 64)},
+}
+"""NumPy's types by the names that penstock has for them."""
+
+
+@functools.cache
+def taken(name: str) -> tuple[str, ...] | None:
+    """The element types that an operator takes; None if its data is bytes, or if it has none."""
+    call = CALLS[name]
+    if not call.inputs or call.inputs[0] in ENCODED:
+        return None
+    return tuple(each for each in TYPES if takes(call, each))
+
+
+def takes(call: Call, dtype: str) -> bool:
+    """Whether a typical call works with data of a type."""
+    first, *others = call.inputs
+    try:
+        data = ndd.batch(
+            [first.sample(number).astype(TYPES[dtype]) for number in range(2)], layout=first.layout
+        )
+        made = call(data, *(kind.batch(2) for kind in others))
+        for result in made if isinstance(made, tuple) else (made,):
+            result.evaluate()
+    except (ValueError, RuntimeError, TypeError):
+        return False
+    return True
