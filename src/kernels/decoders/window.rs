@@ -9,8 +9,8 @@ use crate::kernels::crop::random_window::RandomWindow;
 use crate::kernels::decoders::problem::Decoders;
 use crate::kernels::numeric::philox::Stream;
 use crate::kernels::regions::SliceArgs;
-use crate::kernels::{ArgReader, FromArgs, Result, args};
-use crate::value::{DType, Desc, Layout, Sample};
+use crate::kernels::{Arg, ArgReader, FromArg, FromArgs, Result, args};
+use crate::value::{DType, Desc, Layout, Problem, Sample};
 
 type Floats = SmallVec<[f64; 6]>;
 
