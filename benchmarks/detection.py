@@ -75,6 +75,7 @@ ANCHORS = [
 
 IDS = np.int32([[i, (i + 7) % COUNT, (i + 20) % COUNT, (i + 41) % COUNT] for i in range(COUNT)])
 QUARTERS = np.int32([[0, 0], [0, 250], [187, 0], [187, 250]])
+NESTED = np.int32([[375, 500], [300, 400], [200, 300]])
 SHAPES = np.int32([[187, 250], [187, 250], [188, 250], [188, 250]])
 
 EXACT: dict[str, tuple[Operator, Data]] = {
@@ -98,7 +99,7 @@ LARGE: dict[str, tuple[Operator, Data]] = {
         images("uint8"),
     ),
     "multi_paste, covered": (
-        lambda ndd, x: ndd.multi_paste(x, x, x, shapes=[[375, 500], [300, 400], [200, 300]]),
+        lambda ndd, x: ndd.multi_paste(x, x, x, shapes=NESTED),
         images("uint8"),
     ),
     "multi_paste, to float32": (
