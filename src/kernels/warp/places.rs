@@ -965,4 +965,43 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn vectors_agree_with_one_by_one() {
+        let (width, height) = (40, 30);
+        let places: Vec<[f32; 2]> = (0..500_u32)
+            .map(|i| [(i * 7919 % 4400) as f32 / 100.0 - 2.0, (i * 104_729 % 3400) as f32 / 100.0])
+            .collect();
+        for channels in 1..5 {
+            let bytes: Vec<u8> =
+                (0..width * height * channels).map(|i| (i * 31 % 251) as u8).collect();
+            let words: Vec<u16> = bytes.iter().map(|&x| x.into()).collect();
+            let border = Border::Constant;
+            let small = Picture {
+                pixels: &bytes[..],
+                width,
+                height,
+                channels,
+                border,
+                fill: &[9; 4][..channels],
+            };
+            let wide = Picture {
+                pixels: &words[..],
+                width,
+                height,
+                channels,
+                border,
+                fill: &[9; 4][..channels],
+            };
+            for sampling in [Sampling::Nearest, Sampling::Linear, Sampling::Cubic] {
+                let (mut made, mut expected) = (vec![0; 500 * channels], vec![0; 500 * channels]);
+                sample(&small, sampling, 500, &mut made, &Given(places.clone()));
+                sample(&wide, sampling, 500, &mut expected, &Given(places.clone()));
+                for (&a, &b) in made.iter().zip(&expected) {
+                    // Cubic sums may leave the range of bytes; other orders round otherwise.
+                    assert!(u16::from(a).abs_diff(b.min(255)) <= 1, "{sampling:?} {a} {b}");
+                }
+            }
+        }
+    }
 }
