@@ -719,8 +719,7 @@ mod avx2 {
         (0..n.div_ceil(LANES)).map(move |k| (k * LANES).min(n - LANES))
     }
 
-    /// # Safety
-    /// None beside AVX2; `n` is at least that of a vector's numbers.
+    /// `n` is at least a vector's numbers.
     #[target_feature(enable = "avx2")]
     pub fn changes(n: usize, all: &mut [i16], [above, row, below]: [&[i16]; 3]) {
         assert!(n >= LANES && all.len() >= 7 * n);
