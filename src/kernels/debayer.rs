@@ -152,10 +152,27 @@ trait Raw: Element {
     fn narrow(sum: Self::Sum) -> Self;
     fn word(self) -> u32;
     fn of_word(word: u32) -> Self;
+
+    /// As [`interpolate`], for as many pixels as vectors take; how many that are.
+    fn interpolate(
+        _edge_aware: bool,
+        _rows: [&[Self]; 3],
+        _site: &[u8],
+        _own: &mut [Self],
+        _green: &mut [Self],
+        _other: &mut [Self],
+    ) -> usize {
+        0
+    }
+
+    /// As [`interleave`], for as many pixels as vectors take; how many that are.
+    fn interleave(_red: &[Self], _green: &[Self], _blue: &[Self], _out: &mut [Self]) -> usize {
+        0
+    }
 }
 
 macro_rules! raw {
-    ($($type:ty: $sum:ty;)*) => {
+    ($($type:ty: $sum:ty, {$($more:item)*};)*) => {
         $(impl Raw for $type {
             type Sum = $sum;
             #[inline(always)]
@@ -174,10 +191,45 @@ macro_rules! raw {
             fn of_word(word: u32) -> $type {
                 word as $type
             }
+            $($more)*
         })*
     };
 }
-raw!(u8: u16; u16: u32;);
+raw! {
+    u8: u16, {
+        #[cfg(target_arch = "x86_64")]
+        fn interpolate(
+            edge_aware: bool,
+            rows: [&[u8]; 3],
+            site: &[u8],
+            own: &mut [u8],
+            green: &mut [u8],
+            other: &mut [u8],
+        ) -> usize {
+            match (Isa::best(), edge_aware) {
+                // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+                (Isa::Avx2, true) => unsafe {
+                    avx2::interpolate::<true>(rows, site, own, green, other)
+                },
+                // SAFETY: as above.
+                (Isa::Avx2, false) => unsafe {
+                    avx2::interpolate::<false>(rows, site, own, green, other)
+                },
+                _ => 0,
+            }
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        fn interleave(red: &[u8], green: &[u8], blue: &[u8], out: &mut [u8]) -> usize {
+            match Isa::best() {
+                // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+                Isa::Avx2 => unsafe { avx2::interleave(red, green, blue, out) },
+                _ => 0,
+            }
+        }
+    };
+    u16: u32, {};
+}
 
 struct RawImage<'a, T> {
     src: &'a [T],
@@ -234,13 +286,20 @@ impl<T: Raw> RawImage<'_, T> {
             let site = &sites[kind.first];
             // As functions with arguments of their own, so that the compiler knows that the rows
             // don't overlap.
+            let done = T::interpolate(edge_aware, rows, site, own, green, other);
+            let rest = rows.map(|row| &row[done..]);
+            let site = &site[done..];
+            let (own_rest, green_rest) = (&mut own[done..], &mut green[done..]);
+            let other_rest = &mut other[done..];
             Isa::run_on_best(|| match edge_aware {
-                true => interpolate::<T, true>(rows, site, own, green, other),
-                false => interpolate::<T, false>(rows, site, own, green, other),
+                true => interpolate::<T, true>(rest, site, own_rest, green_rest, other_rest),
+                false => interpolate::<T, false>(rest, site, own_rest, green_rest, other_rest),
             });
             let (red, blue) = if kind.is_blue { (other, own) } else { (own, other) };
             let row = &mut dst[3 * y * width..][..3 * width];
-            Isa::run_on_best(|| interleave(red, green, blue, &mut row[3..3 * (width - 1)]));
+            let inner = &mut row[3..3 * (width - 1)];
+            let done = T::interleave(red, green, blue, inner);
+            interleave(&red[done..], &green[done..], &blue[done..], &mut inner[3 * done..]);
             repeat_ends(row, 3);
         }
         repeat_rows(dst, 3 * width);
@@ -318,7 +377,6 @@ fn interpolate<T: Raw, const EDGE_AWARE: bool>(
     }
 }
 
-#[inline(always)]
 fn interleave<T: Copy>(red: &[T], green: &[T], blue: &[T], out: &mut [T]) {
     let pixels = out.as_chunks_mut::<3>().0.iter_mut();
     for (((out, &r), &g), &b) in pixels.zip(red).zip(green).zip(blue) {
@@ -374,17 +432,22 @@ mod gradients {
             Ok(Changes { n, all: zeroed(7 * n)? })
         }
 
-        fn part(&self, kind: usize, from: usize, n: usize) -> &[i16] {
+        pub fn part(&self, kind: usize, from: usize, n: usize) -> &[i16] {
             &self.all[kind * self.n + from..][..n]
         }
 
         /// From three rows that are `REACH` longer than the image at either end.
         pub fn fill(&mut self, [above, row, below]: [&[i16]; 3]) {
-            Isa::run_on_best(|| fill(self.n, &mut self.all, above, row, below));
+            #[cfg(target_arch = "x86_64")]
+            if Isa::best() == Isa::Avx2 && self.n >= avx2::LANES {
+                // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+                unsafe { avx2::changes(self.n, &mut self.all, [above, row, below]) };
+                return;
+            }
+            fill(self.n, &mut self.all, above, row, below);
         }
     }
 
-    #[inline(always)]
     fn fill(n: usize, all: &mut [i16], above: &[i16], row: &[i16], below: &[i16]) {
         let mut parts = all.chunks_exact_mut(n);
         let [
@@ -437,8 +500,17 @@ mod gradients {
     }
 
     /// The colors of a row: of its own sites, green, and the third.
-    #[inline(always)]
     pub fn mix(row: &Row<'_>, own: &mut [u8], green: &mut [u8], other: &mut [u8]) {
+        #[cfg(target_arch = "x86_64")]
+        if Isa::best() == Isa::Avx2 && own.len() >= avx2::LANES {
+            // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+            unsafe { avx2::mix(row, own, green, other) };
+            return;
+        }
+        mix_one_by_one(row, own, green, other);
+    }
+
+    pub fn mix_one_by_one(row: &Row<'_>, own: &mut [u8], green: &mut [u8], other: &mut [u8]) {
         let n = own.len();
         let (site, seventh) = (&row.site[..n], &row.seventh[..n]);
         let (green, other) = (&mut green[..n], &mut other[..n]);
@@ -540,6 +612,288 @@ mod gradients {
     }
 }
 
+/// The same by vectors.
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use std::arch::x86_64::*;
+
+    use super::gradients::{REACH, Row};
+
+    /// Bytes of a vector.
+    const BYTES: usize = 32;
+    /// Numbers of 16 bits of a vector.
+    pub const LANES: usize = 16;
+
+    #[target_feature(enable = "avx2")]
+    pub fn interpolate<const EDGE_AWARE: bool>(
+        [above, row, below]: [&[u8]; 3],
+        site: &[u8],
+        own: &mut [u8],
+        green: &mut [u8],
+        other: &mut [u8],
+    ) -> usize {
+        let n = own.len().min(green.len()).min(other.len()).min(site.len());
+        let n = n.min(above.len().min(row.len()).min(below.len()).saturating_sub(2));
+        let zero = _mm256_setzero_si256();
+        let two = _mm256_set1_epi16(2);
+        // The mean of four, rounded.
+        let mean = |a, b, c, d| {
+            let sum = |a: __m256i, b: __m256i, c: __m256i, d: __m256i| {
+                let sum = _mm256_add_epi16(_mm256_add_epi16(a, b), _mm256_add_epi16(c, d));
+                _mm256_srli_epi16(_mm256_add_epi16(sum, two), 2)
+            };
+            let low = |x| _mm256_unpacklo_epi8(x, zero);
+            let high = |x| _mm256_unpackhi_epi8(x, zero);
+            _mm256_packus_epi16(
+                sum(low(a), low(b), low(c), low(d)),
+                sum(high(a), high(b), high(c), high(d)),
+            )
+        };
+        let far = |a, b| _mm256_or_si256(_mm256_subs_epu8(a, b), _mm256_subs_epu8(b, a));
+        let mut i = 0;
+        while i + BYTES <= n {
+            // SAFETY: there are 32 bytes from `i` on, and two more in the rows.
+            unsafe {
+                let load =
+                    |from: &[u8], k: usize| _mm256_loadu_si256(from.as_ptr().add(i + k).cast());
+                let (l, s, r) = (load(row, 0), load(row, 1), load(row, 2));
+                let (u, d) = (load(above, 1), load(below, 1));
+                let (across, along) = (_mm256_avg_epu8(l, r), _mm256_avg_epu8(u, d));
+                let around = if EDGE_AWARE {
+                    let (wide, tall) = (far(l, r), far(u, d));
+                    // Where the change across is not larger.
+                    let flat = _mm256_cmpeq_epi8(_mm256_max_epu8(wide, tall), tall);
+                    _mm256_blendv_epi8(along, across, flat)
+                } else {
+                    mean(l, r, u, d)
+                };
+                let corners = mean(load(above, 0), load(above, 2), load(below, 0), load(below, 2));
+                let is_site = _mm256_cmpgt_epi8(load(site, 0), zero);
+                let store =
+                    |to: &mut [u8], x| _mm256_storeu_si256(to.as_mut_ptr().add(i).cast(), x);
+                store(own, _mm256_blendv_epi8(across, s, is_site));
+                store(green, _mm256_blendv_epi8(s, around, is_site));
+                store(other, _mm256_blendv_epi8(along, corners, is_site));
+            }
+            i += BYTES;
+        }
+        i
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub fn interleave(red: &[u8], green: &[u8], blue: &[u8], out: &mut [u8]) -> usize {
+        let n = red.len().min(green.len()).min(blue.len()).min(out.len() / 3);
+        // Where each byte of 48 comes from, in the colors one after another.
+        let order = |part: usize, color: usize| {
+            let mut order = [-1_i8; 16];
+            for (k, from) in order.iter_mut().enumerate() {
+                let at = 16 * part + k;
+                if at % 3 == color {
+                    *from = (at / 3) as i8;
+                }
+            }
+            // SAFETY: there are sixteen bytes.
+            unsafe { _mm_loadu_si128(order.as_ptr().cast()) }
+        };
+        let orders: [[__m128i; 3]; 3] =
+            [0, 1, 2].map(|part| [order(part, 0), order(part, 1), order(part, 2)]);
+        let mut i = 0;
+        while i + 16 <= n {
+            // SAFETY: there are 16 bytes of each color from `i` on, and room for 48.
+            unsafe {
+                let load = |from: &[u8]| _mm_loadu_si128(from.as_ptr().add(i).cast());
+                let (r, g, b) = (load(red), load(green), load(blue));
+                for (part, [of_r, of_g, of_b]) in orders.into_iter().enumerate() {
+                    let made = _mm_or_si128(
+                        _mm_or_si128(_mm_shuffle_epi8(r, of_r), _mm_shuffle_epi8(g, of_g)),
+                        _mm_shuffle_epi8(b, of_b),
+                    );
+                    _mm_storeu_si128(out.as_mut_ptr().add(3 * i + 16 * part).cast(), made);
+                }
+            }
+            i += 16;
+        }
+        i
+    }
+
+    /// Where vectors begin, for all of `n` numbers: the last one may overlap the one before.
+    fn starts(n: usize) -> impl Iterator<Item = usize> {
+        (0..n.div_ceil(LANES)).map(move |k| (k * LANES).min(n - LANES))
+    }
+
+    /// `n` is at least a vector's numbers.
+    #[target_feature(enable = "avx2")]
+    pub fn changes(n: usize, all: &mut [i16], [above, row, below]: [&[i16]; 3]) {
+        assert!(n >= LANES && all.len() >= 7 * n);
+        assert!([above, row, below].iter().all(|row| row.len() >= n + 2));
+        let far = |a, b| _mm256_abs_epi16(_mm256_sub_epi16(a, b));
+        let twice = |x| _mm256_add_epi16(x, x);
+        for i in starts(n) {
+            // SAFETY: checked above.
+            unsafe {
+                let load =
+                    |from: &[i16], k: usize| _mm256_loadu_si256(from.as_ptr().add(i + k).cast());
+                let (a, b, c) = (load(above, 0), load(above, 1), load(above, 2));
+                let (d, e) = (load(row, 0), load(row, 2));
+                let (f, g, h) = (load(below, 0), load(below, 1), load(below, 2));
+                let sum3 = |x, y, z| _mm256_add_epi16(_mm256_add_epi16(x, y), z);
+                let (rising, falling) = (twice(far(c, f)), twice(far(a, h)));
+                let made = [
+                    sum3(far(a, f), far(c, h), twice(far(b, g))),
+                    sum3(far(a, c), far(f, h), twice(far(d, e))),
+                    rising,
+                    falling,
+                    sum3(rising, far(b, d), far(g, e)),
+                    sum3(falling, far(b, e), far(g, d)),
+                    _mm256_srai_epi16(_mm256_add_epi16(sum3(b, d, e), g), 1),
+                ];
+                for (kind, made) in made.into_iter().enumerate() {
+                    _mm256_storeu_si256(all.as_mut_ptr().add(kind * n + i).cast(), made);
+                }
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub fn mix(row: &Row<'_>, own: &mut [u8], green: &mut [u8], other: &mut [u8]) {
+        let n = own.len();
+        let (site, seventh) = (&row.site[..n], &row.seventh[..n]);
+        let (green, other) = (&mut green[..n], &mut other[..n]);
+        let v = row.values.map(|values| &values[..n + 2 * REACH]);
+        let part = |r: usize, kind: usize| row.changes[r].part(kind, 0, n + 2);
+        let three = |kind: usize| [part(0, kind), part(1, kind), part(2, kind)];
+        let (down, across) = (three(0), part(1, 1));
+        let (rising, falling) = (three(2), three(3));
+        let (rise, fall, sum) = (three(4), three(5), three(6));
+        let add = |a, b| _mm256_add_epi16(a, b);
+        let twice = |x| _mm256_add_epi16(x, x);
+        for i in starts(n) {
+            // SAFETY: all these are as long as was asked for above: `n`, two more for changes, and
+            // four more for values; vectors begin at least their length before `n`.
+            unsafe {
+                let at = |from: &[i16], k: usize| -> __m256i {
+                    _mm256_loadu_si256(from.as_ptr().add(i + k).cast())
+                };
+                let sites = _mm256_cvtepu8_epi16(_mm_loadu_si128(site.as_ptr().add(i).cast()));
+                let is_site = _mm256_cmpgt_epi16(sites, _mm256_setzero_si256());
+                let choose = |a, b| _mm256_blendv_epi8(b, a, is_site);
+                let s = at(v[2], 2);
+                let four = |r: &[&[i16]; 3], y: usize, x: usize| {
+                    add(
+                        add(at(r[y], x), at(r[y], x + 1)),
+                        add(at(r[y + 1], x), at(r[y + 1], x + 1)),
+                    )
+                };
+                let changes = [
+                    add(at(down[0], 1), at(down[1], 1)),
+                    add(at(down[1], 1), at(down[2], 1)),
+                    add(at(across, 0), at(across, 1)),
+                    add(at(across, 1), at(across, 2)),
+                    choose(add(at(rise[0], 2), at(rise[1], 1)), four(&rising, 0, 1)),
+                    choose(add(at(rise[1], 1), at(rise[2], 0)), four(&rising, 1, 0)),
+                    choose(add(at(fall[0], 0), at(fall[1], 1)), four(&falling, 0, 0)),
+                    choose(add(at(fall[1], 1), at(fall[2], 2)), four(&falling, 1, 1)),
+                ];
+                let (mut least, mut most) = (changes[0], changes[0]);
+                for change in changes {
+                    least = _mm256_min_epi16(least, change);
+                    most = _mm256_max_epi16(most, change);
+                }
+                let half = _mm256_max_epi16(_mm256_srai_epi16(most, 1), _mm256_set1_epi16(1));
+                let limit = add(least, half);
+                let x = |r: usize, k: usize| at(v[r], k);
+                let beside_of = |r: usize, k: usize| twice(x(r, k));
+                let terms = [
+                    (
+                        add(x(0, 2), s),
+                        choose(beside_of(1, 2), add(x(0, 1), x(0, 3))),
+                        choose(add(x(1, 1), x(1, 3)), beside_of(1, 2)),
+                    ),
+                    (
+                        add(x(4, 2), s),
+                        choose(beside_of(3, 2), add(x(4, 1), x(4, 3))),
+                        choose(add(x(3, 1), x(3, 3)), beside_of(3, 2)),
+                    ),
+                    (
+                        add(x(2, 0), s),
+                        beside_of(2, 1),
+                        choose(add(x(1, 1), x(3, 1)), add(x(1, 0), x(3, 0))),
+                    ),
+                    (
+                        add(x(2, 4), s),
+                        beside_of(2, 3),
+                        choose(add(x(1, 3), x(3, 3)), add(x(1, 4), x(3, 4))),
+                    ),
+                    (
+                        choose(add(x(0, 4), s), beside_of(1, 3)),
+                        choose(at(sum[0], 2), add(x(0, 3), x(2, 3))),
+                        choose(beside_of(1, 3), add(x(1, 2), x(1, 4))),
+                    ),
+                    (
+                        choose(add(x(4, 0), s), beside_of(3, 1)),
+                        choose(at(sum[2], 0), add(x(4, 1), x(2, 1))),
+                        choose(beside_of(3, 1), add(x(3, 2), x(3, 0))),
+                    ),
+                    (
+                        choose(add(x(0, 0), s), beside_of(1, 1)),
+                        choose(at(sum[0], 0), add(x(0, 1), x(2, 1))),
+                        choose(beside_of(1, 1), add(x(1, 0), x(1, 2))),
+                    ),
+                    (
+                        choose(add(x(4, 4), s), beside_of(3, 3)),
+                        choose(at(sum[2], 2), add(x(4, 3), x(2, 3))),
+                        choose(beside_of(3, 3), add(x(3, 4), x(3, 2))),
+                    ),
+                ];
+                let zero = _mm256_setzero_si256();
+                let (mut same, mut beside, mut third, mut count) = (zero, zero, zero, zero);
+                for (change, (a, b, c)) in changes.into_iter().zip(terms) {
+                    let taken = _mm256_cmpgt_epi16(limit, change);
+                    same = add(same, _mm256_and_si256(a, taken));
+                    beside = add(beside, _mm256_and_si256(b, taken));
+                    third = add(third, _mm256_and_si256(c, taken));
+                    count = _mm256_sub_epi16(count, taken);
+                }
+                // Numbers of 32 bits: the first four of both halves, and the others.
+                let low = |x| _mm256_srai_epi32(_mm256_unpacklo_epi16(x, x), 16);
+                let high = |x| _mm256_srai_epi32(_mm256_unpackhi_epi16(x, x), 16);
+                let (first, second) = (
+                    _mm256_loadu_ps(seventh.as_ptr().add(i)),
+                    _mm256_loadu_ps(seventh.as_ptr().add(i + 8)),
+                );
+                let scale = |count, seventh| {
+                    let is_seven = _mm256_cmpeq_epi32(count, _mm256_set1_epi32(7));
+                    let scale = _mm256_div_ps(_mm256_set1_ps(0.5), _mm256_cvtepi32_ps(count));
+                    _mm256_blendv_ps(scale, seventh, _mm256_castsi256_ps(is_seven))
+                };
+                let scales = [
+                    scale(low(count), _mm256_permute2f128_ps(first, second, 0x20)),
+                    scale(high(count), _mm256_permute2f128_ps(first, second, 0x31)),
+                ];
+                let mixed = |sum| {
+                    let more = _mm256_sub_epi16(sum, same);
+                    let times =
+                        |x, scale| _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_cvtepi32_ps(x), scale));
+                    let more = _mm256_packs_epi32(
+                        times(low(more), scales[0]),
+                        times(high(more), scales[1]),
+                    );
+                    let mixed = add(s, more);
+                    _mm256_max_epi16(_mm256_min_epi16(mixed, _mm256_set1_epi16(255)), zero)
+                };
+                let (beside, third) = (mixed(beside), mixed(third));
+                let store = |to: &mut [u8], x| {
+                    let bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(x, x), 0b1000);
+                    _mm_storeu_si128(to.as_mut_ptr().add(i).cast(), _mm256_castsi256_si128(bytes));
+                };
+                store(own, choose(s, beside));
+                store(green, choose(beside, s));
+                store(other, third);
+            }
+        }
+    }
+}
+
 impl<T: Raw> RawImage<'_, T> {
     fn by_gradients(&self, dst: &mut [T]) -> Result<()> {
         use gradients::{Changes, REACH};
@@ -581,7 +935,7 @@ impl<T: Raw> RawImage<'_, T> {
                 site: &sites[kind.first],
                 seventh: &sevenths[kind.first],
             };
-            Isa::run_on_best(|| gradients::mix(&row, own, green, other));
+            gradients::mix(&row, own, green, other);
             let (red, blue) = if kind.is_blue { (&*other, &*own) } else { (&*own, &*other) };
             let row = &mut dst[3 * y * width..][..3 * width];
             let pixels = row.as_chunks_mut::<3>().0.iter_mut();
@@ -590,5 +944,61 @@ impl<T: Raw> RawImage<'_, T> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noise<T: Raw>(count: usize) -> Vec<T> {
+        let word = |i: u64| (i.wrapping_mul(6_364_136_223_846_793_005) >> 40) as u32 & 255;
+        (0..count as u64).map(|i| T::of_word(word(i))).collect()
+    }
+
+    #[test]
+    fn vectors_agree_with_one_by_one() {
+        for (height, width) in [(3, 3), (9, 34), (12, 101)] {
+            for blue in [[0, 0], [0, 1], [1, 0], [1, 1]] {
+                let (bytes, words) = (noise::<u8>(height * width), noise::<u16>(height * width));
+                let small = RawImage { src: &bytes, height, width, blue };
+                let wide = RawImage { src: &words, height, width, blue };
+                for edge_aware in [false, true] {
+                    let mut made = vec![0; 3 * bytes.len()];
+                    let mut expected = vec![0; made.len()];
+                    small.colors(edge_aware, &mut made).unwrap();
+                    wide.colors(edge_aware, &mut expected).unwrap();
+                    assert!(made.iter().zip(&expected).all(|(&a, &b)| u16::from(a) == b));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_agree_with_one_by_one() {
+        let width = 37;
+        let padded = width + 2 * gradients::REACH;
+        let values: Vec<i16> = noise::<u8>(5 * padded).into_iter().map(i16::from).collect();
+        let rows: [&[i16]; 5] = std::array::from_fn(|k| &values[k * padded..][..padded]);
+        let changes: [gradients::Changes; 3] = std::array::from_fn(|k| {
+            let mut changes = gradients::Changes::new(width).unwrap();
+            changes.fill([rows[k], rows[k + 1], rows[k + 2]]);
+            changes
+        });
+        for first in [0, 1] {
+            let site: Vec<u8> = (0..width).map(|x| u8::from(x % 2 == first)).collect();
+            let row = gradients::Row {
+                changes: [&changes[0], &changes[1], &changes[2]],
+                values: rows,
+                site: &site,
+                seventh: &gradients::sevenths(width, first).unwrap(),
+            };
+            let run = |mix: fn(&gradients::Row<'_>, &mut [u8], &mut [u8], &mut [u8])| {
+                let [mut own, mut green, mut other] = [(); 3].map(|()| vec![0; width]);
+                mix(&row, &mut own, &mut green, &mut other);
+                [own, green, other]
+            };
+            assert_eq!(run(gradients::mix), run(gradients::mix_one_by_one));
+        }
     }
 }

@@ -211,12 +211,12 @@ fn median5<T: Ordered>(sorted: &[T], padded: usize, c: usize, out: &mut [T]) {
         assert!(4 * (padded + c) + n <= sorted.len());
         for (i, out) in out.iter_mut().enumerate() {
             let mut x = [[T::LEAST; 5]; 5];
-            for k in 0..5 {
-                for step in 0..5 {
+            for (k, row) in x.iter_mut().enumerate() {
+                for (step, x) in row.iter_mut().enumerate() {
                     // SAFETY: the last of these was checked above, with k and step of 4.
-                    x[k][step] = unsafe { *sorted.get_unchecked(k * padded + step * c + i) };
+                    *x = unsafe { *sorted.get_unchecked(k * padded + step * c + i) };
                 }
-                sort5(&mut x[k]);
+                sort5(row);
             }
             *out = median13([
                 x[0][3], x[4][1], x[1][2], x[3][2], x[1][4], x[3][0], x[2][1], x[2][3], x[0][4],

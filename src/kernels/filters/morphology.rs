@@ -322,19 +322,22 @@ impl<T: Element + Ordered> Along<T> {
                 *to = from.map_or(K::neutral(), |from| row[from]);
             }
         }
-        let c = self.channels;
-        if self.size == 3 {
-            choose3::<T, K>(out, &self.padded, &self.padded[c..], &self.padded[2 * c..]);
-            return;
-        }
+        let (c, size) = (self.channels, self.size);
+        // Of windows of so many pixels, three make one of three times as many.
         let (mut have, mut left) = (1, self.padded.len());
-        while 2 * have <= self.size {
-            left -= have * c;
-            choose2::<T, K>(&mut self.half[..left], &self.padded, &self.padded[have * c..]);
+        while 3 * have < size {
+            left -= 2 * have * c;
+            let part = |k: usize| &self.padded[k * have * c..];
+            choose3::<T, K>(&mut self.half[..left], part(0), part(1), part(2));
             std::mem::swap(&mut self.half, &mut self.padded);
-            have *= 2;
+            have *= 3;
         }
-        choose2::<T, K>(out, &self.padded, &self.padded[(self.size - have) * c..]);
+        let from = |pixel: usize| &self.padded[pixel * c..];
+        if size <= 2 * have {
+            choose2::<T, K>(out, from(0), from(size - have));
+        } else {
+            choose3::<T, K>(out, from(0), from(have), from(size - have));
+        }
     }
 }
 
