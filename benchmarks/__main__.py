@@ -14,6 +14,7 @@ import penstock
 from benchmarks import (
     calls,
     color,
+    decoding,
     end_to_end,
     large,
     operators,
@@ -28,6 +29,7 @@ from benchmarks.harness import Contender, Pair, run
 FAMILIES = (
     end_to_end.FAMILY,
     reading.FAMILY,
+    decoding.FAMILY,
     resize.FAMILY,
     warp.FAMILY,
     color.FAMILY,
