@@ -16,6 +16,7 @@ from benchmarks import (
     calls,
     color,
     detection,
+    decoding,
     end_to_end,
     images,
     large,
@@ -31,6 +32,7 @@ from benchmarks.harness import Contender, Pair, run
 FAMILIES = (
     end_to_end.FAMILY,
     reading.FAMILY,
+    decoding.FAMILY,
     resize.FAMILY,
     warp.FAMILY,
     images.FAMILY,

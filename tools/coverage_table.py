@@ -34,13 +34,17 @@ def page(benchmarks: Path) -> str:
     """The page, with the ratios of another one."""
     dali = _dali()
     ratios = _ratios(benchmarks)
+    former = {
+        f"{operator.options.also_in}.{operator.definition.__name__}"
+        for operator in OPERATORS.values()
+    }
     lines = [HEAD, "| operator | DALI | element types | speed |", "|---|---|---|---|"]
     for name in sorted({*OPERATORS, *dali}):
         places = ", ".join(dict.fromkeys(PLACES[place] for place in dali.get(name, ())))
         if name in OPERATORS:
             types = _types(taken(name), bool(OPERATORS[name].inputs or OPERATORS[name].variadic))
         else:
-            types = "former name" if name.startswith("experimental.") else "not yet"
+            types = "former name" if name in former else "not yet"
         cells = [f"`{name}`", places or "no", types, ratios.get(name, "-")]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

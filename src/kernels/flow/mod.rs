@@ -59,7 +59,7 @@ struct Method {
 impl Method {
     /// From 0, the best, to 1, the fastest.
     fn new(preset: f64) -> Method {
-        let search = Search { stride: 3, iterations: 24 };
+        let search = Search { stride: 4, iterations: 16 };
         match preset {
             ..0.25 => Method { search, searched: 1, refined: 0, linearizations: 5 },
             0.25..0.75 => Method { search, searched: 1, refined: 1, linearizations: 5 },
