@@ -107,7 +107,25 @@ def bbox_rotate(
 @overload
 def bbox_rotate(
     bboxes: TensorLike,
-    labels: TensorLike | Batch | None = None,
+    labels: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    angle: float | TensorLike | Batch,
+    bbox_layout: Literal['xyXY', 'xyWH'] | None = None,
+    bbox_normalized: bool | None = None,
+    input_shape: int | Sequence[int] | TensorLike | Batch,
+    keep_size: bool | None = None,
+    mode: Literal['expand', 'fixed', 'halfway'] | None = None,
+    remove_threshold: float | None = None,
+    shape_layout: str | None = None,
+    size: float | Sequence[Any] | TensorLike | Batch | None = None,
+) -> Any: ...
+@overload
+def bbox_rotate(
+    bboxes: TensorLike,
+    labels: TensorLike | None = None,
     /,
     *,
     batch_size: int,
@@ -125,7 +143,7 @@ def bbox_rotate(
 @overload
 def bbox_rotate(
     bboxes: TensorLike,
-    labels: TensorLike | Batch | None = None,
+    labels: TensorLike | None = None,
     /,
     *,
     batch_size: None = None,
@@ -158,7 +176,22 @@ def box_encoder(
 @overload
 def box_encoder(
     input_0: TensorLike,
-    input_1: TensorLike | Batch,
+    input_1: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    anchors: float | Sequence[Any] | TensorLike | Batch,
+    criteria: float | None = None,
+    means: float | Sequence[Any] | None = None,
+    offset: bool | None = None,
+    scale: float | None = None,
+    stds: float | Sequence[Any] | None = None,
+) -> tuple[Batch, Batch]: ...
+@overload
+def box_encoder(
+    input_0: TensorLike,
+    input_1: TensorLike,
     /,
     *,
     batch_size: int,
@@ -173,7 +206,7 @@ def box_encoder(
 @overload
 def box_encoder(
     input_0: TensorLike,
-    input_1: TensorLike | Batch,
+    input_1: TensorLike,
     /,
     *,
     batch_size: None = None,
@@ -214,7 +247,33 @@ def random_bbox_crop(
 @overload
 def random_bbox_crop(
     boxes: TensorLike,
-    labels: TensorLike | Batch | None = None,
+    labels: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    all_boxes_above_threshold: bool | None = None,
+    allow_no_crop: bool | None = None,
+    aspect_ratio: float | Sequence[Any] | None = None,
+    bbox_layout: str | None = None,
+    bbox_prune_threshold: float | None = None,
+    crop_shape: int | Sequence[int] | TensorLike | Batch | None = None,
+    input_shape: int | Sequence[int] | TensorLike | Batch | None = None,
+    ltrb: bool | None = None,
+    num_attempts: int | None = None,
+    output_bbox_indices: bool | None = None,
+    quiet: bool | None = None,
+    scaling: float | Sequence[Any] | None = None,
+    shape_layout: str | None = None,
+    threshold_type: Literal['iou', 'overlap'] | None = None,
+    thresholds: float | Sequence[Any] | None = None,
+    total_num_attempts: int | None = None,
+    rng: Any = None,
+) -> Any: ...
+@overload
+def random_bbox_crop(
+    boxes: TensorLike,
+    labels: TensorLike | None = None,
     /,
     *,
     batch_size: int,
@@ -240,7 +299,7 @@ def random_bbox_crop(
 @overload
 def random_bbox_crop(
     boxes: TensorLike,
-    labels: TensorLike | Batch | None = None,
+    labels: TensorLike | None = None,
     /,
     *,
     batch_size: None = None,

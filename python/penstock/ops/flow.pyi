@@ -36,7 +36,23 @@ def optical_flow(
 @overload
 def optical_flow(
     input_0: TensorLike,
-    input_1: TensorLike | Batch | None = None,
+    input_1: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    enable_external_hints: bool | None = None,
+    enable_temporal_hints: bool | None = None,
+    hint_grid: int | None = None,
+    image_type: int | None = None,
+    output_format: int | None = None,
+    output_grid: int | None = None,
+    preset: float | None = None,
+) -> Batch: ...
+@overload
+def optical_flow(
+    input_0: TensorLike,
+    input_1: TensorLike | None = None,
     /,
     *,
     batch_size: int,
@@ -52,7 +68,7 @@ def optical_flow(
 @overload
 def optical_flow(
     input_0: TensorLike,
-    input_1: TensorLike | Batch | None = None,
+    input_1: TensorLike | None = None,
     /,
     *,
     batch_size: None = None,

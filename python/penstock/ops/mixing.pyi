@@ -34,7 +34,21 @@ def mixup(
 @overload
 def mixup(
     input: TensorLike,
-    labels: TensorLike | Batch,
+    labels: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    alpha: float | None = None,
+    label_smoothing: float | None = None,
+    num_classes: int | None = None,
+    per_sample: bool | None = None,
+    rng: Any = None,
+) -> tuple[Batch, Batch]: ...
+@overload
+def mixup(
+    input: TensorLike,
+    labels: TensorLike,
     /,
     *,
     batch_size: int,
@@ -48,7 +62,7 @@ def mixup(
 @overload
 def mixup(
     input: TensorLike,
-    labels: TensorLike | Batch,
+    labels: TensorLike,
     /,
     *,
     batch_size: None = None,
@@ -76,7 +90,21 @@ def cutmix(
 @overload
 def cutmix(
     input: TensorLike,
-    labels: TensorLike | Batch,
+    labels: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    alpha: float | None = None,
+    label_smoothing: float | None = None,
+    num_classes: int | None = None,
+    per_sample: bool | None = None,
+    rng: Any = None,
+) -> tuple[Batch, Batch]: ...
+@overload
+def cutmix(
+    input: TensorLike,
+    labels: TensorLike,
     /,
     *,
     batch_size: int,
@@ -90,7 +118,7 @@ def cutmix(
 @overload
 def cutmix(
     input: TensorLike,
-    labels: TensorLike | Batch,
+    labels: TensorLike,
     /,
     *,
     batch_size: None = None,

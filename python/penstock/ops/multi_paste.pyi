@@ -21,6 +21,23 @@ DTypeLike: TypeAlias = DType | str | type | Any
 def multi_paste(
     input_0: Batch,
     /,
+    *inputs: TensorLike | Batch,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    dtype: DTypeLike | None = None,
+    in_anchors: float | Sequence[Any] | TensorLike | Batch | None = None,
+    in_anchors_rel: float | Sequence[Any] | TensorLike | Batch | None = None,
+    in_ids: int | Sequence[int] | TensorLike | Batch | None = None,
+    out_anchors: float | Sequence[Any] | TensorLike | Batch | None = None,
+    out_anchors_rel: float | Sequence[Any] | TensorLike | Batch | None = None,
+    output_size: int | Sequence[int] | TensorLike | Batch | None = None,
+    shapes: float | Sequence[Any] | TensorLike | Batch | None = None,
+    shapes_rel: float | Sequence[Any] | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def multi_paste(
+    input_0: TensorLike,
+    /,
     *inputs: Batch,
     batch_size: int | None = None,
     device: DeviceLike | None = None,

@@ -124,8 +124,30 @@ def select_masks(
 @overload
 def select_masks(
     mask_ids: TensorLike,
-    polygons: TensorLike | Batch,
+    polygons: Batch,
     vertices: TensorLike | Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    reindex_masks: bool | None = None,
+) -> tuple[Batch, Batch]: ...
+@overload
+def select_masks(
+    mask_ids: TensorLike,
+    polygons: TensorLike,
+    vertices: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    reindex_masks: bool | None = None,
+) -> tuple[Batch, Batch]: ...
+@overload
+def select_masks(
+    mask_ids: TensorLike,
+    polygons: TensorLike,
+    vertices: TensorLike,
     /,
     *,
     batch_size: int,
@@ -135,8 +157,8 @@ def select_masks(
 @overload
 def select_masks(
     mask_ids: TensorLike,
-    polygons: TensorLike | Batch,
-    vertices: TensorLike | Batch,
+    polygons: TensorLike,
+    vertices: TensorLike,
     /,
     *,
     batch_size: None = None,

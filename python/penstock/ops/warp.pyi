@@ -148,7 +148,23 @@ def warp_perspective(
 @overload
 def warp_perspective(
     input: TensorLike,
-    matrix_input: TensorLike | Batch | None = None,
+    matrix_input: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    border_mode: Literal['constant', 'replicate', 'reflect', 'reflect_101', 'wrap'] | None = None,
+    fill_value: float | Sequence[Any] | None = None,
+    interp_type: int | str | None = None,
+    inverse_map: bool | None = None,
+    matrix: float | Sequence[Any] | TensorLike | Batch | None = None,
+    pixel_origin: Literal['corner', 'center'] | None = None,
+    size: float | Sequence[Any] | TensorLike | Batch | None = None,
+) -> Batch: ...
+@overload
+def warp_perspective(
+    input: TensorLike,
+    matrix_input: TensorLike | None = None,
     /,
     *,
     batch_size: int,
@@ -164,7 +180,7 @@ def warp_perspective(
 @overload
 def warp_perspective(
     input: TensorLike,
-    matrix_input: TensorLike | Batch | None = None,
+    matrix_input: TensorLike | None = None,
     /,
     *,
     batch_size: None = None,
@@ -192,8 +208,32 @@ def remap(
 @overload
 def remap(
     input: TensorLike,
-    mapx: TensorLike | Batch,
+    mapx: Batch,
     mapy: TensorLike | Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    interp: int | str | None = None,
+    pixel_origin: Literal['corner', 'center'] | None = None,
+) -> Batch: ...
+@overload
+def remap(
+    input: TensorLike,
+    mapx: TensorLike,
+    mapy: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    interp: int | str | None = None,
+    pixel_origin: Literal['corner', 'center'] | None = None,
+) -> Batch: ...
+@overload
+def remap(
+    input: TensorLike,
+    mapx: TensorLike,
+    mapy: TensorLike,
     /,
     *,
     batch_size: int,
@@ -204,8 +244,8 @@ def remap(
 @overload
 def remap(
     input: TensorLike,
-    mapx: TensorLike | Batch,
-    mapy: TensorLike | Batch,
+    mapx: TensorLike,
+    mapy: TensorLike,
     /,
     *,
     batch_size: None = None,
