@@ -123,7 +123,7 @@ impl Rotation {
         let [to_width, to_height] = match args.size.as_deref() {
             Some(&[height, width]) => {
                 for side in [height, width] {
-                    if !(side >= 0.0 && side <= LONGEST) {
+                    if !(0.0..=LONGEST).contains(&side) {
                         return Err(argument("size", Warp::Size { given: vec![height, width] }));
                     }
                 }
