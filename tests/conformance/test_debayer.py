@@ -64,7 +64,7 @@ def test_layouts(layout, algorithm):
         "ndd.debayer(v, blue_position=ndd.per_frame(np.int32([[0, 0], [1, 1]])))",
         # rejected
         "ndd.debayer(x)", "ndd.debayer(x, blue_position=[2, 0])",
-        "ndd.debayer(x, blue_position=[-1, 0])", "ndd.debayer(x, blue_position=[1])",
+        "ndd.debayer(x, blue_position=[-1, 0])",
         "ndd.debayer(x, blue_position=[0, 0, 0])", "ndd.debayer(x[None], blue_position=[0, 0])",
         "ndd.debayer(x, blue_position=[0, 0], algorithm='foo')",
         "ndd.debayer(x.astype('u2'), blue_position=[0, 0], algorithm='vng_ocv')",
