@@ -3,6 +3,9 @@
 //! file: baseline with 4:4:4, 4:2:0 or gray. Everything else, and everything that is not as it
 //! should be, is left to libjpeg, which knows what to say.
 
+// Loops go over several slices at once; an index is what becomes vectors.
+#![allow(clippy::needless_range_loop)]
+
 use super::{EIGHTHS, scaled};
 use crate::kernels::numeric::isa::Isa;
 
@@ -173,7 +176,7 @@ impl<'a> Frame<'a> {
             let values = after.get(..64 * wide)?;
             let table = self.quantizers.get_mut(usize::from(kind & 15))?.insert([0.0; 64]);
             for (index, value) in values.chunks_exact(wide).enumerate() {
-                let value = value.iter().fold(0, |all, &byte| all << 8 | u16::from(byte));
+                let value = value.iter().fold(0, |all, &byte| (all << 8) | u16::from(byte));
                 table[usize::from(ZIGZAG[index])] = f32::from(value);
             }
             segment = &after[64 * wide..];
@@ -352,9 +355,7 @@ fn quarter_weights(quantizer: &[f32; 64]) -> [f32; 64] {
 /// A number with the middle gray added, rounded and saturated.
 #[inline(always)]
 fn to_byte(value: f32) -> u8 {
-    let value = (value + 128.5).max(0.0).min(255.0);
-    // SAFETY: it lies between 0 and 255; `max` and `min` leave no NaN.
-    unsafe { value.to_int_unchecked::<i32>() as u8 }
+    (value + 128.5) as u8
 }
 
 /// Image data without what keeps it apart from markers, up to the next one.
@@ -499,7 +500,7 @@ struct Skip(u16);
 
 impl Skip {
     fn new(bits: u32, steps: u8, last: bool) -> Skip {
-        Skip(u16::from(last) << 15 | u16::from(steps) << 4 | bits as u16)
+        Skip((u16::from(last) << 15) | (u16::from(steps) << 4) | bits as u16)
     }
 
     #[inline(always)]
@@ -509,7 +510,7 @@ impl Skip {
 
     #[inline(always)]
     fn steps(self) -> usize {
-        usize::from(self.0 >> 4 & 127)
+        usize::from((self.0 >> 4) & 127)
     }
 
     #[inline(always)]
@@ -588,7 +589,7 @@ impl Codes {
         let entry = self.table[bits.peek(LOOK)];
         if entry.code > 0 {
             bits.skip(u32::from(entry.code));
-            return Some(entry.run << 4 | entry.length);
+            return Some((entry.run << 4) | entry.length);
         }
         self.long_symbol(bits)
     }
@@ -669,7 +670,7 @@ impl Codes {
                 value = bits.value(u32::from(symbol & 15));
             }
             let place = usize::from(*ZIGZAG.get(at)?);
-            sums[place >> 2 & 2 | place & 1] += value as f32 * weights[place];
+            sums[((place >> 2) & 2) | (place & 1)] += value as f32 * weights[place];
             at += 1;
         }
         Some([sums[2], sums[1], sums[3]])

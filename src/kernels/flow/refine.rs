@@ -2,6 +2,9 @@
 //! but for edges (Brox et al., "High Accuracy Optical Flow Estimation Based on a Theory for
 //! Warping", 2004), with normalized constraints. Images have values up to 255.
 
+// Loops go over several slices at once; an index is what becomes vectors.
+#![allow(clippy::needless_range_loop)]
+
 use super::plane::{Flow, Plane};
 use crate::kernels::Result;
 use crate::kernels::numeric::isa::Isa;

@@ -3,6 +3,9 @@
 //! coarser scale or a neighbour says that they are. The gradients are those of the first image, so
 //! that they are computed once per patch.
 
+// Loops go over several slices at once; an index is what becomes vectors.
+#![allow(clippy::needless_range_loop)]
+
 use super::plane::{Flow, Plane};
 use crate::kernels::Result;
 use crate::kernels::numeric::isa::Isa;
@@ -170,8 +173,7 @@ impl Template {
             let [gx, gy] = best.gradient;
             let (du, dv) = (a * gx + b * gy, b * gx + c * gy);
             let next = Fit::new(self, second, [best.motion[0] - du, best.motion[1] - dv]);
-            // Also where it is not a number.
-            if !(next.cost < best.cost) {
+            if next.cost >= best.cost || next.cost.is_nan() {
                 break;
             }
             best = next;
