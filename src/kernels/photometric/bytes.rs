@@ -34,8 +34,8 @@ pub fn stretch(low: u8, high: u8) -> Table {
     if high <= low {
         return table(|x| x);
     }
-    let scale = f32::from(high - low) * (1.0 / 255.0);
-    table(|x| ((f32::from(x) - f32::from(low)) / scale).clamp(0.0, 255.0) as u8)
+    let scaled = |x: u8| u32::from(x.saturating_sub(low)) * 255 / u32::from(high - low);
+    table(|x| scaled(x).min(255) as u8)
 }
 
 /// The lowest and the highest tone that there is.
@@ -179,11 +179,11 @@ impl Formula {
                 *d = change(s);
             }
         }
-        Isa::run_on_best(|| match self {
+        Isa::run_on_best(move || match self {
             Formula::Invert => run(src, dst, |x| Formula::Invert.of(x)),
-            Formula::Mask(mask) => run(src, dst, |x| Formula::Mask(mask).of(x)),
-            Formula::Solarize(from) => run(src, dst, |x| Formula::Solarize(from).of(x)),
-            Formula::Linear { gain, bias } => run(src, dst, |x| linear(x, gain, bias)),
+            Formula::Mask(mask) => run(src, dst, move |x| Formula::Mask(mask).of(x)),
+            Formula::Solarize(from) => run(src, dst, move |x| Formula::Solarize(from).of(x)),
+            Formula::Linear { gain, bias } => run(src, dst, move |x| linear(x, gain, bias)),
         });
     }
 }

@@ -58,7 +58,8 @@ fn each<T: Tone>(
     let src = input.elements::<T>();
     out.write(|start, piece: &mut [T]| {
         let src = &src[start..start + piece.len()];
-        Isa::run_on_best(|| {
+        // By value: a write through `piece` could change what is behind a reference.
+        Isa::run_on_best(move || {
             for (d, &s) in piece.iter_mut().zip(src) {
                 *d = change(s);
             }
@@ -110,7 +111,7 @@ impl Kernel for Posterize {
         let (input, out) = (&inputs[0], &mut outputs[0]);
         with_element!(input.desc.dtype, |T| {
             let kept = T::levels(bits);
-            each::<T>(input, out, |x| x.posterized(kept))
+            each::<T>(input, out, move |x| x.posterized(kept))
         })
     }
 }
@@ -137,7 +138,7 @@ impl Kernel for Solarize {
         let (input, out) = (&inputs[0], &mut outputs[0]);
         with_element!(input.desc.dtype, |T| match T::at_least(threshold.unwrap_or(T::MIDDLE)) {
             Some(from) =>
-                each::<T>(input, out, |x| if x.is_below(from) { x } else { x.inverted() },),
+                each::<T>(input, out, move |x| if x.is_below(from) { x } else { x.inverted() }),
             None => each::<T>(input, out, |x| x),
         })
     }
