@@ -133,15 +133,16 @@ struct Displaced {
 }
 
 impl Places for Displaced {
-    #[inline(always)]
     fn row(&self, y: usize, xs: &mut [f64], ys: &mut [f64]) {
         let [along, down] =
             self.fields.each_ref().map(|field| &field[y * self.width..][..self.width]);
-        for (number, (x, &by)) in xs.iter_mut().zip(along).enumerate() {
-            *x = number as u32 as f64 + 0.5 + f64::from(by);
-        }
-        for (to, &by) in ys.iter_mut().zip(down) {
-            *to = y as f64 + 0.5 + f64::from(by);
-        }
+        Isa::run_on_best(|| {
+            for (number, (x, &by)) in xs.iter_mut().zip(along).enumerate() {
+                *x = number as u32 as f64 + 0.5 + f64::from(by);
+            }
+            for (to, &by) in ys.iter_mut().zip(down) {
+                *to = y as f64 + 0.5 + f64::from(by);
+            }
+        });
     }
 }

@@ -100,7 +100,7 @@ fn images<T: Pixel>(
 fn move_pixels(
     input: &Sample,
     out: &mut Output<'_>,
-    places: &impl Places,
+    places: &dyn Places,
     interpolation: Interpolation,
     fill: &[f64],
 ) -> Result<()> {

@@ -3,6 +3,7 @@
 use super::sampler::Places;
 use super::{Floats, chance, check_fill, move_pixels};
 use crate::kernels::contract::problems::{Argument, argument};
+use crate::kernels::numeric::isa::Isa;
 use crate::kernels::numeric::philox::{Stream, below, fraction};
 use crate::kernels::warp::Interpolation;
 use crate::kernels::{Frames, Kernel, Output, Outputs, Result, Traits, args, one};
@@ -54,19 +55,20 @@ impl Kernel for RandomPerspective {
 pub struct Projection([f64; 8]);
 
 impl Places for Projection {
-    #[inline(always)]
     fn row(&self, y: usize, xs: &mut [f64], ys: &mut [f64]) {
         let [a, b, c, d, e, f, g, h] = self.0;
         let y = y as f64 + 0.5;
         let (c, f, i) = (b * y + c, e * y + f, h * y + 1.0);
-        for (number, (to_x, to_y)) in xs.iter_mut().zip(ys).enumerate() {
-            let x = number as u32 as f64 + 0.5;
-            let depth = g * x + i;
-            // What is behind the eye is outside.
-            let depth = if depth > 0.0 { depth } else { f64::NAN };
-            *to_x = (a * x + c) / depth;
-            *to_y = (d * x + f) / depth;
-        }
+        Isa::run_on_best(|| {
+            for (number, (to_x, to_y)) in xs.iter_mut().zip(ys).enumerate() {
+                let x = number as u32 as f64 + 0.5;
+                let depth = g * x + i;
+                // What is behind the eye is outside.
+                let depth = if depth > 0.0 { depth } else { f64::NAN };
+                *to_x = (a * x + c) / depth;
+                *to_y = (d * x + f) / depth;
+            }
+        });
     }
 }
 

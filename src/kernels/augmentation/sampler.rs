@@ -19,7 +19,8 @@ pub struct Image<'a, T> {
     pub channels: usize,
 }
 
-/// Where the pixels of a result come from.
+/// Where the pixels of a result come from. Asked once a row, so that the sampling is compiled once for
+/// all maps.
 pub trait Places {
     /// Writes the places of row `y`, from its first pixel on.
     fn row(&self, y: usize, xs: &mut [f64], ys: &mut [f64]);
@@ -40,15 +41,16 @@ impl Affine {
 }
 
 impl Places for Affine {
-    #[inline(always)]
     fn row(&self, y: usize, xs: &mut [f64], ys: &mut [f64]) {
         let y = y as f64 + 0.5;
-        for ([a, b, c], places) in self.0.into_iter().zip([xs, ys]) {
-            let start = b * y + c;
-            for (i, place) in places.iter_mut().enumerate() {
-                *place = a * (i as u32 as f64 + 0.5) + start;
+        Isa::run_on_best(|| {
+            for ([a, b, c], places) in self.0.into_iter().zip([xs, ys]) {
+                let start = b * y + c;
+                for (i, place) in places.iter_mut().enumerate() {
+                    *place = a * (i as u32 as f64 + 0.5) + start;
+                }
             }
-        }
+        });
     }
 }
 
@@ -120,7 +122,7 @@ pixels! {
 /// Writes an image of the size of `image`; `fill` is a pixel for what comes from outside.
 pub fn sample<T: Pixel>(
     image: Image<'_, T>,
-    places: &impl Places,
+    places: &dyn Places,
     interpolation: Interpolation,
     fill: &[T],
     out: &mut [T],
@@ -142,7 +144,7 @@ pub fn sample<T: Pixel>(
 #[inline(always)]
 fn nearest<T: Pixel, const C: usize>(
     image: Image<'_, T>,
-    places: &impl Places,
+    places: &dyn Places,
     fill: &[T],
     out: &mut [T],
     xs: &mut [f64],
@@ -171,7 +173,7 @@ fn nearest<T: Pixel, const C: usize>(
 #[inline(always)]
 fn linear<T: Pixel, const C: usize>(
     image: Image<'_, T>,
-    places: &impl Places,
+    places: &dyn Places,
     fill: &[T],
     out: &mut [T],
     xs: &mut [f64],
