@@ -16,7 +16,9 @@ use super::{
 };
 use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::generic::cast::Number;
-use crate::value::{Cause, DType, Desc, Problem, Sample, Shape, extent, with_element, with_room};
+use crate::value::{
+    Cause, DType, Desc, Problem, Sample, Shape, extent, with_element, with_room, zeroed,
+};
 
 pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::MultiPaste::KINDS };
 
@@ -122,7 +124,10 @@ fn extents(index: usize, desc: &Desc) -> Result<[usize; 4]> {
 impl Kernel for Paste {
     type Args = PasteArgs;
     type Plan = Mosaic;
-    const TRAITS: Traits = Traits { frames: Frames::Inputs, ..Traits::DEFAULT };
+    // One argument alone, `output_size`, makes canvases differ, and it hardly ever does. A canvas can
+    // be far larger than the images, so that none is made by the calling thread.
+    const TRAITS: Traits =
+        Traits { cheap: false, shaped_by_args: false, frames: Frames::Inputs, ..Traits::DEFAULT };
 
     fn plan(args: PasteArgs, inputs: &[&Desc]) -> Result<(Mosaic, Outputs)> {
         let first = inputs[0];
@@ -352,46 +357,22 @@ fn cover(spans: &mut Vec<Span>, columns: Range<usize>, region: usize) {
     spans.splice(first..last, instead);
 }
 
-impl Mosaic {
-    /// Visits what makes up the result, in order: how many pixels, and where they are from, as the
-    /// input and its first pixel.
-    fn visit(
-        &self,
-        inputs: &[Sample],
-        frames: usize,
-        mut visit: impl FnMut(usize, Option<(&Sample, usize)>),
-    ) {
-        for frame in 0..frames {
-            for strip in &self.strips {
-                if let Some((count, part)) = self.solid(strip, inputs, frame) {
-                    visit(count, part);
-                    continue;
-                }
-                for row in strip.rows.clone() {
-                    for span in &strip.spans {
-                        let part = span.region.map(|region| {
-                            self.pixel(region, inputs, frame, row, span.columns.start)
-                        });
-                        visit(span.columns.len(), part);
-                    }
-                }
-            }
-        }
-    }
+/// Bytes of rows that are put together before they go around the caches.
+const STAGED: usize = 16 << 10;
+/// Elements that are converted at a time: with what they are made of, they stay in the first cache.
+const PIECE: usize = 2048;
 
-    /// All of a strip at once, where it is one piece of memory of an input, or empty.
-    fn solid<'a>(
-        &self,
-        strip: &Strip,
-        inputs: &'a [Sample],
-        frame: usize,
-    ) -> Option<(usize, Option<(&'a Sample, usize)>)> {
+/// A pixel of an input, by its number; `None` for a place that no region covers.
+type Origin<'a> = Option<(&'a Sample, usize)>;
+
+impl Mosaic {
+    /// Where a whole strip is from, if it is one piece of memory of an input, or empty.
+    fn solid<'a>(&self, strip: &Strip, inputs: &'a [Sample], frame: usize) -> Option<Origin<'a>> {
         let [span] = &strip.spans[..] else { return None };
-        let count = span.columns.len() * strip.rows.len();
-        let Some(region) = span.region else { return Some((count, None)) };
+        let Some(region) = span.region else { return Some(None) };
         let shape = &inputs[self.regions[region].input].desc.shape;
         let whole = shape[shape.len() - 2] == span.columns.len();
-        whole.then(|| (count, Some(self.pixel(region, inputs, frame, strip.rows.start, 0))))
+        whole.then(|| Some(self.pixel(region, inputs, frame, strip.rows.start, 0)))
     }
 
     /// The pixel of an input that is visible at a place.
@@ -412,35 +393,106 @@ impl Mosaic {
         (input, (frame * height + y) * width + x)
     }
 
+    /// Visits what some rows of a strip consist of, in order: how many pixels, and where from.
+    fn visit<'a>(
+        &self,
+        strip: &Strip,
+        rows: Range<usize>,
+        inputs: &'a [Sample],
+        frame: usize,
+        mut visit: impl FnMut(usize, Origin<'a>),
+    ) {
+        for row in rows {
+            for span in &strip.spans {
+                let from = span
+                    .region
+                    .map(|region| self.pixel(region, inputs, frame, row, span.columns.start));
+                visit(span.columns.len(), from);
+            }
+        }
+    }
+
     fn copy(&self, inputs: &[Sample], out: &mut Output<'_>) -> Result<()> {
-        let [frames, _, _, channels] = extents(0, out.desc)?;
+        let [frames, _, width, channels] = extents(0, out.desc)?;
         let pixel = channels * out.desc.dtype.size();
+        let row = width * pixel;
+        let source = |from: Origin<'_>, dst: &mut [u8]| match from {
+            None => dst.fill(0),
+            Some((input, first)) => {
+                let len = dst.len();
+                dst.copy_from_slice(&input.elements_as_bytes()[first * pixel..][..len]);
+            }
+        };
         out.store(|mut dst, stores| {
-            self.visit(inputs, frames, |count, part| {
-                let (piece, rest) = std::mem::take(&mut dst).split_at_mut(count * pixel);
+            // Short pieces are slow around the caches: rows that consist of such go there together.
+            let at_once = (STAGED / row).max(1);
+            let mut staged = zeroed::<u8>(if stores.is_around() { at_once * row } else { 0 })?;
+            for (frame, strip) in (0..frames).flat_map(|f| self.strips.iter().map(move |s| (f, s)))
+            {
+                let (mut piece, rest) =
+                    std::mem::take(&mut dst).split_at_mut(strip.rows.len() * row);
                 dst = rest;
-                match part {
-                    None => piece.fill(0),
-                    Some((input, first)) => {
-                        let src = &input.elements_as_bytes()[first * pixel..][..piece.len()];
-                        stores.copy(piece, src);
+                match self.solid(strip, inputs, frame) {
+                    Some(Some((input, first))) => {
+                        let len = piece.len();
+                        stores.copy(piece, &input.elements_as_bytes()[first * pixel..][..len]);
+                        continue;
+                    }
+                    Some(None) => {
+                        piece.fill(0);
+                        continue;
+                    }
+                    None => {}
+                }
+                for first in strip.rows.clone().step_by(at_once) {
+                    let rows = first..(first + at_once).min(strip.rows.end);
+                    let (block, rest) = std::mem::take(&mut piece).split_at_mut(rows.len() * row);
+                    piece = rest;
+                    let len = block.len();
+                    let mut made =
+                        if stores.is_around() { &mut staged[..len] } else { &mut *block };
+                    self.visit(strip, rows, inputs, frame, |count, from| {
+                        let (next, rest) = std::mem::take(&mut made).split_at_mut(count * pixel);
+                        made = rest;
+                        source(from, next);
+                    });
+                    if stores.is_around() {
+                        stores.copy(block, &staged[..len]);
                     }
                 }
-            });
-        });
-        Ok(())
+            }
+            Ok(())
+        })
     }
 
     fn convert(&self, inputs: &[Sample], out: &mut Output<'_>) -> Result<()> {
-        let [frames, _, _, channels] = extents(0, out.desc)?;
+        let [frames, _, width, channels] = extents(0, out.desc)?;
         with_element!(out.desc.dtype, |T| {
             out.write_in_order::<T, _>(|mut writer| {
-                self.visit(inputs, frames, |count, part| {
-                    writer.next(count * channels, |piece| match part {
-                        None => piece.fill(T::default()),
-                        Some((input, first)) => T::convert_row(input, first * channels, piece),
-                    });
-                });
+                let mut write = |count: usize, from: Origin<'_>| {
+                    let mut done = 0;
+                    while done < count * channels {
+                        let len = PIECE.min(count * channels - done);
+                        writer.next(len, |piece| match from {
+                            None => piece.fill(T::default()),
+                            Some((input, first)) => {
+                                T::convert_row(input, first * channels + done, piece);
+                            }
+                        });
+                        done += len;
+                    }
+                };
+                for frame in 0..frames {
+                    for strip in &self.strips {
+                        match self.solid(strip, inputs, frame) {
+                            Some(from) => write(strip.rows.len() * width, from),
+                            None => {
+                                let rows = strip.rows.clone();
+                                self.visit(strip, rows, inputs, frame, &mut write);
+                            }
+                        }
+                    }
+                }
             });
         });
         Ok(())
