@@ -29,17 +29,19 @@ const DARK: f64 = 0.008_856;
 /// The least that f(X) - Y/500 can be, in the units of XYZ.
 const LEAST: i32 = -8145;
 const BASE: i32 = 1 << XYZ;
+const CUBES: usize = (BASE * 9 / 4) as usize;
+const ROOTS: usize = (256 * 3 / 2) << LINEAR;
 
 pub struct Tables {
     /// For each channel and byte, what it adds to X, Y and Z.
-    parts: Vec<[[i32; 3]; 256]>,
-    roots: Vec<i32>,
+    parts: Box<[[[i32; 3]; 256]; 3]>,
+    roots: Box<[i32; ROOTS]>,
     /// Y and f(Y) of each lightness.
     light: [[i32; 2]; 256],
     /// X or Z of f(X) or f(Z), from `LEAST` on.
-    cubes: Vec<i32>,
+    cubes: Box<[i32; CUBES]>,
     from_xyz: [[i32; 3]; 3],
-    bytes: Vec<u8>,
+    bytes: Box<[u8; 1 << BACK]>,
 }
 
 /// The nearest whole number, of several the even one.
@@ -103,14 +105,14 @@ impl Tables {
             whole(255.0 * x) as u8
         };
         Tables {
-            parts: (0..3).map(part).collect(),
-            roots: (0..(256 * 3 / 2) << LINEAR).map(root).collect(),
+            parts: Box::new([0, 1, 2].map(part)),
+            roots: Box::new(std::array::from_fn(root)),
             light: std::array::from_fn(light),
-            cubes: (LEAST..LEAST + BASE * 9 / 4).map(cube).collect(),
+            cubes: Box::new(std::array::from_fn(|i| cube(LEAST + i as i32))),
             from_xyz: [0, 1, 2].map(|i| {
                 [0, 1, 2].map(|j| whole(FROM_XYZ[i][j] * WHITE[j] * f64::from(1 << FACTOR)))
             }),
-            bytes: (0..1 << BACK).map(byte).collect(),
+            bytes: Box::new(std::array::from_fn(byte)),
         }
     }
 
@@ -122,7 +124,11 @@ impl Tables {
             &self.parts[1][usize::from(green)],
             &self.parts[2][usize::from(blue)],
         ];
-        let root = |i: usize| self.roots[rounded(r[i] + g[i] + b[i], FACTOR) as usize];
+        let root = |i: usize| {
+            // Never more than 255 in all, which there is a root of.
+            let at = rounded(r[i] + g[i] + b[i], FACTOR) as usize;
+            self.roots[at.min(ROOTS - 1)]
+        };
         let [x, y, z] = [root(0), root(1), root(2)];
         const SCALE: i32 = (116 * 255 + 50) / 100;
         const SHIFT: i32 = (16 * 255 * (1 << ROOT) + 50) / 100;
@@ -142,7 +148,7 @@ impl Tables {
         let a = ((5 * i32::from(a) * 53_687 + (1 << 7)) >> 13) - 128 * BASE / 500;
         let b = ((i32::from(b) * 41_943 + (1 << 4)) >> 9) - 128 * BASE / 200 + 1;
         let cube = |f: i32| {
-            let at = (f - LEAST).clamp(0, self.cubes.len() as i32 - 1);
+            let at = (f - LEAST).clamp(0, CUBES as i32 - 1);
             self.cubes[at as usize]
         };
         let (x, z) = (cube(f + a), cube(f - b));
