@@ -341,7 +341,7 @@ fn decode_unit(
 fn quarter_weights(quantizer: &[f32; 64]) -> [f32; 64] {
     let along = |wave: usize| match wave {
         0 => 0.125_f64.sqrt(),
-        _ if wave % 2 == 0 => 0.0,
+        _ if wave.is_multiple_of(2) => 0.0,
         _ => {
             let angle =
                 |pixel: usize| ((2 * pixel + 1) * wave) as f64 * std::f64::consts::PI / 16.0;
@@ -653,22 +653,21 @@ impl Codes {
                 bits.refill();
             }
             let entry = self.table[bits.peek(LOOK)];
-            let value;
-            if entry.code > 0 && u32::from(entry.all) <= LOOK {
+            let value = if entry.code > 0 && u32::from(entry.all) <= LOOK {
                 bits.skip(u32::from(entry.all));
                 if entry.ends() {
                     break;
                 }
                 at += usize::from(entry.run);
-                value = i32::from(entry.value);
+                i32::from(entry.value)
             } else {
                 let symbol = self.symbol(bits)?;
                 if symbol == 0 {
                     break;
                 }
                 at += usize::from(symbol >> 4);
-                value = bits.value(u32::from(symbol & 15));
-            }
+                bits.value(u32::from(symbol & 15))
+            };
             let place = usize::from(*ZIGZAG.get(at)?);
             sums[((place >> 2) & 2) | (place & 1)] += value as f32 * weights[place];
             at += 1;
