@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from penstock._public import attach as _attach
+
 __all__ = ["invariant"]
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-def invariant(value: T) -> T:
+def invariant(value: _T) -> _T:
     """Mark a value that stays the same in each iteration. Without effect here.
 
     Args:
@@ -27,3 +29,6 @@ def invariant(value: T) -> T:
         3
     """
     return value
+
+
+_attach(__name__)

@@ -11,7 +11,7 @@ use crate::kernels::generic::cast::{Convert, Number};
 use crate::value::Problem;
 use crate::value::{DType, Desc, Sample, Shape, extent, with_element};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Coordinates::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Coordinates::KINDS] };
 
 const TABLE: &[Entry] =
     &[Entry::new::<CoordTransform>("coord_transform"), Entry::new::<CoordFlip>("coord_flip")];

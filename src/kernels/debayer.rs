@@ -6,7 +6,7 @@ use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
 use crate::kernels::numeric::isa::Isa;
 use crate::value::{Cause, DType, Desc, Element, Layout, Problem, Sample, extent, filled, zeroed};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Debayer::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Debayer::KINDS] };
 
 const TABLE: &[Entry] = &[Entry::new::<Debayer>("debayer")];
 

@@ -8,7 +8,7 @@ use super::{Arg, BatchKernel, Entry, Family, FromArg, OutputBuffer, Result, Samp
 use crate::kernels::contract::problems::{Input, argument, unfit};
 use crate::value::{DType, Desc, Sample, io_fault};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::DumpImage::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::DumpImage::KINDS] };
 
 const TABLE: &[Entry] =
     &[Entry { name: "dump_image", args: &["suffix"], cpu: || Work::Batch(Arc::new(DumpImage)) }];

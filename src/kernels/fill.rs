@@ -12,7 +12,7 @@ use crate::value::{
     with_element,
 };
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Fill::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Fill::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<Constant>("constant"),

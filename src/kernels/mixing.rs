@@ -13,7 +13,7 @@ use crate::kernels::numeric::isa::Isa;
 use crate::kernels::numeric::philox::{Stream, below};
 use crate::value::{DType, Desc, Problem, Sample, extent, with_element};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Mixing::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Mixing::KINDS] };
 
 const TABLE: &[Entry] = &[Entry::new::<Mixup>("mixup"), Entry::new::<Cutmix>("cutmix")];
 

@@ -97,5 +97,5 @@ pub fn problems() -> impl Iterator<Item = &'static Kind> {
         #[cfg(any(test, feature = "probes"))]
         contract::probe::problem::Probe::KINDS,
     ];
-    shared.into_iter().chain(FAMILIES.iter().map(|family| family.problems)).flatten()
+    shared.into_iter().chain(FAMILIES.iter().flat_map(|family| family.problems).copied()).flatten()
 }

@@ -20,7 +20,7 @@ use crate::value::{
     Cause, DType, Desc, Problem, Sample, Shape, extent, with_element, with_room, zeroed,
 };
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::MultiPaste::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::MultiPaste::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<Paste>("multi_paste"),

@@ -8,7 +8,7 @@ use crate::kernels::numeric::philox::{Source, Stream, fraction};
 use crate::kernels::numeric::portable::{exp, ln};
 use crate::value::{DType, Desc, Sample, filled, with_element};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Noise::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Noise::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<Gaussian>("noise.gaussian"),

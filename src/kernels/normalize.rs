@@ -24,7 +24,7 @@ use crate::value::{
     Cause, DType, Desc, Element, Sample, Shape, collected, filled, with_element, zeroed,
 };
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Normalize::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Normalize::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<Normalize>("normalize"),

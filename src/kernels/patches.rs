@@ -12,7 +12,7 @@ use crate::kernels::numeric::isa::Isa;
 use crate::kernels::numeric::precision::{is_long, part_of};
 use crate::value::{Cause, Desc, Layout, Sample, extent, filled, with_room};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Patches::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Patches::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<Erase>("erase"),

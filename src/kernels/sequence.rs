@@ -12,7 +12,7 @@ use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::value::Problem;
 use crate::value::{Cause, Desc, Sample, with_room};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Sequence::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Sequence::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::direct::<ElementExtract>("element_extract"),

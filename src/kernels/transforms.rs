@@ -10,7 +10,7 @@ use crate::kernels::generic::cast::Number;
 use crate::value::Problem;
 use crate::value::{DType, Desc, Sample};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Transforms::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Transforms::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<Combine>("transforms.combine"),

@@ -15,7 +15,7 @@ use crate::kernels::contract::problems::{Argument, argument};
 use crate::kernels::warp::Interpolation;
 use crate::value::{Desc, Sample, with_element};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Augmentation::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Augmentation::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<Sheared<false>>("shear_x"),

@@ -22,7 +22,7 @@ use crate::kernels::numeric::philox::Stream;
 use crate::kernels::warp::Interpolation;
 use crate::value::{DType, Desc, Problem, Sample, collected, with_room, zeroed};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::AutoAug::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::AutoAug::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<Apply>("auto_aug.apply"),

@@ -10,7 +10,7 @@ use super::{Entry, Family, Frames, Kernel, Output, Outputs, Result, Traits, args
 use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
 use crate::value::{DType, Desc, Sample};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Boxes::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Boxes::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<BbFlip>("bb_flip"),

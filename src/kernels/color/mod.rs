@@ -15,7 +15,7 @@ use crate::value::{DType, Desc, Sample};
 
 use mix::Mix;
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Color::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Color::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<BrightnessContrast>("brightness_contrast"),

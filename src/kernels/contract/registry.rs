@@ -14,7 +14,7 @@ use crate::value::Kind;
 pub struct Family {
     pub kernels: &'static [&'static [Entry]],
     /// The kinds of problems that only its kernels report.
-    pub problems: &'static [Kind],
+    pub problems: &'static [&'static [Kind]],
 }
 
 /// Kernels that belong to no family of operators.

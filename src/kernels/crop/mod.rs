@@ -17,7 +17,7 @@ use crate::value::Problem;
 use crate::value::{DType, Desc, Sample, extent, with_element};
 
 pub const FAMILY: Family =
-    Family { kernels: &[TABLE, crop_mirror_normalize::TABLE], problems: problem::Crop::KINDS };
+    Family { kernels: &[TABLE, crop_mirror_normalize::TABLE], problems: &[problem::Crop::KINDS] };
 
 const TABLE: &[Entry] =
     &[Entry::new::<Crop>("crop"), Entry::new::<RandomCropGenerator>("random_crop_generator")];

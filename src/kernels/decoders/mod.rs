@@ -15,7 +15,10 @@ use crate::kernels::contract::problems::{Argument, unfit};
 use crate::value::Problem;
 use crate::value::{DType, Desc, Sample};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Decoders::KINDS };
+pub const FAMILY: Family = Family {
+    kernels: &[TABLE],
+    problems: &[problem::Arrays::KINDS, problem::Decoders::KINDS, problem::Inflate::KINDS],
+};
 
 const TABLE: &[Entry] = &[
     Entry::direct::<Decode<WholeArgs>>("decoders.image"),

@@ -13,7 +13,7 @@ pub use correlate::correlate_with;
 
 use super::{Entry, Family};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Filters::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Filters::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<morphology::Dilate>("experimental.dilate"),

@@ -15,7 +15,7 @@ use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::value::{Cause, DType, Desc, Device, Origin, Sample, Shape, Strides, copy_strided};
 
 pub const FAMILY: Family =
-    Family { kernels: &[TABLE, cast::TABLE, lookup::TABLE], problems: problem::Generic::KINDS };
+    Family { kernels: &[TABLE, cast::TABLE, lookup::TABLE], problems: &[problem::Generic::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<CastLike>("cast_like"),

@@ -19,7 +19,7 @@ use arithmetic as a;
 use functions as f;
 use lane::{Holds, Lane};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Math::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Math::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<a::Abs>("abs"),

@@ -22,7 +22,7 @@ use crate::value::{
     Bool, Cause, DType, Desc, Layout, Sample, Shape, collected, extent, filled, with_element,
 };
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Random::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Random::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<Uniform>("random.uniform"),

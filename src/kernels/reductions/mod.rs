@@ -16,7 +16,7 @@ use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
 use crate::kernels::generic::cast::Convert;
 use crate::value::{DType, Desc, Sample, Shape, collected, with_element, zeroed};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Reductions::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Reductions::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<Reduced<Max>>("reductions.max"),

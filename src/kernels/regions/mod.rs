@@ -18,7 +18,7 @@ pub use self::slice::SliceArgs;
 pub use self::window::{Cut, Region, cut};
 use super::{Entry, Family, Work};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Regions::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Regions::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::direct::<Slice>("slice"),

@@ -21,7 +21,7 @@ use self::random_crop::RandomResizedCrop;
 use self::tensor::TensorResize;
 use super::{Entry, Family};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Resize::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Resize::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<Resize>("resize"),

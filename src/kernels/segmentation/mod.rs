@@ -7,7 +7,7 @@ mod select_masks;
 
 use super::{Entry, Family};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Segmentation::KINDS };
+pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Segmentation::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::new::<mask_pixel::RandomMaskPixel>("segmentation.random_mask_pixel"),

@@ -14,7 +14,7 @@ use crate::kernels::contract::problems::{Argument, argument};
 use crate::value::{DType, Desc, Sample, Shape, Strides, copy_strided, extent};
 
 pub const FAMILY: Family =
-    Family { kernels: &[TABLE, join::TABLE], problems: problem::Shapes::KINDS };
+    Family { kernels: &[TABLE, join::TABLE], problems: &[problem::Shapes::KINDS] };
 
 const TABLE: &[Entry] = &[
     Entry::direct::<Viewed<Reshape>>("reshape"),

@@ -22,7 +22,10 @@ use crate::kernels::numeric::precision::is_long;
 use crate::value::Problem;
 use crate::value::{Cause, DType, Desc, Sample, extent, with_room};
 
-pub const FAMILY: Family = Family { kernels: &[TABLE], problems: problem::Warp::KINDS };
+pub const FAMILY: Family = Family {
+    kernels: &[TABLE],
+    problems: &[problem::Warp::KINDS, perspective::problem::Perspective::KINDS],
+};
 
 const TABLE: &[Entry] = &[
     Entry::new::<WarpAffine>("warp_affine"),

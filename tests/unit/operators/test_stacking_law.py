@@ -135,6 +135,13 @@ def ran(monkeypatch):
     return kernels
 
 
+def _counted(call, batch):
+    """The outcome of a call, and how many runs on stacks it began and finished."""
+    before = _core.stacked_runs()
+    made = outcome(call, batch)
+    return made, *(now - then for now, then in zip(_core.stacked_runs(), before, strict=True))
+
+
 def test_every_claim_has_calls():
     assert CALLS.keys() == CLAIMS
 
@@ -149,13 +156,11 @@ def test_a_stack_gives_what_its_samples_give(kernel, ran):
         for shape in SHAPES:
             for dtype in DTYPES:
                 arrays = [(draw.normal(9, 9, shape) % 30).astype(dtype) for _ in range(4)]
-                # The first lie one after the other in memory, the others anywhere.
-                before = _core.stacked_runs()
-                stacked = outcome(call, packed(arrays))
-                begun, finished = (
-                    now - then for now, then in zip(_core.stacked_runs(), before, strict=True)
+                # The first are contiguous in memory, the others are not.
+                (stacked, begun, finished), (separate, *_) = (
+                    _counted(call, make(arrays)) for make in (packed, apart)
                 )
-                assert stacked == outcome(call, apart(arrays)), (number, shape, dtype)
+                assert stacked == separate, (number, shape, dtype)
                 if isinstance(stacked[0], list):
                     succeeded += 1
                     # Where a stack fails, its samples are taken one by one, so nobody else sees it.
