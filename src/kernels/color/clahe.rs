@@ -135,7 +135,7 @@ impl Grid {
     fn new(plan: &Tiling, height: usize, width: usize) -> Result<Grid> {
         let [across, down] = plan.tiles;
         let (mut whole_width, mut whole_height) = (width, height);
-        if width % across != 0 || height % down != 0 {
+        if !(width.is_multiple_of(across) && height.is_multiple_of(down)) {
             // An axis that can be divided gets a whole row of tiles' worth too.
             whole_width += across - width % across;
             whole_height += down - height % down;

@@ -206,7 +206,7 @@ fn asked(size: &[f64]) -> Result<[usize; 2]> {
             return Err(argument("size", Argument::Numbers { wanted: 2, given }));
         }
     };
-    if sides.iter().any(|side| !(side.abs() <= LONGEST)) {
+    if !sides.iter().all(|side| side.abs() <= LONGEST) {
         return Err(argument("size", Warp::Size { given: size.to_vec() }));
     }
     Ok(sides.map(|side| side.round().max(1.0) as usize))
@@ -433,9 +433,9 @@ mod tests {
     fn a_map_and_its_inverse_cancel() {
         let map = [[0.9, 0.1, 3.0], [-0.2, 1.1, 4.0], [0.001, -0.002, 1.0]];
         let back = inverse(&map).unwrap();
-        for i in 0..3 {
+        for (i, row) in map.iter().enumerate() {
             for j in 0..3 {
-                let product: f64 = (0..3).map(|k| map[i][k] * back[k][j]).sum();
+                let product: f64 = row.iter().zip(&back).map(|(a, column)| a * column[j]).sum();
                 assert!((product - f64::from(u8::from(i == j))).abs() < 1e-12);
             }
         }

@@ -374,13 +374,13 @@ impl Block {
     fn nearest(&mut self, sides: [i32; 2]) -> [i32; BLOCK] {
         let mut index = [0; BLOCK];
         Isa::run_on_best(|| {
-            for i in 0..BLOCK {
+            for (i, index) in index.iter_mut().enumerate() {
                 let x = whole(bounded(self.x[i]).round_ties_even());
                 let y = whole(bounded(self.y[i]).round_ties_even());
                 let is_inside = (x >= 0) & (x < sides[0]) & (y >= 0) & (y < sides[1]);
                 let at = y.wrapping_mul(sides[0]).wrapping_add(x);
                 (self.column[i], self.row[i]) = (x, y);
-                index[i] = if is_inside { at } else { -1 };
+                *index = if is_inside { at } else { -1 };
             }
         });
         index
@@ -696,12 +696,12 @@ mod avx2 {
             }
             return true;
         }
-        for i in 0..GROUP {
+        for (i, &at) in at.iter().enumerate().take(GROUP) {
             // SAFETY: four numbers can be read at each place, at the next one, and at both in the
             // row below; of three channels, the fourth is written where the next pixel will be,
             // and left out of the last.
             unsafe {
-                let from = pixels.as_ptr().add(at[i] as usize);
+                let from = pixels.as_ptr().add(at as usize);
                 let (a, b) = (_mm_loadu_ps(from), _mm_loadu_ps(from.add(C)));
                 let (c, d) = (_mm_loadu_ps(from.add(pitch)), _mm_loadu_ps(from.add(pitch + C)));
                 let (fx, fy) = (_mm_set1_ps(block.x[first + i]), _mm_set1_ps(block.y[first + i]));
