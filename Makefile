@@ -90,7 +90,7 @@ check: native ## fail where stubs or reference pages are not what the definition
 	$(PY) tools/generate.py --check
 
 # Without the default features nothing links to libpython.
-RUST_TESTS := cargo test $(CHECKS) --no-default-features
+RUST_TESTS := cargo test $(CHECKS) --lib --no-default-features
 
 .PHONY: test-rust
 test-rust: cargo .make/system ## Rust tests
