@@ -172,7 +172,8 @@ mod tests {
     #[test]
     fn the_highest_bits_are_kept() {
         assert_eq!([0, 1, 4, 8].map(u8::levels), [0, 0x80, 0xF0, 0xFF]);
-        assert_eq!([0, 1, 7, 8].map(i8::levels), [0, 0x40, 0x7F, -1]);
+        // Seven bits are all that an i8 has beside its sign.
+        assert_eq!([0, 1, 6, 7].map(i8::levels), [0, 0x40, 0x7E, -1]);
         assert_eq!(u16::levels(8), 0xFF00);
         assert_eq!(0.4_f32.posterized(f32::levels(2)), 0.25);
         assert_eq!(7.0_f32.posterized(f32::levels(2)), 0.75);
