@@ -7,6 +7,7 @@ import pytest
 
 import penstock as ndd
 import penstock.math
+import penstock.ops.math  # defines the operators
 from penstock._operators.definition import OPERATORS
 
 NAMES = penstock.math.__all__
