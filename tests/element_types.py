@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -25,7 +30,8 @@ def taken(name: str) -> tuple[str, ...] | None:
     call = CALLS[name]
     if not call.inputs or call.inputs[0] in ENCODED:
         return None
-    return tuple(each for each in TYPES if takes(call, each))
+    with _temporary_folder():  # for operators that write files
+        return tuple(each for each in TYPES if takes(call, each))
 
 
 def takes(call: Call, dtype: str) -> bool:
@@ -43,3 +49,14 @@ def takes(call: Call, dtype: str) -> bool:
     except (ValueError, RuntimeError, TypeError):
         return False
     return True
+
+
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[None]:
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from tests.element_types import TYPES, taken
@@ -43,28 +39,15 @@ def page(benchmarks: Path) -> str:
         for operator in OPERATORS.values()
     }
     lines = [HEAD, "| operator | DALI | element types | speed |", "|---|---|---|---|"]
-    with _temporary_folder():  # for operators that write files
-        tested = {name: taken(name) for name in OPERATORS}
     for name in sorted({*OPERATORS, *dali}):
         places = ", ".join(dict.fromkeys(PLACES[place] for place in dali.get(name, ())))
         if name in OPERATORS:
-            types = _types(tested[name], bool(OPERATORS[name].inputs or OPERATORS[name].variadic))
+            types = _types(taken(name), bool(OPERATORS[name].inputs or OPERATORS[name].variadic))
         else:
             types = "former name" if name in former else "not yet"
         cells = [f"`{name}`", places or "no", types, ratios.get(name, "-")]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
-
-
-@contextlib.contextmanager
-def _temporary_folder() -> Iterator[None]:
-    before = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            yield
-        finally:
-            os.chdir(before)
 
 
 def _dali() -> dict[str, list[str]]:
