@@ -593,7 +593,7 @@ def test_faults_that_are_not_the_sample_s_are_errors():
 
     bad = BadSamples("readers.File", "skip", 5)
     with pytest.raises(RuntimeError):
-        bad.sift(np.arange(1), (Unmade(),), name=str, fetch=None, after=None)
+        bad.replace(np.arange(1), (Unmade(),), name=str, fetch=None, after=None)
     assert bad.errors() == []
 
 

@@ -80,7 +80,7 @@ class BadSamples:
                 f"than `max_errors` allows ({self._limit}). The last one: {error}"
             ) from None
 
-    def sift(
+    def replace(
         self,
         numbers: Numbers,
         values: tuple[Value, ...],

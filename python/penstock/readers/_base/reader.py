@@ -624,7 +624,7 @@ class Reader:
         self, source: Source, position: Position, head: Fetched
     ) -> tuple[Numbers, tuple[Value, ...]]:
         """The batch without bad samples, or with others in their place. Waits for it."""
-        return self._bad.sift(
+        return self._bad.replace(
             head.numbers,
             head.values,
             name=source.name,
