@@ -58,8 +58,9 @@ quick: native-quick ## lint what changed since HEAD, run the unit tests; under a
 	@PY='$(PY)' CLIPPY="$(CLIPPY)" bash tools/lint_changed.sh
 	$(PY) -m pytest -n auto --dist loadfile -m "$(CI_TESTS) and not heavy and not alone" $(or $(ARGS),tests/unit)
 
-# The module that is tested is the one that is released. Its build (one unit, optimized as a whole)
-# keeps one core busy, so the other builds run beside it; the tests of Rust run afterwards.
+# The module that is tested is the one that is released, plus the probes. Its build (one unit,
+# optimized as a whole) keeps one core busy, so the other builds run beside it; the tests of Rust run
+# afterwards.
 .PHONY: test
 test: environment cargo oracle ## everything CI runs: lint, tests, conformance, attacks
 	@$(MAKE) --no-print-directory -j2 $(OUTPUT_SYNC) native lint build-rust-tests

@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_chain_is_its_steps_one_by_one() {
-        let stack = Stack { images: 1, height: 23, width: 17, channels: 3 };
+        let stack = Stack { height: 23, width: 17, channels: 3 };
         let src: Vec<u8> = (0..stack.elements()).map(|i| (i * i % 241) as u8).collect();
         let mut chains = Chains::new(stack, Interpolation::Nearest, &[1, 2, 3]);
         let magnitude = |operation| match operation {

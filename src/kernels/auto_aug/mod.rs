@@ -85,7 +85,7 @@ fn each_image(
         (0..channels).map(|channel| fill[channel % fill.len()].convert()).collect();
     let planes = Stack::of(&input.desc);
     let planar = planes.channels != channels;
-    let stack = Stack { images: 1, channels, ..planes };
+    let stack = Stack { channels, ..planes };
     let mut chains = Chains::new(stack, interpolation, &fill);
     let pairs = input.elements::<u8>().chunks_exact(stack.elements());
     let pairs = pairs.zip(out.elements::<u8>().chunks_exact_mut(stack.elements()));

@@ -27,7 +27,6 @@ const TABLE: &[Entry] = &[
 /// channel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stack {
-    pub images: usize,
     pub height: usize,
     pub width: usize,
     pub channels: usize,
@@ -39,8 +38,7 @@ impl Stack {
         let (height, width) = (extent(b'H'), extent(b'W'));
         let interleaved = desc.layout.letters().last() == Some(&b'C');
         let channels = if interleaved { extent(b'C') } else { 1 };
-        let images = desc.elements().checked_div(height * width * channels).unwrap_or(0);
-        Stack { images, height, width, channels }
+        Stack { height, width, channels }
     }
 
     /// Elements of an image.

@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn bytes_are_sharpened_as_other_types_are() {
-        let stack = Stack { images: 1, height: 7, width: 21, channels: 3 };
+        let stack = Stack { height: 7, width: 21, channels: 3 };
         let src: Vec<u8> = (0..stack.elements()).map(|i| (i * i % 251) as u8).collect();
         let (mut expected, mut found) = (src.clone(), src.clone());
         for factor in [0.0, 0.37, 1.0, 1.9, 50.0] {
