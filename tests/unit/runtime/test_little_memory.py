@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import resource
 import warnings
 from collections.abc import Callable
@@ -14,6 +16,8 @@ from tests import images
 from tests.stress.fresh import check_fresh
 
 import penstock as ndd
+import penstock._errors
+import penstock.ops
 
 pytestmark = pytest.mark.heavy
 
@@ -80,10 +84,18 @@ def _used() -> int:
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
+def _import_families() -> None:
+    """Families load on first use, and without memory Python reports syntax errors in sound files."""
+    for package in (penstock.ops, penstock._errors):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+
+
 def _all_calls(calls: dict[str, Call], shape: tuple[int, ...]) -> None:
     numbers = np.arange(np.prod(shape), dtype=np.uint32).reshape(shape)
     data = ndd.as_tensor((numbers % 251).astype(np.uint8), layout="HWC")
     failed = 0
+    _import_families()
     with ndd.EvalContext(num_threads=1), ndd.EvalMode.eager:
         # Starts the threads.
         for _ in range(3):
