@@ -1,5 +1,7 @@
 //! Images of each format: whole and cropped, with several kinds of output.
 
+use _core::codecs::image::Window;
+use _core::codecs::jpeg::{EIGHTHS, Jpeg, Target};
 use _core::codecs::{Format, sniff};
 use _core::kernels::{Arg, ArgReader, find};
 use _core::value::{DType, Sample};
@@ -16,6 +18,37 @@ pub fn gif(data: &[u8]) -> bool {
 
 pub fn jpeg(data: &[u8]) -> bool {
     image(data, Format::Jpeg)
+}
+
+/// At a reduced scale there are two decoders for JPEG: what the first one decodes, the other must
+/// decode to the same pixels.
+pub fn jpeg_reduced(data: &[u8]) -> bool {
+    let mut pick = Pick::new(data);
+    let Ok(mut jpeg) = Jpeg::open(data) else { return false };
+    if jpeg.header.height * jpeg.header.width > MOST_COMPARED {
+        return false;
+    }
+    jpeg.set_scale(1 + pick.below(EIGHTHS - 1));
+    let whole = jpeg.whole();
+    let window = match pick.below(2) {
+        0 => whole,
+        _ => {
+            let [height, width] = [whole.height, whole.width].map(|extent| 1 + pick.below(extent));
+            let y = pick.below(whole.height - height + 1);
+            let x = pick.below(whole.width - width + 1);
+            Window { y, x, height, width }
+        }
+    };
+    let target = [Target::Rgb, Target::Bgr, Target::Gray][pick.below(3)];
+    let mut made =
+        [0x5a, 0xa5].map(|poison| vec![poison; window.height * window.width * target.channels()]);
+    if jpeg.decode_reduced(window, target, &mut made[0]).is_some() {
+        let other = jpeg.decode_with_libjpeg(window, target, false, &mut made[1]);
+        let scale = jpeg.scale();
+        assert!(other.is_ok(), "{scale}/8, {target:?}, {window:?}: only one fails: {other:?}");
+        assert!(made[0] == made[1], "{scale}/8, {target:?}, {window:?}: pixels differ");
+    }
+    true
 }
 
 pub fn jpeg2000(data: &[u8]) -> bool {
@@ -43,6 +76,9 @@ pub fn exif(data: &[u8]) -> bool {
     true
 }
 
+/// Pixels of images that are decoded twice.
+const MOST_COMPARED: usize = 1 << 18;
+
 const DTYPES: [DType; 5] = [DType::U8, DType::U16, DType::I16, DType::F16, DType::F32];
 /// RGB, BGR, gray, YCbCr, as stored.
 const OUTPUTS: usize = 5;
@@ -61,7 +97,13 @@ fn image(data: &[u8], format: Format) -> bool {
     let [height, width] = shape.unwrap_or([8, 8]);
     let size = [1 + pick.below(height), 1 + pick.below(width)].map(|extent| extent as f64);
     let place = [pick.below(5), pick.below(5)].map(|quarter| quarter as f64 / 4.0);
+    let least = [1 + pick.below(height), 1 + pick.below(width)].map(|extent| extent as i64);
+    decode("decoders.image", &encoded, output, dtype, upright, fast, |name| match name {
+        "min_size" => Arg::Ints(least.into()),
+        _ => Arg::Absent,
+    });
     decode("decoders.image_crop", &encoded, output, dtype, upright, fast, |name| match name {
+        "min_size" => Arg::Absent,
         "crop" => Arg::Floats(size.into()),
         "crop_pos_y" => Arg::Float(place[0]),
         "crop_pos_x" => Arg::Float(place[1]),

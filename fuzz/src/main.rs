@@ -4,6 +4,7 @@
 #![no_main]
 
 mod images;
+mod packed;
 mod poison;
 mod records;
 mod sounds;
@@ -20,6 +21,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("bmp", images::bmp),
     ("gif", images::gif),
     ("jpeg", images::jpeg),
+    ("jpeg_reduced", images::jpeg_reduced),
     ("jpeg2000", images::jpeg2000),
     ("png", images::png),
     ("pnm", images::pnm),
@@ -27,8 +29,18 @@ const TARGETS: &[(&str, Target)] = &[
     ("webp", images::webp),
     ("exif", images::exif),
     ("wav", sounds::wav),
+    ("w64", sounds::w64),
+    ("aiff", sounds::aiff),
+    ("au", sounds::au),
+    ("sphere", sounds::sphere),
+    ("caf", sounds::caf),
     ("flac", sounds::flac),
-    ("vorbis", sounds::vorbis),
+    ("ogg", sounds::ogg),
+    ("mpeg", sounds::mpeg),
+    ("adts", sounds::adts),
+    ("mp4", sounds::mp4),
+    ("matroska", sounds::matroska),
+    ("inflate", packed::inflate),
     ("npy", records::npy),
     ("tar", records::tar),
     ("tfrecord", records::tfrecord),

@@ -2,29 +2,46 @@
 
 use std::io::Cursor;
 
-use _core::codecs::audio::{Sound, Span};
+use _core::codecs::audio::{Format, Sound, Span};
 
 /// Longer audio is read in part, to spend the time on parsing.
 const FRAMES: u64 = 1 << 20;
 
-pub fn wav(data: &[u8]) -> bool {
-    (data.starts_with(b"RIFF") || data.starts_with(b"RF64")) && sound(data)
+/// Declares the target of each format.
+macro_rules! targets {
+    ($($name:ident: $format:ident),+ $(,)?) => {
+        $(pub fn $name(data: &[u8]) -> bool {
+            sound(data, Format::$format)
+        })+
+    };
 }
 
-pub fn flac(data: &[u8]) -> bool {
-    data.starts_with(b"fLaC") && sound(data)
+targets! {
+    wav: Wav,
+    w64: W64,
+    aiff: Aiff,
+    au: Au,
+    sphere: Sphere,
+    caf: Caf,
+    flac: Flac,
+    ogg: Ogg,
+    mpeg: Mpeg,
+    adts: Adts,
+    mp4: Mp4,
+    matroska: Matroska,
 }
 
-pub fn vorbis(data: &[u8]) -> bool {
-    data.starts_with(b"OggS") && sound(data)
-}
-
-fn sound(data: &[u8]) -> bool {
-    let open = || Sound::open(Box::new(Cursor::new(data))).ok();
+fn sound(data: &[u8], format: Format) -> bool {
+    let identify = || Sound::identify(Box::new(Cursor::new(data))).ok();
+    if !identify().is_some_and(|found| found.format == format) {
+        return false;
+    }
+    let open = || identify()?.open().ok();
     let Some(sound) = open() else { return true };
     let (channels, frames) = (sound.channels(), sound.frames());
-    let _ = (sound.rate(), frames);
-    if let Ok(samples) = sound.read::<f32>(Span { start: 0, frames: Some(FRAMES) }) {
+    let all = Span { start: 0, frames: Some(FRAMES) };
+    let _ = (sound.rate(), sound.check_complete(all));
+    if let Ok(samples) = sound.read::<f32>(all) {
         assert_eq!(samples.len() % channels.max(1), 0, "the last frame is incomplete");
     }
     if let Some(sound) = open() {

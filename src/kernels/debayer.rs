@@ -1,9 +1,9 @@
-//! Colors from the single values of a sensor behind a Bayer filter: debayer.
+//! Demosaicing of Bayer images: debayer.
 
 use super::warp::places::Border;
 use super::{Arg, Entry, Family, FromArg, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::{Isa, vectorized};
 use crate::value::{Cause, DType, Desc, Element, Layout, Problem, Sample, extent, filled, zeroed};
 
 pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[problem::Debayer::KINDS] };
@@ -14,7 +14,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems of `debayer`.
         pub enum Debayer {
             Position { given: Vec<i64> },
             Bytes { dtype: &'static str },
@@ -22,7 +22,7 @@ pub mod problem {
     }
 }
 
-/// How colors are found that a pixel has no value of.
+/// How missing colors are interpolated.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Algorithm {
     Bilinear,
@@ -57,7 +57,7 @@ args! {
     pub struct DebayerArgs { algorithm: Algorithm, blue_position: Vec<i64> }
 }
 
-/// How to do it, and where blue is among the rows and columns, by whether their number is even.
+/// Algorithm, and the parity of the rows and columns with blue pixels.
 pub struct Mosaic {
     algorithm: Algorithm,
     blue: [usize; 2],
@@ -103,7 +103,7 @@ impl Kernel for Debayer {
         if extent(&desc.shape).is_none() {
             return Err(Cause::Memory { bytes: usize::MAX });
         }
-        // The position is that in the tile whose first pixel is in the second row and column.
+        // `blue_position` refers to the 2x2 tile that starts at row 1, column 1.
         let blue = [1 - y as usize, 1 - x as usize];
         Ok((Mosaic { algorithm, blue }, one(desc)))
     }
@@ -131,7 +131,7 @@ fn frames<T: Raw>(plan: &Mosaic, image: &Sample, out: &mut Output<'_>) -> Result
             Algorithm::Gray => raw.gray(dst)?,
             Algorithm::Bilinear => raw.colors(false, dst)?,
             Algorithm::EdgeAware => raw.colors(true, dst)?,
-            // As in OpenCV, and so in DALI, there is no room for gradients in less.
+            // As in OpenCV, and therefore in DALI: smaller images fall back to bilinear.
             Algorithm::Gradients if height.min(width) < 8 => raw.colors(false, dst)?,
             Algorithm::Gradients => raw.by_gradients(dst)?,
         }
@@ -139,9 +139,9 @@ fn frames<T: Raw>(plan: &Mosaic, image: &Sample, out: &mut Output<'_>) -> Result
     Ok(())
 }
 
-/// A value of a sensor.
+/// Sensor value.
 trait Raw: Element {
-    /// Sums of four of them fit.
+    /// Wide enough for the sum of four values.
     type Sum: Copy
         + PartialOrd
         + From<u8>
@@ -153,7 +153,7 @@ trait Raw: Element {
     fn word(self) -> u32;
     fn of_word(word: u32) -> Self;
 
-    /// As [`interpolate`], for as many pixels as vectors take; how many that are.
+    /// SIMD version of [`interpolate`]; returns the number of pixels processed.
     fn interpolate(
         _edge_aware: bool,
         _rows: [&[Self]; 3],
@@ -165,7 +165,7 @@ trait Raw: Element {
         0
     }
 
-    /// As [`interleave`], for as many pixels as vectors take; how many that are.
+    /// SIMD version of [`interleave`]; returns the number of pixels processed.
     fn interleave(_red: &[Self], _green: &[Self], _blue: &[Self], _out: &mut [Self]) -> usize {
         0
     }
@@ -207,7 +207,7 @@ raw! {
             other: &mut [u8],
         ) -> usize {
             match (Isa::best(), edge_aware) {
-                // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+                // SAFETY: `Isa::Avx2` only exists where AVX2 was detected.
                 (Isa::Avx2, true) => unsafe {
                     avx2::interpolate::<true>(rows, site, own, green, other)
                 },
@@ -222,7 +222,7 @@ raw! {
         #[cfg(target_arch = "x86_64")]
         fn interleave(red: &[u8], green: &[u8], blue: &[u8], out: &mut [u8]) -> usize {
             match Isa::best() {
-                // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+                // SAFETY: `Isa::Avx2` only exists where AVX2 was detected.
                 Isa::Avx2 => unsafe { avx2::interleave(red, green, blue, out) },
                 _ => 0,
             }
@@ -238,12 +238,12 @@ struct RawImage<'a, T> {
     blue: [usize; 2],
 }
 
-/// What is where in a row.
+/// Color pattern of a row.
 #[derive(Clone, Copy)]
 struct Row {
-    /// Whether it has blue values, and not red ones.
+    /// Whether the row has blue pixels rather than red ones.
     is_blue: bool,
-    /// The first column of those that are not green.
+    /// The first column that is not green.
     first: usize,
 }
 
@@ -257,7 +257,7 @@ impl<T: Raw> RawImage<'_, T> {
         Row { is_blue, first: if is_blue { self.blue[1] } else { 1 - self.blue[1] } }
     }
 
-    /// Whether each of `n` columns is not green, from column `from` on, in rows of both kinds.
+    /// Masks of the red or blue sites among `n` columns from `from` on, for both row parities.
     fn sites(&self, from: usize, n: usize) -> Result<[Vec<u8>; 2]> {
         let made = |first: usize| -> Result<Vec<u8>> {
             let mut made = zeroed::<u8>(n)?;
@@ -268,7 +268,7 @@ impl<T: Raw> RawImage<'_, T> {
         Ok([made(0)?, made(1)?])
     }
 
-    /// Pixels at the edge are those next to them; images without others are black.
+    /// Edge pixels are copied from their inner neighbors; images without inner pixels are black.
     fn colors(&self, edge_aware: bool, dst: &mut [T]) -> Result<()> {
         let (height, width) = (self.height, self.width);
         if height.min(width) < 3 {
@@ -284,14 +284,14 @@ impl<T: Raw> RawImage<'_, T> {
             let (own, rest) = made.split_at_mut(n);
             let (green, other) = rest.split_at_mut(n);
             let site = &sites[kind.first];
-            // As functions with arguments of their own, so that the compiler knows that the rows
-            // don't overlap.
+            // Separate functions with slice arguments, so that the compiler knows that the rows
+            // don't alias.
             let done = T::interpolate(edge_aware, rows, site, own, green, other);
             let rest = rows.map(|row| &row[done..]);
             let site = &site[done..];
             let (own_rest, green_rest) = (&mut own[done..], &mut green[done..]);
             let other_rest = &mut other[done..];
-            Isa::run_on_best(|| match edge_aware {
+            vectorized!(match edge_aware {
                 true => interpolate::<T, true>(rest, site, own_rest, green_rest, other_rest),
                 false => interpolate::<T, false>(rest, site, own_rest, green_rest, other_rest),
             });
@@ -326,7 +326,7 @@ impl<T: Raw> RawImage<'_, T> {
     }
 }
 
-/// Shares of the colors in brightness (ITU-R BT.601), of 2^14.
+/// Luma weights (ITU-R BT.601), scaled by 2^14.
 const RED: u32 = 4899;
 const GREEN: u32 = 9617;
 const BLUE: u32 = 1868;
@@ -343,7 +343,8 @@ fn repeat_rows<T: Copy>(all: &mut [T], row: usize) {
     all.copy_within(end - row..end, end);
 }
 
-/// The colors of the inner pixels of a row: that of the row's own sites, green, and the third.
+/// Interpolates the inner pixels of a row: the color of the row's own sites, green, and the third
+/// color.
 #[inline(always)]
 fn interpolate<T: Raw, const EDGE_AWARE: bool>(
     [above, row, below]: [&[T]; 3],
@@ -384,7 +385,7 @@ fn interleave<T: Copy>(red: &[T], green: &[T], blue: &[T], out: &mut [T]) {
     }
 }
 
-/// The brightness of the inner pixels of a row.
+/// Luma of the inner pixels of a row.
 fn brightness<T: Raw>(
     [above, row, below]: [&[T]; 3],
     site: &[u8],
@@ -397,7 +398,7 @@ fn brightness<T: Raw>(
     let (left, here, right) = (&row[..n], &row[1..n + 1], &row[2..n + 2]);
     let (down_left, down, down_right) = (&below[..n], &below[1..n + 1], &below[2..n + 2]);
     let site = &site[..n];
-    Isa::run_on_best(|| {
+    vectorized!({
         for i in 0..n {
             let (beside, over) = (left[i].word() + right[i].word(), up[i].word() + down[i].word());
             let corners =
@@ -412,15 +413,15 @@ fn brightness<T: Raw>(
 }
 
 /// Chang, Cheung and Pang, "Color filter array recovery using a threshold-based variable number of
-/// gradients", 1999, as OpenCV has it: the mean of the directions in which little changes.
+/// gradients", 1999, as implemented in OpenCV: the mean over the directions with small gradients.
 mod gradients {
     use super::*;
 
-    /// Pixels beyond the image that are looked at.
+    /// Pixels needed beyond the edges.
     pub const REACH: usize = 2;
 
-    /// Changes around each pixel of a row, from one before its first to one behind its last, and
-    /// the sum of half its four neighbours.
+    /// Gradients around each pixel of a row, and half the sum of its four neighbors. Includes one
+    /// pixel before the first and one after the last.
     pub struct Changes {
         n: usize,
         all: Vec<i16>,
@@ -436,11 +437,11 @@ mod gradients {
             &self.all[kind * self.n + from..][..n]
         }
 
-        /// From three rows that are `REACH` longer than the image at either end.
+        /// Computed from three rows, padded with `REACH` pixels at both ends.
         pub fn fill(&mut self, [above, row, below]: [&[i16]; 3]) {
             #[cfg(target_arch = "x86_64")]
             if Isa::best() == Isa::Avx2 && self.n >= avx2::LANES {
-                // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+                // SAFETY: `Isa::Avx2` only exists where AVX2 was detected.
                 unsafe { avx2::changes(self.n, &mut self.all, [above, row, below]) };
                 return;
             }
@@ -477,19 +478,19 @@ mod gradients {
         }
     }
 
-    /// What a row is made of.
+    /// Inputs for one row.
     pub struct Row<'a> {
-        /// The changes of the row above, of this one and of the one below.
+        /// Gradients of the row above, this row and the row below.
         pub changes: [&'a Changes; 3],
-        /// Five rows of values.
+        /// Five rows of pixel values.
         pub values: [&'a [i16]; 5],
         pub site: &'a [u8],
-        /// Half of the inverse of seven, for each pixel.
+        /// 1/14 for each pixel, as rounded by OpenCV.
         pub seventh: &'a [f32],
     }
 
-    /// Half of the inverse of seven. OpenCV has less of its digits where it takes pixels one by one:
-    /// those that are left of groups of eight, which begin with the first that is not green.
+    /// 1/14, with OpenCV's rounding: fewer digits in its scalar code, which handles the pixels
+    /// outside of groups of eight. The groups start at the first pixel that is not green.
     pub fn sevenths(width: usize, first: usize) -> Result<Vec<f32>> {
         let grouped = (width + 4).saturating_sub(first + 4) / 8 * 8;
         let mut made = filled(0.071_428_6, width)?;
@@ -499,11 +500,11 @@ mod gradients {
         Ok(made)
     }
 
-    /// The colors of a row: of its own sites, green, and the third.
+    /// Interpolates a row: the color of its own sites, green, and the third color.
     pub fn mix(row: &Row<'_>, own: &mut [u8], green: &mut [u8], other: &mut [u8]) {
         #[cfg(target_arch = "x86_64")]
         if Isa::best() == Isa::Avx2 && own.len() >= avx2::LANES {
-            // SAFETY: an `Isa::Avx2` is only made where AVX2 was detected.
+            // SAFETY: `Isa::Avx2` only exists where AVX2 was detected.
             unsafe { avx2::mix(row, own, green, other) };
             return;
         }
@@ -522,8 +523,8 @@ mod gradients {
         let (rising, falling) = (three(2), three(3));
         let (rise, fall, sum) = (three(4), three(5), three(6));
         for i in 0..n {
-            // SAFETY: all these are as long as was asked for above: `n`, two more for changes, and
-            // four more for values.
+            // SAFETY: all slices were cut above to `n` elements, `n + 2` for gradients and `n + 4`
+            // for values.
             unsafe {
                 let is_site = *site.get_unchecked(i) != 0;
                 let choose = |a: i16, b: i16| if is_site { a } else { b };
@@ -552,8 +553,8 @@ mod gradients {
                 );
                 let limit = least + high(most >> 1, 1);
                 let (mut same, mut beside, mut third, mut count) = (0_i16, 0_i16, 0_i16, 0_i16);
-                // For each direction in which little changes: twice the values of the pixel's own
-                // color, of the one that is beside it, and of the third.
+                // For each direction with a small gradient, add twice the values of the pixel's own
+                // color, of the adjacent color and of the third color.
                 let mut add = |change: i16, a: i16, b: i16, c: i16| {
                     let taken = if change < limit { -1 } else { 0 };
                     same += a & taken;
@@ -600,7 +601,7 @@ mod gradients {
                     let more = (f32::from(sum - same) * scale).round_ties_even();
                     let mixed = f32::from(s) + more;
                     let mixed = if mixed > 0.0 { mixed } else { 0.0 };
-                    // Within the limits of a byte.
+                    // The value is between 0 and 255, so the cast is defined.
                     (if mixed < 255.0 { mixed } else { 255.0 }).to_int_unchecked::<i32>() as u8
                 };
                 let (beside, third, s) = (mixed(beside), mixed(third), s as u8);
@@ -612,16 +613,16 @@ mod gradients {
     }
 }
 
-/// The same by vectors.
+/// AVX2 versions.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::*;
 
     use super::gradients::{REACH, Row};
 
-    /// Bytes of a vector.
+    /// Bytes per vector.
     const BYTES: usize = 32;
-    /// Numbers of 16 bits of a vector.
+    /// 16-bit lanes per vector.
     pub const LANES: usize = 16;
 
     #[target_feature(enable = "avx2")]
@@ -636,7 +637,7 @@ mod avx2 {
         let n = n.min(above.len().min(row.len()).min(below.len()).saturating_sub(2));
         let zero = _mm256_setzero_si256();
         let two = _mm256_set1_epi16(2);
-        // The mean of four, rounded.
+        // Rounded mean of four bytes.
         let mean = |a, b, c, d| {
             let sum = |a: __m256i, b: __m256i, c: __m256i, d: __m256i| {
                 let sum = _mm256_add_epi16(_mm256_add_epi16(a, b), _mm256_add_epi16(c, d));
@@ -652,7 +653,7 @@ mod avx2 {
         let far = |a, b| _mm256_or_si256(_mm256_subs_epu8(a, b), _mm256_subs_epu8(b, a));
         let mut i = 0;
         while i + BYTES <= n {
-            // SAFETY: there are 32 bytes from `i` on, and two more in the rows.
+            // SAFETY: there are at least 32 bytes from `i` on, and two more in the rows.
             unsafe {
                 let load =
                     |from: &[u8], k: usize| _mm256_loadu_si256(from.as_ptr().add(i + k).cast());
@@ -661,7 +662,7 @@ mod avx2 {
                 let (across, along) = (_mm256_avg_epu8(l, r), _mm256_avg_epu8(u, d));
                 let around = if EDGE_AWARE {
                     let (wide, tall) = (far(l, r), far(u, d));
-                    // Where the change across is not larger.
+                    // Where the horizontal gradient is not larger.
                     let flat = _mm256_cmpeq_epi8(_mm256_max_epu8(wide, tall), tall);
                     _mm256_blendv_epi8(along, across, flat)
                 } else {
@@ -683,7 +684,7 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     pub fn interleave(red: &[u8], green: &[u8], blue: &[u8], out: &mut [u8]) -> usize {
         let n = red.len().min(green.len()).min(blue.len()).min(out.len() / 3);
-        // Where each byte of 48 comes from, in the colors one after another.
+        // Shuffle masks: the source of each of 48 interleaved bytes.
         let order = |part: usize, color: usize| {
             let mut order = [-1_i8; 16];
             for (k, from) in order.iter_mut().enumerate() {
@@ -692,14 +693,14 @@ mod avx2 {
                     *from = (at / 3) as i8;
                 }
             }
-            // SAFETY: there are sixteen bytes.
+            // SAFETY: `order` has 16 bytes.
             unsafe { _mm_loadu_si128(order.as_ptr().cast()) }
         };
         let orders: [[__m128i; 3]; 3] =
             [0, 1, 2].map(|part| [order(part, 0), order(part, 1), order(part, 2)]);
         let mut i = 0;
         while i + 16 <= n {
-            // SAFETY: there are 16 bytes of each color from `i` on, and room for 48.
+            // SAFETY: there are at least 16 bytes of each color from `i` on, and room for 48.
             unsafe {
                 let load = |from: &[u8]| _mm_loadu_si128(from.as_ptr().add(i).cast());
                 let (r, g, b) = (load(red), load(green), load(blue));
@@ -716,12 +717,12 @@ mod avx2 {
         i
     }
 
-    /// Where vectors begin, for all of `n` numbers: the last one may overlap the one before.
+    /// Start indices of vectors that cover `n` elements; the last one may overlap the one before.
     fn starts(n: usize) -> impl Iterator<Item = usize> {
         (0..n.div_ceil(LANES)).map(move |k| (k * LANES).min(n - LANES))
     }
 
-    /// `n` is at least a vector's numbers.
+    /// `n` must be at least `LANES`.
     #[target_feature(enable = "avx2")]
     pub fn changes(n: usize, all: &mut [i16], [above, row, below]: [&[i16]; 3]) {
         assert!(n >= LANES && all.len() >= 7 * n);
@@ -729,7 +730,7 @@ mod avx2 {
         let far = |a, b| _mm256_abs_epi16(_mm256_sub_epi16(a, b));
         let twice = |x| _mm256_add_epi16(x, x);
         for i in starts(n) {
-            // SAFETY: checked above.
+            // SAFETY: the lengths are asserted above.
             unsafe {
                 let load =
                     |from: &[i16], k: usize| _mm256_loadu_si256(from.as_ptr().add(i + k).cast());
@@ -768,8 +769,8 @@ mod avx2 {
         let add = |a, b| _mm256_add_epi16(a, b);
         let twice = |x| _mm256_add_epi16(x, x);
         for i in starts(n) {
-            // SAFETY: all these are as long as was asked for above: `n`, two more for changes, and
-            // four more for values; vectors begin at least their length before `n`.
+            // SAFETY: all slices were cut above to `n` elements, `n + 2` for gradients and `n + 4`
+            // for values; each vector starts at least `LANES` elements before `n`.
             unsafe {
                 let at = |from: &[i16], k: usize| -> __m256i {
                     _mm256_loadu_si256(from.as_ptr().add(i + k).cast())
@@ -854,7 +855,7 @@ mod avx2 {
                     third = add(third, _mm256_and_si256(c, taken));
                     count = _mm256_sub_epi16(count, taken);
                 }
-                // Numbers of 32 bits: the first four of both halves, and the others.
+                // Sign-extends to 32 bits: the lower and upper four lanes of each half.
                 let low = |x| _mm256_srai_epi32(_mm256_unpacklo_epi16(x, x), 16);
                 let high = |x| _mm256_srai_epi32(_mm256_unpackhi_epi16(x, x), 16);
                 let (first, second) = (
@@ -901,8 +902,8 @@ impl<T: Raw> RawImage<'_, T> {
         let sites = self.sites(0, width)?;
         let sevenths = [gradients::sevenths(width, 0)?, gradients::sevenths(width, 1)?];
         let mirrored = |at: i64, n: usize| Border::Reflect101.resolve(at, n).unwrap_or(0);
-        // Five rows of values, row `y` at `y % 5`, counted from two before the first, and the
-        // changes of three. Rows of one more are needed for the changes of the last of those.
+        // Ring buffers: five rows of values and three rows of gradients. Row `y` of the image is
+        // row `y + 2` of the values, stored at `(y + 2) % 5`.
         let padded = width + 2 * REACH;
         let mut values = zeroed::<i16>(5 * padded)?;
         let mut changes = [Changes::new(width)?, Changes::new(width)?, Changes::new(width)?];
@@ -957,7 +958,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_agree_with_one_by_one() {
+    fn simd_matches_scalar() {
         for (height, width) in [(3, 3), (9, 34), (12, 101)] {
             for blue in [[0, 0], [0, 1], [1, 0], [1, 1]] {
                 let (bytes, words) = (noise::<u8>(height * width), noise::<u16>(height * width));
@@ -975,7 +976,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_agree_with_one_by_one() {
+    fn simd_gradients_match_scalar() {
         let width = 37;
         let padded = width + 2 * gradients::REACH;
         let values: Vec<i16> = noise::<u8>(5 * padded).into_iter().map(i16::from).collect();

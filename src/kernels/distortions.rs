@@ -1,4 +1,4 @@
-//! Pixels that are moved: sphere, water, jitter.
+//! Geometric distortions: sphere, water, jitter.
 
 use super::warp::places::{Border, Picture, Places, Sampling, sample, with_number};
 use super::{
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
 use crate::kernels::generic::cast::Convert;
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::vectorized;
 use crate::kernels::numeric::philox::{GROUP, Stream};
 use crate::value::{DType, Desc, Problem, Sample, filled, zeroed};
 
@@ -35,7 +35,7 @@ impl FromArg for NearestOrLinear {
     }
 }
 
-/// The description of the result: that of an image of numbers.
+/// The output has the description of the input, which must be numeric.
 fn moved(input: &Desc) -> Result<Desc> {
     with_number!(
         input.dtype,
@@ -50,8 +50,8 @@ fn sides(desc: &Desc) -> [usize; 3] {
     [side(0), side(1), side(2)]
 }
 
-/// A copy of the image where it is not to be changed, else what is at the places. Places are those
-/// of the plane for linear interpolation, in which centres of pixels are at one half.
+/// Copies the image if `mask` is false, otherwise resamples it at the coordinates that `places`
+/// gives.
 fn displace(
     mask: bool,
     sampling: Sampling,
@@ -72,7 +72,7 @@ fn displace(
     with_number!(
         image.desc.dtype,
         |T| {
-            // What is behind the point is cut off for integers, as in DALI.
+            // DALI truncates the fill value for integers.
             let fill = if is_float(image.desc.dtype) { fill } else { fill.trunc() };
             let fill: Vec<T> = filled(fill.convert(), channels)?;
             let picture = Picture {
@@ -83,7 +83,9 @@ fn displace(
                 border: Border::Constant,
                 fill: &fill,
             };
-            sample(&picture, sampling, width, out.elements::<T>(), places);
+            out.write_in_order(|mut out| {
+                sample(&picture, sampling, [height, width], &mut out, places);
+            });
         },
         ()
     );
@@ -94,7 +96,8 @@ fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
 }
 
-/// Linear interpolation takes the plane's places, the nearest pixel is the one around a place.
+/// Converts a coordinate with pixel centers at 0.5 to what the sampler expects: centers at integers
+/// for linear interpolation, the pixel index for nearest.
 #[inline(always)]
 fn placed(sampling: Sampling, place: f32) -> f32 {
     if sampling == Sampling::Linear { place - 0.5 } else { place.floor() }
@@ -120,7 +123,7 @@ impl Kernel for Sphere {
         let sampling = args.interp_type.0;
         let places = Bulge {
             middle: [width as f32 / 2.0, height as f32 / 2.0],
-            // In whole pixels, as in DALI.
+            // Integer division, as in DALI.
             radius: (width.max(height) / 2) as f32,
             sampling,
         };
@@ -128,7 +131,7 @@ impl Kernel for Sphere {
     }
 }
 
-/// Pixels come from nearer to the middle, the more so the nearer they are.
+/// Pixels are sampled closer to the center; magnification is highest there.
 struct Bulge {
     middle: [f32; 2],
     radius: f32,
@@ -139,7 +142,7 @@ impl Places for Bulge {
     fn of(&self, y: usize, first: usize, xs: &mut [f32], ys: &mut [f32]) {
         let [middle_x, middle_y] = self.middle;
         let dy = y as u32 as f32 + 0.5 - middle_y;
-        Isa::run_on_best(|| {
+        vectorized!({
             for (i, (x, y)) in xs.iter_mut().zip(ys).enumerate() {
                 let dx = (first + i) as u32 as f32 + 0.5 - middle_x;
                 let part = (dx * dx + dy * dy).sqrt() / self.radius;
@@ -190,7 +193,7 @@ impl Kernel for Water {
     fn run(args: &WaterArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
         let [height, width, _] = sides(&inputs[0].desc);
         let sampling = args.interp_type.0;
-        // Single precision, as in DALI, but for the functions themselves.
+        // Single precision as in DALI, except for sine and cosine.
         let angle =
             |at: usize, freq: f64, phase: f64| f64::from(freq as f32 * at as f32 + phase as f32);
         let mut down = zeroed::<f32>(width)?;
@@ -206,7 +209,7 @@ impl Kernel for Water {
     }
 }
 
-/// Rows that are moved across, columns that are moved down.
+/// Horizontal shift of each row, vertical shift of each column.
 struct Waves<'a> {
     across: &'a [f32],
     down: &'a [f32],
@@ -217,7 +220,7 @@ impl Places for Waves<'_> {
     fn of(&self, y: usize, first: usize, xs: &mut [f32], ys: &mut [f32]) {
         let (across, top) = (self.across[y], y as u32 as f32);
         let down = &self.down[first..first + xs.len()];
-        Isa::run_on_best(|| {
+        vectorized!({
             for (i, ((x, y), down)) in xs.iter_mut().zip(ys).zip(down).enumerate() {
                 *x = placed(self.sampling, (first + i) as u32 as f32 + across);
                 *y = placed(self.sampling, top + down);
@@ -232,7 +235,7 @@ args! {
     pub struct JitterArgs { mask: bool, n_degree: i64, rng: Stream }
 }
 
-/// More than any image has pixels in a row.
+/// Larger than the side of any image.
 const LARGEST_DEGREE: i64 = 1 << 30;
 
 impl Kernel for Jitter {
@@ -259,7 +262,7 @@ impl Kernel for Jitter {
         let reach = args.n_degree / 2;
         let pixel = channels * image.desc.dtype.size();
         let src = image.elements_as_bytes();
-        // 32 bits for the offsets of a pixel, the same for any number of threads.
+        // One 32-bit word per offset, so results do not depend on the number of threads.
         let bound = 2 * reach as u64 + 1;
         let offset = |word: u32| ((u64::from(word) * bound) >> 32) as i64 - reach;
         let mut words = [0; GROUP];

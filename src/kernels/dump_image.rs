@@ -1,4 +1,4 @@
-//! Images as files, to be looked at: dump_image.
+//! Writes images to files for debugging: dump_image.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -17,7 +17,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems of `dump_image`.
         pub enum DumpImage {
             NotAnImage { shape: Vec<usize> },
             NotAName { given: String },
@@ -25,7 +25,7 @@ pub mod problem {
     }
 }
 
-/// Takes the whole batch, as it is run also where nobody reads its result.
+/// A batch kernel, because it must run even if the result is never used.
 struct DumpImage;
 
 impl BatchKernel for DumpImage {
@@ -59,7 +59,7 @@ impl BatchKernel for DumpImage {
     }
 }
 
-/// In the plain text form of portable pixmaps and graymaps, as DALI.
+/// Writes plain-text PPM or PGM, like DALI.
 fn write(name: &str, image: &Sample) -> Result<()> {
     if image.desc.dtype != DType::U8 {
         let dtype = image.desc.dtype.name();

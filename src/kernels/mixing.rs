@@ -1,7 +1,7 @@
-//! Mixtures of the samples of a batch and of their labels: mixup, cutmix.
+//! Mixup and cutmix: mix the samples of a batch and their labels.
 //!
-//! A sample's partner is the one before it in the batch. The definitions pass it as an argument, so
-//! that these are kernels of one sample like any other.
+//! A sample's partner is the previous one in the batch. The definitions pass it as an argument, so
+//! that these are per-sample kernels like any other.
 
 use smallvec::smallvec;
 
@@ -9,7 +9,7 @@ use super::random::beta::BetaShape;
 use super::{Arg, Entry, Family, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args};
 use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::generic::cast::Convert;
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::{Isa, vectorized};
 use crate::kernels::numeric::philox::{Stream, below};
 use crate::value::{DType, Desc, Problem, Sample, extent, with_element};
 
@@ -21,7 +21,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems of mixup and cutmix.
         pub enum Mixing {
             Shapes { shape: Vec<usize>, partner: Vec<usize> },
             NoClasses,
@@ -35,7 +35,7 @@ pub mod problem {
 
 use self::problem::Mixing;
 
-/// Another sample, as it is.
+/// An argument that is a whole sample.
 pub struct Partner(Sample);
 
 impl FromArg for Partner {
@@ -60,35 +60,35 @@ args! {
     }
 }
 
-/// What a sample is mixed of.
+/// How a sample is mixed.
 pub struct Mixture {
-    /// None for a sample that is alone.
+    /// `None` for a batch of one sample.
     partner: Option<Sample>,
     partner_label: Option<Sample>,
-    /// The share of the sample itself.
+    /// Weight of the sample itself.
     share: f64,
-    /// Draws what else there is to draw.
+    /// Stream for the remaining random numbers.
     rng: Stream,
     labels: Labels,
 }
 
-/// What labels are.
+/// Kind of labels.
 #[derive(Clone, Copy)]
 enum Labels {
-    /// Numbers of classes, for values where the class is and where it is not.
+    /// Class indices; `on` and `off` are the one-hot values after smoothing.
     Numbers { on: f64, off: f64 },
-    /// A value for each class.
+    /// One value per class.
     Soft,
 }
 
 const TRAITS: Traits = Traits { frames: Frames::Whole, ..Traits::DEFAULT };
 
-/// Blocks of random words that are not those of shares.
+/// Sub-stream for the position of the window, separate from that of the weights.
 const PLACE: u32 = 1;
 
 fn plan(args: MixArgs, inputs: &[&Desc]) -> Result<(Mixture, Outputs)> {
     let (image, label) = (inputs[0], inputs[1]);
-    // Beyond 32 bits, shares could not be computed.
+    // Weights are computed in f32, so `alpha` must be representable.
     let short = args.alpha as f32;
     if !(short > 0.0 && short.is_finite()) {
         return Err(argument("alpha", Mixing::Alpha { given: args.alpha }));
@@ -125,7 +125,7 @@ fn plan(args: MixArgs, inputs: &[&Desc]) -> Result<(Mixture, Outputs)> {
     Ok((mixture, smallvec![image.clone(), soft]))
 }
 
-/// How many classes there are, and what labels say about them.
+/// The number of classes, and the kind of labels.
 fn classes(given: Option<i64>, label: &Desc, smoothing: f64) -> Result<(usize, Labels)> {
     let values = label.elements();
     if let Some(classes) = given {
@@ -150,7 +150,7 @@ fn classes(given: Option<i64>, label: &Desc, smoothing: f64) -> Result<(usize, L
 }
 
 impl Mixture {
-    /// Writes the label, of which the sample's own has this share.
+    /// Writes the mixed label, with weight `share` for the sample's own.
     fn mix_labels(&self, share: f64, label: &Sample, out: &mut Output<'_>) -> Result<()> {
         let out = out.elements::<f32>();
         out.fill(0.0);
@@ -201,12 +201,12 @@ impl Kernel for Mixup {
         with_element!(input.desc.dtype, |T| {
             let (own, other) = (input.elements::<T>(), partner.elements::<T>());
             let share = plan.share;
-            // Single precision is enough for what has no more.
+            // f32 is precise enough for these types.
             if size_of::<T>() <= 2 || input.desc.dtype == DType::F32 {
                 let share = share as f32;
                 out.write(|start, piece: &mut [T]| {
                     let pairs = own[start..].iter().zip(&other[start..]);
-                    Isa::run_on_best(|| {
+                    vectorized!({
                         for (d, (&a, &b)) in piece.iter_mut().zip(pairs) {
                             let (a, b): (f32, f32) = (a.convert(), b.convert());
                             *d = (b + (a - b) * share).convert();
@@ -267,7 +267,7 @@ impl Kernel for Cutmix {
     }
 }
 
-/// A part of an image.
+/// A rectangle of an image.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Window {
     y: usize,
@@ -277,8 +277,8 @@ struct Window {
 }
 
 impl Window {
-    /// The part that leaves about this share of an image around it. Its centre may be anywhere; what
-    /// sticks out is cut off.
+    /// Draws a window such that about `share` of the image is outside. The center is uniform over
+    /// the image; the window is clipped to it.
     fn draw(share: f64, rng: &Stream, height: usize, width: usize) -> Window {
         let [a, b, c, d] = rng.block(0);
         let reach = 0.5 * (1.0 - share).max(0.0).sqrt();
@@ -292,7 +292,7 @@ impl Window {
         Window { y, x, height, width }
     }
 
-    /// The share of an image that is outside of it.
+    /// Fraction of the image outside the window.
     fn share_around(&self, height: usize, width: usize) -> f64 {
         let all = height as f64 * width as f64;
         if all == 0.0 { 1.0 } else { 1.0 - self.height as f64 * self.width as f64 / all }
@@ -305,7 +305,7 @@ mod tests {
     use crate::kernels::Position;
 
     #[test]
-    fn windows_lie_inside_and_leave_the_rest() {
+    fn windows_are_inside_the_image() {
         let start = Position { seed: 3, sequence: 0, offset: 0, phase: 0 };
         for (height, width) in [(1, 1), (3, 40), (224, 224), (0, 4), (4, 0)] {
             for sample in 0..100 {

@@ -2,6 +2,7 @@
 //! with; every other module is a family of operators, under the name that it has in Python.
 
 pub(crate) mod audio;
+mod audio_effects;
 mod augmentation;
 mod auto_aug;
 mod boxes;
@@ -47,6 +48,7 @@ pub use contract::kernel::{Allocate, DirectKernel, Kernel, Outputs, Samples, Tra
 pub use contract::output::{Output, OutputBuffer};
 pub use contract::registry::{Family, Operator, find, intern, names, operator, register, traits};
 pub use contract::uniform::{Placement, UniformBatch};
+pub use decoders::audio::Wanted as WantedAudio;
 pub use numeric::philox::{Position, Stream, below};
 
 use crate::value::Kind;
@@ -55,6 +57,8 @@ pub type Result<T> = std::result::Result<T, crate::value::Cause>;
 
 /// Every family: a new one is its module above, and its line here.
 const FAMILIES: &[Family] = &[
+    audio::FAMILY,
+    audio_effects::FAMILY,
     augmentation::FAMILY,
     auto_aug::FAMILY,
     boxes::FAMILY,

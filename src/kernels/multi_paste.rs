@@ -1,7 +1,7 @@
-//! Regions of several images put together on a canvas.
+//! Composes regions of several images on a canvas.
 //!
-//! What is visible in the end is worked out first, strip by strip, so that every pixel of the result
-//! is written once.
+//! The visible parts are determined first, strip by strip, so that each output pixel is written
+//! once.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems of `multi_paste`.
         pub enum MultiPaste {
             NotPairs { regions: usize, shape: Vec<usize> },
             OutputSize { given: Vec<i64> },
@@ -52,7 +52,7 @@ pub mod problem {
 
 struct Paste;
 
-/// Rows of two numbers, one row for each region.
+/// One pair of numbers per region.
 struct Pairs {
     numbers: Vec<f64>,
     shape: Shape,
@@ -84,7 +84,7 @@ args! {
     }
 }
 
-/// A region of an input and where it goes: along rows and columns.
+/// A region of an input and its position on the canvas, as rows and columns.
 #[derive(Clone, Copy, Debug)]
 struct Region {
     input: usize,
@@ -93,14 +93,14 @@ struct Region {
     to: [usize; 2],
 }
 
-/// Columns that one region covers, or none.
+/// Columns that show a single region, or none.
 #[derive(Clone, Debug, PartialEq)]
 struct Span {
     columns: Range<usize>,
     region: Option<usize>,
 }
 
-/// Rows in which the same regions are visible at the same columns.
+/// Rows with the same spans.
 #[derive(Debug, PartialEq)]
 struct Strip {
     rows: Range<usize>,
@@ -124,15 +124,15 @@ fn extents(index: usize, desc: &Desc) -> Result<[usize; 4]> {
 impl Kernel for Paste {
     type Args = PasteArgs;
     type Plan = Mosaic;
-    // One argument alone, `output_size`, makes canvases differ, and it hardly ever does. A canvas can
-    // be far larger than the images, so that none is made by the calling thread.
+    // Only `output_size` can make shapes differ, and it rarely varies between samples. Not cheap: a
+    // canvas can be much larger than the images, so it should not run on the calling thread.
     const TRAITS: Traits =
         Traits { cheap: false, shaped_by_args: false, frames: Frames::Inputs, ..Traits::DEFAULT };
 
     fn plan(args: PasteArgs, inputs: &[&Desc]) -> Result<(Mosaic, Outputs)> {
         let first = inputs[0];
         let own = extents(0, first)?;
-        // With `in_ids`, the inputs behind the first are the samples that they name.
+        // With `in_ids`, the inputs after the first are the selected samples.
         let used = match &args.in_ids {
             Some(ids) => 1..1 + ids.len(),
             None => 0..inputs.len(),
@@ -188,7 +188,7 @@ impl Kernel for Paste {
     }
 }
 
-/// The two numbers of a region.
+/// The pair of numbers of a region.
 fn pair(name: &'static str, pairs: &Pairs, index: usize, regions: usize) -> Result<[f64; 2]> {
     match (&pairs.shape[..], pairs.numbers.as_chunks::<2>().0.get(index)) {
         (&[rows, 2], Some(&pair)) if rows == regions => Ok(pair),
@@ -225,7 +225,7 @@ impl PasteArgs {
         Ok([height as usize, width as usize])
     }
 
-    /// One region, checked against the image that it is from and the canvas.
+    /// Computes a region and checks that it fits its image and the canvas.
     fn region(
         &self,
         index: usize,
@@ -283,7 +283,7 @@ impl PasteArgs {
                 start[axis] >= 0 && shape[axis] >= 0 && inside
             })
         };
-        // What is asked for may be an argument of its own or follow from others.
+        // Blame the argument that determines the shape or the anchor.
         let blamed = |names: [(&'static str, bool); 2], other: &'static str| {
             names.into_iter().find(|(_, given)| *given).map_or(other, |(name, _)| name)
         };
@@ -312,7 +312,7 @@ impl PasteArgs {
     }
 }
 
-/// What is visible of regions on a canvas, of which later ones cover earlier ones.
+/// The visible parts of the regions; later regions cover earlier ones.
 fn strips(regions: &[Region], [height, width]: [usize; 2]) -> Result<Vec<Strip>> {
     let mut edges = with_room(2 * regions.len() + 2)?;
     edges.extend([0, height]);
@@ -336,7 +336,7 @@ fn strips(regions: &[Region], [height, width]: [usize; 2]) -> Result<Vec<Strip>>
     Ok(strips)
 }
 
-/// Puts a region over what is there. Spans are in order, without gaps.
+/// Paints a region over the spans, which are sorted and without gaps.
 fn cover(spans: &mut Vec<Span>, columns: Range<usize>, region: usize) {
     if columns.is_empty() {
         return;
@@ -357,16 +357,16 @@ fn cover(spans: &mut Vec<Span>, columns: Range<usize>, region: usize) {
     spans.splice(first..last, instead);
 }
 
-/// Bytes of rows that are put together before they go around the caches.
+/// Bytes of rows assembled in a buffer before they are written with non-temporal stores.
 const STAGED: usize = 16 << 10;
-/// Elements that are converted at a time: with what they are made of, they stay in the first cache.
+/// Elements converted at a time; source and destination fit the L1 cache.
 const PIECE: usize = 2048;
 
-/// A pixel of an input, by its number; `None` for a place that no region covers.
+/// Index of a pixel in an input; `None` where no region covers the canvas.
 type Origin<'a> = Option<(&'a Sample, usize)>;
 
 impl Mosaic {
-    /// Where a whole strip is from, if it is one piece of memory of an input, or empty.
+    /// The origin of a whole strip, if it is contiguous in one input, or uncovered.
     fn solid<'a>(&self, strip: &Strip, inputs: &'a [Sample], frame: usize) -> Option<Origin<'a>> {
         let [span] = &strip.spans[..] else { return None };
         let Some(region) = span.region else { return Some(None) };
@@ -375,7 +375,7 @@ impl Mosaic {
         whole.then(|| Some(self.pixel(region, inputs, frame, strip.rows.start, 0)))
     }
 
-    /// The pixel of an input that is visible at a place.
+    /// The input pixel that is visible at a position of the canvas.
     fn pixel<'a>(
         &self,
         region: usize,
@@ -393,7 +393,7 @@ impl Mosaic {
         (input, (frame * height + y) * width + x)
     }
 
-    /// Visits what some rows of a strip consist of, in order: how many pixels, and where from.
+    /// Visits the spans of some rows in order: the number of pixels and their origin.
     fn visit<'a>(
         &self,
         strip: &Strip,
@@ -424,7 +424,7 @@ impl Mosaic {
             }
         };
         out.store(|mut dst, stores| {
-            // Short pieces are slow around the caches: rows that consist of such go there together.
+            // Short non-temporal stores are slow, so rows with several spans are assembled first.
             let at_once = (STAGED / row).max(1);
             let mut staged = zeroed::<u8>(if stores.is_around() { at_once * row } else { 0 })?;
             for (frame, strip) in (0..frames).flat_map(|f| self.strips.iter().map(move |s| (f, s)))
@@ -499,8 +499,8 @@ impl Mosaic {
     }
 }
 
-/// Samples of a batch by number: of those that `in_ids` names for each sample, the first ones, then
-/// the second ones and so on. Nothing is copied. Where a sample names fewer, its own stands in.
+/// Selects samples of the batch: the first id of each sample, then the second id of each sample,
+/// and so on. Samples are not copied. A sample with fewer ids is padded with itself.
 struct PickSamples;
 
 impl BatchKernel for PickSamples {
@@ -529,7 +529,7 @@ impl BatchKernel for PickSamples {
             }
             constant => vec![Vec::<i64>::from_constant(constant).map_err(wrong)?],
         };
-        // One of these serves for all samples, as does a tensor for a batch of copies.
+        // A single row applies to all samples, like a tensor that is broadcast to a batch.
         let of = |length: usize, sample: usize| if length == 1 { 0 } else { sample };
         let lost = || Cause::Internal("a batch is too small".into());
         let batch = inputs[0];
@@ -559,7 +559,7 @@ mod tests {
         Region { input: 0, from: [0; 2], shape, to }
     }
 
-    /// Which region is seen at each place.
+    /// The visible region at each pixel.
     fn painted(strips: &[Strip], [height, width]: [usize; 2]) -> Vec<Option<usize>> {
         let mut seen = vec![None; height * width];
         let mut written = vec![0; height * width];
@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn each_place_is_written_once_with_what_was_pasted_last() {
+    fn each_pixel_is_written_once_by_the_last_region() {
         let mut state = 7_u32;
         let mut random = move |bound: usize| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

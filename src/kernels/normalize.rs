@@ -10,7 +10,7 @@ use smallvec::smallvec;
 
 use super::contract::output::Writer;
 use super::generic::cast::Convert;
-use super::numeric::isa::Isa;
+use super::numeric::isa::vectorized;
 use super::reductions::fold::{Center, Real};
 use super::reductions::plan::Plan;
 use super::reductions::{Flags, Reduction, means, numeric, reduced, spreads};
@@ -242,10 +242,10 @@ impl<R: Computed> Sink<'_, '_, R> {
     fn write(&mut self, count: usize, compute: impl FnOnce(&mut [R])) {
         match self {
             Sink::Direct(writer) => {
-                writer.next(count, |results| Isa::run_on_best(|| compute(results)));
+                writer.next(count, |results| vectorized!(compute(results)));
             }
             Sink::Converted { out, start, buffer } => {
-                Isa::run_on_best(|| compute(&mut buffer[..count]));
+                vectorized!(compute(&mut buffer[..count]));
                 R::convert_into(&buffer[..count], *start, out);
                 *start += count;
             }

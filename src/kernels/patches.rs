@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn patches_have_a_value_for_each_channel_wherever_the_channel_axis_is() {
+    fn fill_values_follow_the_channel_axis() {
         let desc = |layout| Desc {
             layout: Layout::new(layout).unwrap(),
             ..Desc::new(crate::value::DType::U8, &[2, 2, 2])

@@ -12,9 +12,9 @@ use super::options::Options;
 use super::ranges::{broken, read_text};
 use super::read::Opened;
 use super::source::{OpenError, Output, Part, Result, Skipped, Source, fetched, in_a_row};
-use crate::codecs::audio::{Pcm, Sound, Span, downmix};
-use crate::kernels::{Allocate, Resampler};
-use crate::value::{Cause, DType, Desc, Element, Problem, Sample, collected, problems};
+use crate::codecs::audio::{Sound, Span};
+use crate::kernels::{Allocate, Resampler, WantedAudio};
+use crate::value::{Cause, DType, Desc, Problem, Sample, problems};
 
 /// The utterances of manifests, stored as one block of text and a few arrays.
 #[derive(Default)]
@@ -396,11 +396,9 @@ impl Source for Speech {
             let length = frames as f64 / f64::from(rate);
             return Err(broken(ManifestFault::Offset { length, frames, offset }));
         }
-        let samples = match self.dtype {
-            DType::I16 => self.samples::<i16>(sound, span, allocate),
-            DType::I32 => self.samples::<i32>(sound, span, allocate),
-            _ => self.samples::<f32>(sound, span, allocate),
-        }?;
+        let resample = self.resample.as_ref().map(|(to, resampler)| (*to, resampler));
+        let wanted = WantedAudio { downmix: self.downmix, dtype: self.dtype, resample };
+        let samples = wanted.read(sound, span, allocate).map_err(of_the_file)?;
         // If the header doesn't give the length, reading shows that the audio is too short.
         let missed = span.start > 0 && span.frames != Some(0) && samples.desc.elements() == 0;
         if frames.is_none() && missed {
@@ -457,40 +455,6 @@ fn of_the_file(cause: Cause) -> Cause {
     match cause {
         Cause::Undecodable { problem, .. } => broken(ManifestFault::Sound { problem }),
         other => other,
-    }
-}
-
-impl Speech {
-    fn samples<T: Pcm + Element>(
-        &self,
-        sound: Sound<'_>,
-        span: Span,
-        allocate: &Allocate<'_>,
-    ) -> Result<Sample> {
-        let (rate, channels) = (f64::from(sound.rate()), sound.channels());
-        let resample = self.resample.as_ref().filter(|(to, _)| *to != rate);
-        let mixed = self.downmix && channels > 1;
-        let kept = if self.downmix { 1 } else { channels };
-        let limit = sound.limit();
-        let samples: Vec<T> = if resample.is_some() || mixed {
-            let mut samples = sound.read::<f32>(span).map_err(of_the_file)?;
-            if mixed {
-                samples = downmix(&samples, channels)?;
-            }
-            if let Some((to, resampler)) = resample {
-                let frames = Resampler::frames(samples.len() / kept, rate, *to);
-                limit.check(frames.saturating_mul(kept)).map_err(of_the_file)?;
-                samples = resampler.run(&samples, kept, rate, *to)?;
-            }
-            collected(samples.into_iter().map(T::from_unit))?
-        } else {
-            sound.read(span).map_err(of_the_file)?
-        };
-        let shape = [samples.len() / kept, kept];
-        let shape = if self.downmix { &shape[..1] } else { &shape[..] };
-        let mut buffer = allocate(0, Desc::new(self.dtype, shape))?;
-        buffer.elements::<T>().copy_from_slice(&samples);
-        buffer.into_sample()
     }
 }
 

@@ -1,21 +1,36 @@
 //! Audio: headers and samples.
 
+mod adpcm;
+mod aiff;
+mod au;
+mod caf;
+mod edits;
+mod format;
+mod matroska;
+mod mpeg;
+mod ogg;
+mod opus;
 mod packets;
+mod pcm;
+mod raw;
+mod sphere;
+mod stream;
 mod wav;
 
-use std::io::{Error, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{Error, ErrorKind, SeekFrom};
 use std::sync::OnceLock;
 
+pub use self::format::Format;
 use self::packets::Packets;
-use self::wav::Wav;
-use crate::value::{Cause, Damage, collected, io_fault, problems};
+pub use self::pcm::Pcm;
+use self::raw::Raw;
+pub use self::stream::Stream;
+use self::stream::{Part, read_at};
+use self::wav::Content;
+use crate::kernels::numeric::isa::vectorized;
+use crate::value::{Cause, Damage, Problem, filled, io_fault, problems};
 
 pub type Result<T> = std::result::Result<T, Cause>;
-
-/// A file, or bytes in memory.
-pub trait Stream: Read + Seek + Send + Sync {}
-
-impl<S: Read + Seek + Send + Sync> Stream for S {}
 
 /// Limit on the number of decoded samples, against wrong headers and decompression bombs: by
 /// default 18 hours at 16 kHz, or less if the file is too small even for compressed silence.
@@ -53,25 +68,34 @@ impl Limit {
 problems! {
     /// What is wrong with audio; the sentence completes "this file ...".
     pub enum AudioFault {
+        /// Without a format, if it is unknown.
+        This { format: Option<&'static str>, problem: Problem },
         TooLong { samples: usize, limit: usize },
         TooShort,
-        UnknownFormat,
+        UnknownFormat { start: String },
+        Unsupported { name: String },
         EndsEarly,
+        EndsAt { seconds: f64 },
+        EndsBefore { seconds: f64, length: f64 },
         Read { text: String },
         NotWave,
         NoFormatChunk,
         NoDataChunk,
         Coding { bits: u16, tag: u16 },
+        Encoding { name: String },
         Frames { channels: usize, rate: u32, block: usize },
+        Field { name: &'static str },
         NoSound,
         UnknownCoding,
         Claims { channels: usize, rate: u32 },
-        Changes,
-        FramesMissing { frames: u64, found: u64 },
+        Changes { seconds: f64 },
+        Chained { seconds: f64 },
+        Gap { seconds: f64 },
         Index,
         Damaged { text: String },
+        DamagedAt { seconds: f64, text: String },
         Undecodable { text: String },
-        Unexpected,
+        Unexpected { seconds: f64 },
     }
 }
 
@@ -79,55 +103,22 @@ pub fn broken(fault: AudioFault) -> Cause {
     Cause::Undecodable { kind: Damage::Broken, problem: fault.into() }
 }
 
-pub fn truncated() -> Cause {
-    Cause::Undecodable { kind: Damage::Truncated, problem: AudioFault::EndsEarly.into() }
+pub fn truncated(fault: AudioFault) -> Cause {
+    Cause::Undecodable { kind: Damage::Truncated, problem: fault.into() }
+}
+
+/// The fault for a format, or an encoding inside of one, that is known but can't be decoded.
+pub fn unsupported(name: impl Into<String>) -> Cause {
+    let problem = AudioFault::Unsupported { name: name.into() }.into();
+    Cause::Undecodable { kind: Damage::Unknown, problem }
 }
 
 /// The fault for an I/O error.
 pub fn unread(error: &Error) -> Cause {
     match error.kind() {
-        ErrorKind::UnexpectedEof => truncated(),
+        ErrorKind::UnexpectedEof => truncated(AudioFault::EndsEarly),
         _ if error.raw_os_error().is_some() => io_fault(error),
         _ => broken(AudioFault::Read { text: error.to_string() }),
-    }
-}
-
-/// An element type for samples, which are scaled to its range.
-pub trait Pcm: Copy + Send + 'static {
-    /// From an integer that uses all 32 bits.
-    fn from_full(full: i32) -> Self;
-    /// From a number in -1..1.
-    fn from_unit(unit: f32) -> Self;
-}
-
-impl Pcm for f32 {
-    fn from_full(full: i32) -> f32 {
-        full as f32 * (1.0 / 2_147_483_648.0)
-    }
-
-    fn from_unit(unit: f32) -> f32 {
-        unit
-    }
-}
-
-impl Pcm for i16 {
-    fn from_full(full: i32) -> i16 {
-        (full >> 16) as i16
-    }
-
-    fn from_unit(unit: f32) -> i16 {
-        // The cast saturates.
-        (unit * 32767.0).round() as i16
-    }
-}
-
-impl Pcm for i32 {
-    fn from_full(full: i32) -> i32 {
-        full
-    }
-
-    fn from_unit(unit: f32) -> i32 {
-        (unit * 2_147_483_647.0).round() as i32
     }
 }
 
@@ -140,12 +131,18 @@ pub struct Span {
 }
 
 impl Span {
-    /// From an offset and a duration in seconds. A negative offset means the start, a negative
-    /// duration the rest of the audio.
+    /// From an offset and a duration in seconds, cut to whole frames. A negative offset means the
+    /// start, a negative duration the rest of the audio.
     pub fn seconds(offset: f64, duration: f64, rate: u32) -> Span {
         // Casts saturate, and turn NaN into 0.
         let frames = |seconds: f64| (seconds * f64::from(rate)) as u64;
         Span { start: frames(offset), frames: (duration >= 0.0).then(|| frames(duration)) }
+    }
+
+    /// From a start and a duration in seconds, each rounded to the nearest frame.
+    pub fn nearest(start: f64, duration: Option<f64>, rate: u32) -> Span {
+        let frames = |seconds: f64| (seconds * f64::from(rate)).round() as u64;
+        Span { start: frames(start), frames: duration.map(frames) }
     }
 
     pub fn end(self) -> u64 {
@@ -154,75 +151,162 @@ impl Span {
 }
 
 /// Audio whose header has been read.
-pub enum Sound<'a> {
-    Wav(Wav<'a>),
-    Packets(Packets<'a>),
+pub struct Sound<'a> {
+    pub format: Format,
+    content: Inside<'a>,
+}
+
+enum Inside<'a> {
+    Raw(Raw<'a>),
+    Packets(Box<Packets<'a>>),
 }
 
 impl<'a> Sound<'a> {
     /// `Err` if the format is unknown or the header is damaged.
-    pub fn open(mut stream: Box<dyn Stream + 'a>) -> Result<Sound<'a>> {
-        let mut magic = [0; 4];
-        let begins = stream.read_exact(&mut magic).and_then(|()| stream.seek(SeekFrom::Start(0)));
-        match begins {
-            Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                return Err(broken(AudioFault::TooShort));
-            }
-            Err(error) => return Err(unread(&error)),
-        }
-        match &magic {
-            b"RIFF" | b"RF64" => Ok(Sound::Wav(Wav::open(stream)?)),
-            b"fLaC" | b"OggS" => Ok(Sound::Packets(Packets::open(stream)?)),
-            _ => Err(broken(AudioFault::UnknownFormat)),
-        }
+    pub fn open(stream: Box<dyn Stream + 'a>) -> Result<Sound<'a>> {
+        Sound::identify(stream)?.open()
+    }
+
+    /// Finds out the format, which can be part of messages even if the header is damaged.
+    pub fn identify(stream: Box<dyn Stream + 'a>) -> Result<Identified<'a>> {
+        let (format, stream) = Format::of(stream)?;
+        Ok(Identified { format, stream })
     }
 
     /// The sampling rate, in Hz.
     pub fn rate(&self) -> u32 {
-        match self {
-            Sound::Wav(wav) => wav.rate,
-            Sound::Packets(packets) => packets.rate,
+        match &self.content {
+            Inside::Raw(raw) => raw.rate,
+            Inside::Packets(packets) => packets.rate,
         }
     }
 
     pub fn channels(&self) -> usize {
-        match self {
-            Sound::Wav(wav) => wav.channels,
-            Sound::Packets(packets) => packets.channels,
+        match &self.content {
+            Inside::Raw(raw) => raw.channels,
+            Inside::Packets(packets) => packets.channels,
         }
     }
 
     /// The number of frames, if the header has it.
     pub fn frames(&self) -> Option<u64> {
-        match self {
-            Sound::Wav(wav) => Some(wav.frames),
-            Sound::Packets(packets) => packets.frames,
+        match &self.content {
+            Inside::Raw(raw) => Some(raw.frames),
+            Inside::Packets(packets) => packets.frames(),
         }
     }
 
     /// The limit on decoded samples.
     pub fn limit(&self) -> Limit {
-        match self {
-            Sound::Wav(wav) => wav.limit,
-            Sound::Packets(packets) => packets.limit,
+        match &self.content {
+            Inside::Raw(raw) => raw.limit,
+            Inside::Packets(packets) => packets.limit,
+        }
+    }
+
+    /// `Err` if the file ends before a part of the audio that its header claims.
+    pub fn check_complete(&self, span: Span) -> Result<()> {
+        match &self.content {
+            Inside::Raw(raw) => raw.check_complete(span),
+            // Shows while they are decoded.
+            Inside::Packets(_) => Ok(()),
+        }
+    }
+
+    /// The number of samples in a span, if it is known without decoding.
+    pub fn samples_in(&self, span: Span) -> Option<usize> {
+        match &self.content {
+            Inside::Raw(raw) => Some(raw.samples_in(span)),
+            Inside::Packets(_) => None,
         }
     }
 
     /// The samples of all channels, interleaved. A span beyond the end is clipped.
     pub fn read<T: Pcm>(self, span: Span) -> Result<Vec<T>> {
-        match self {
-            Sound::Wav(wav) => wav.read(span),
-            Sound::Packets(packets) => packets.read(span),
+        match self.content {
+            Inside::Raw(raw) => {
+                let count = raw.samples_in(span);
+                raw.limit.check(count)?;
+                let mut samples = filled(T::SILENCE, count)?;
+                raw.read_into(span, &mut samples)?;
+                Ok(samples)
+            }
+            Inside::Packets(packets) => packets.read(span),
         }
+    }
+
+    /// Like `read`, into memory for as many samples as `samples_in` says.
+    pub fn read_into<T: Pcm>(self, span: Span, samples: &mut [T]) -> Result<()> {
+        match self.content {
+            Inside::Raw(raw) => raw.read_into(span, samples),
+            Inside::Packets(packets) => {
+                let read = packets.read(span)?;
+                match samples.len() == read.len() {
+                    true => samples.copy_from_slice(&read),
+                    false => return Err(truncated(AudioFault::EndsEarly)),
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Audio of a known format whose header has not been read.
+pub struct Identified<'a> {
+    pub format: Format,
+    stream: Box<dyn Stream + 'a>,
+}
+
+impl<'a> Identified<'a> {
+    pub fn open(self) -> Result<Sound<'a>> {
+        let Identified { format, mut stream } = self;
+        let bytes = stream.seek(SeekFrom::End(0)).map_err(|error| unread(&error))?;
+        let header = match format {
+            Format::Wav => wav::read_wav(&mut stream, bytes)?,
+            Format::W64 => wav::read_w64(&mut stream, bytes)?,
+            Format::Aiff => Content::Samples(aiff::read(&mut stream, bytes)?),
+            Format::Au => Content::Samples(au::read(&mut stream)?),
+            Format::Sphere => Content::Samples(sphere::read(&mut stream)?),
+            Format::Caf => match caf::read(&mut stream, bytes)? {
+                caf::Content::Samples(layout) => Content::Samples(layout),
+                caf::Content::Alac(alac) => {
+                    let content = Inside::Packets(Box::new(Packets::of_caf(stream, bytes, alac)?));
+                    return Ok(Sound { format, content });
+                }
+            },
+            _ => Content::Packets,
+        };
+        let content = match header {
+            Content::Samples(layout) => Inside::Raw(Raw::new(stream, bytes, layout)),
+            Content::Packets => Inside::Packets(Box::new(Packets::open(format, stream)?)),
+            Content::Mp3 { start, length } => {
+                let part = Box::new(Part::new(stream, start, length));
+                Inside::Packets(Box::new(Packets::open(Format::Mpeg, part)?))
+            }
+        };
+        Ok(Sound { format, content })
     }
 }
 
 /// Mixes to mono: the mean of the channels.
 pub fn downmix(samples: &[f32], channels: usize) -> Result<Vec<f32>> {
+    let mut mixed = filled(0.0, samples.len() / channels.max(1))?;
+    vectorized!(mix(samples, channels.max(1), &mut mixed));
+    Ok(mixed)
+}
+
+#[inline(always)]
+fn mix(samples: &[f32], channels: usize, mixed: &mut [f32]) {
     let weight = 1.0 / channels as f32;
-    let mean = |frame: &[f32]| frame.iter().fold(0.0, |sum, sample| sum + sample * weight);
-    collected(samples.chunks_exact(channels.max(1)).map(mean))
+    if channels == 2 {
+        for (mean, [left, right]) in mixed.iter_mut().zip(samples.as_chunks::<2>().0) {
+            *mean = left * weight + right * weight;
+        }
+        return;
+    }
+    for (mean, frame) in mixed.iter_mut().zip(samples.chunks_exact(channels)) {
+        *mean = frame.iter().fold(0.0, |sum, sample| sum + sample * weight);
+    }
 }
 
 #[cfg(test)]
@@ -240,19 +324,43 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_scaled_to_the_range_of_their_type() {
-        assert_eq!(f32::from_full(0x4000_0000), 0.5);
-        assert_eq!((i16::from_full(-0x8000_0000), i16::from_full(0x7fff_ffff)), (-32768, 32767));
-        assert_eq!(i16::from_unit(2.0), 32767);
-        assert_eq!(i16::from_unit(-16400.5 / 32767.0), -16401);
-        assert_eq!(i16::from_unit(f32::NAN), 0);
-        assert_eq!(i32::from_unit(1.0), i32::MAX);
+    fn spans_begin_and_end_at_the_nearest_frame() {
+        for frame in 0..100_000_u64 {
+            let seconds = frame as f64 / 44100.0;
+            let span = Span::nearest(seconds, Some(seconds), 44100);
+            assert_eq!(span, Span { start: frame, frames: Some(frame) });
+        }
+        assert_eq!(Span::nearest(1e300, None, 8000).end(), u64::MAX);
+    }
+
+    #[test]
+    fn channels_are_averaged() {
+        let samples = [1.0, 2.0, 3.0, 5.0, -1.0, 1.0];
+        assert_eq!(downmix(&samples, 2).ok(), Some(vec![1.5, 4.0, 0.0]));
+        assert_eq!(downmix(&samples, 1).ok(), Some(samples.to_vec()));
+        assert_eq!(downmix(&samples, 6).map(|mixed| mixed.len()).ok(), Some(1));
     }
 
     #[test]
     fn what_is_no_sound_is_refused() {
-        for bytes in [&b""[..], b"RIF", b"junkjunk", b"RIFF\0\0\0\0WAVE", b"fLaC", b"OggS", b"RIFF"]
-        {
+        for bytes in [
+            &b""[..],
+            b"RIF",
+            b"junkjunk",
+            b"RIFF\0\0\0\0WAVE",
+            b"fLaC",
+            b"OggS",
+            b"RIFF",
+            b"FORM\0\0\0\0AIFF",
+            b".snd",
+            b"NIST_1A\n",
+            b"caff",
+            b"\0\0\0\x08ftyp",
+            b"\x1a\x45\xdf\xa3",
+            b"\xff\xfb\x90",
+            b"ID3\x04\0\0\0\0\0\0",
+            b"ID3\x04\0\0\x7f\x7f\x7f\x7f",
+        ] {
             assert!(Sound::open(Box::new(std::io::Cursor::new(bytes))).is_err(), "{bytes:?}");
         }
     }

@@ -1,217 +1,201 @@
-//! WAV: uncompressed (or G.711) samples after a few chunks that describe them.
+//! WAV and its variants for large files, RF64 and W64: a few chunks that describe the samples.
 
-use std::io::{Read, SeekFrom};
+use super::adpcm::{Blocks, Kind};
+use super::pcm::{Coding, Order};
+use super::raw::{Layout, Stored};
+use super::{AudioFault, Result, Stream, broken, read_at, unsupported};
 
-use crate::codecs::audio::{AudioFault, Limit, Pcm, Result, Span, Stream, broken, unread};
-use crate::value::with_room;
-
-pub struct Wav<'a> {
-    stream: Box<dyn Stream + 'a>,
-    pub rate: u32,
-    pub channels: usize,
-    coding: Coding,
-    /// Offset of the samples.
-    start: u64,
-    /// The number of frames: as claimed, but at most what the file has.
-    pub frames: u64,
-    pub limit: Limit,
-}
-
-/// The encoding of a sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Coding {
-    Unsigned8,
-    Signed16,
-    Signed24,
-    Signed32,
-    Float32,
-    Float64,
-    ALaw,
-    MuLaw,
-}
-
-impl Coding {
-    fn bytes(self) -> usize {
-        match self {
-            Coding::Unsigned8 | Coding::ALaw | Coding::MuLaw => 1,
-            Coding::Signed16 => 2,
-            Coding::Signed24 => 3,
-            Coding::Signed32 | Coding::Float32 => 4,
-            Coding::Float64 => 8,
-        }
-    }
-
-    fn new(tag: u16, bits: u16) -> Option<Coding> {
-        match (tag, bits) {
-            (1, 1..=8) => Some(Coding::Unsigned8),
-            (1, 9..=16) => Some(Coding::Signed16),
-            (1, 17..=24) => Some(Coding::Signed24),
-            (1, 25..=32) => Some(Coding::Signed32),
-            (3, 32) => Some(Coding::Float32),
-            (3, 64) => Some(Coding::Float64),
-            (6, 8) => Some(Coding::ALaw),
-            (7, 8) => Some(Coding::MuLaw),
-            _ => None,
-        }
-    }
+/// What a header says about the rest of the file.
+pub enum Content {
+    Samples(Layout),
+    /// Something that is decoded packet by packet.
+    Packets,
+    /// An MP3 file.
+    Mp3 {
+        start: u64,
+        length: u64,
+    },
 }
 
 /// Limit against files that consist of nothing but chunks; real ones have a handful.
 const MOST_CHUNKS: usize = 10_000;
 
-/// Samples read at a time; they are still in the CPU cache when they are converted.
-const PIECE: usize = 16 << 10;
+/// From this size on, a chunk that is longer than the file has no known size: it was written to a
+/// pipe, and programs have different numbers for that.
+const UNKNOWN_SIZE: u32 = 0x7fff_0000;
 
-const EXTENSIBLE: u16 = 0xfffe;
-
-impl<'a> Wav<'a> {
-    pub fn open(mut stream: Box<dyn Stream + 'a>) -> Result<Wav<'a>> {
-        let bytes = stream.seek(SeekFrom::End(0)).map_err(|error| unread(&error))?;
-        let mut head = [0; 12];
-        read_at(&mut stream, 0, &mut head)?;
-        if &head[8..] != b"WAVE" {
-            return Err(broken(AudioFault::NotWave));
-        }
-        let mut at = 12;
-        let mut large = None;
-        let mut format = None;
-        for _ in 0..MOST_CHUNKS {
-            let mut chunk = [0; 8];
-            if at + 8 > bytes {
-                break;
-            }
-            read_at(&mut stream, at, &mut chunk)?;
-            let [name, size] = [chunk[..4].try_into(), chunk[4..].try_into()]
-                .map(std::result::Result::unwrap_or_default);
-            let (name, size): ([u8; 4], u32) = (name, u32::from_le_bytes(size));
-            at += 8;
-            match &name {
-                b"ds64" => {
-                    let mut sizes = [0; 16];
-                    read_at(&mut stream, at, &mut sizes)?;
-                    large = sizes[8..].first_chunk().map(|size| u64::from_le_bytes(*size));
-                }
-                b"fmt " => format = Some(Format::read(&mut stream, at, size)?),
-                b"data" => {
-                    let Some(Format { rate, channels, coding }) = format else {
-                        return Err(broken(AudioFault::NoFormatChunk));
-                    };
-                    let claimed = match size {
-                        u32::MAX => large.unwrap_or(u64::MAX),
-                        size => u64::from(size),
-                    };
-                    let there = claimed.min(bytes - at);
-                    let frames = there / (channels * coding.bytes()) as u64;
-                    let limit = Limit::new(bytes);
-                    return Ok(Wav { stream, rate, channels, coding, start: at, frames, limit });
-                }
-                _ => {}
-            }
-            // Chunks are aligned to two bytes.
-            at += u64::from(size) + u64::from(size % 2);
-        }
-        Err(broken(AudioFault::NoDataChunk))
+pub fn read_wav(stream: &mut Box<dyn Stream + '_>, bytes: u64) -> Result<Content> {
+    let mut head = [0; 12];
+    read_at(stream, 0, &mut head)?;
+    if &head[8..] != b"WAVE" {
+        return Err(broken(AudioFault::NotWave));
     }
-
-    pub fn read<T: Pcm>(mut self, span: Span) -> Result<Vec<T>> {
-        let start = span.start.min(self.frames);
-        let frames = span.end().min(self.frames) - start;
-        let frame = self.channels * self.coding.bytes();
-        let count = usize::try_from(frames).unwrap_or(usize::MAX).saturating_mul(self.channels);
-        self.limit.check(count)?;
-        let mut samples = with_room(count)?;
-        let from = SeekFrom::Start(self.start + start * frame as u64);
-        self.stream.seek(from).map_err(|error| unread(&error))?;
-        let mut piece = vec![0; PIECE * self.coding.bytes()];
-        while samples.len() < count {
-            let wanted = PIECE.min(count - samples.len()) * self.coding.bytes();
-            let bytes = &mut piece[..wanted];
-            self.stream.read_exact(bytes).map_err(|error| unread(&error))?;
-            convert(bytes, self.coding, &mut samples);
+    // A file whose sizes were never filled in.
+    let unfinished = matches!(head[4..8], [0 | 8, 0, 0, 0]);
+    let mut at = 12;
+    let mut large_size = None;
+    let mut format = None;
+    for _ in 0..MOST_CHUNKS {
+        if at + 8 > bytes {
+            break;
         }
-        Ok(samples)
+        let mut chunk = [0; 8];
+        read_at(stream, at, &mut chunk)?;
+        let [n, a, m, e, size @ ..] = chunk;
+        let size = u32::from_le_bytes(size);
+        at += 8;
+        match &[n, a, m, e] {
+            b"ds64" => {
+                let mut sizes = [0; 16];
+                read_at(stream, at, &mut sizes)?;
+                large_size = sizes[8..].first_chunk().map(|size| u64::from_le_bytes(*size));
+            }
+            b"fmt " => format = Some(Chunk::read(stream, at, u64::from(size))?),
+            b"data" => {
+                let Some(format) = format else { return Err(broken(AudioFault::NoFormatChunk)) };
+                let claimed = match size {
+                    u32::MAX => large_size,
+                    0 if unfinished => None,
+                    UNKNOWN_SIZE.. if u64::from(size) > bytes - at => None,
+                    _ => Some(u64::from(size)),
+                };
+                return format.content(at, bytes, claimed);
+            }
+            _ => {}
+        }
+        // Chunks are aligned to two bytes.
+        at += u64::from(size) + u64::from(size % 2);
     }
+    Err(broken(AudioFault::NoDataChunk))
 }
 
-struct Format {
+/// What the GUIDs of all chunks but the first end with.
+const GUID: [u8; 12] = *b"\xf3\xac\xd3\x11\x8c\xd1\x00\xc0\x4f\x8e\xdb\x8a";
+
+/// The size of a chunk's header, which counts as part of the chunk.
+const W64_HEADER: u64 = 24;
+
+pub fn read_w64(stream: &mut Box<dyn Stream + '_>, bytes: u64) -> Result<Content> {
+    let mut head = [0; 40];
+    read_at(stream, 0, &mut head)?;
+    if &head[24..28] != b"wave" || head[28..] != GUID {
+        return Err(broken(AudioFault::NotWave));
+    }
+    let mut at = head.len() as u64;
+    let mut format = None;
+    for _ in 0..MOST_CHUNKS {
+        if at.saturating_add(W64_HEADER) > bytes {
+            break;
+        }
+        let mut chunk = [0; W64_HEADER as usize];
+        read_at(stream, at, &mut chunk)?;
+        let size = chunk.last_chunk().map_or(0, |size| u64::from_le_bytes(*size));
+        let Some(size) = size.checked_sub(W64_HEADER) else { break };
+        at += W64_HEADER;
+        match &chunk[..4] {
+            b"fmt " => format = Some(Chunk::read(stream, at, size)?),
+            b"data" => {
+                let Some(format) = format else { return Err(broken(AudioFault::NoFormatChunk)) };
+                return format.content(at, bytes, Some(size));
+            }
+            _ => {}
+        }
+        // Chunks are aligned to eight bytes.
+        at = at.saturating_add(size).div_ceil(8).saturating_mul(8);
+    }
+    Err(broken(AudioFault::NoDataChunk))
+}
+
+/// The `fmt ` chunk.
+struct Chunk {
     rate: u32,
     channels: usize,
-    coding: Coding,
+    /// A frame's size in bytes, or that of a block of compressed ones.
+    block: usize,
+    bits: u16,
+    tag: u16,
 }
 
-impl Format {
-    fn read(stream: &mut Box<dyn Stream + '_>, at: u64, size: u32) -> Result<Format> {
+const EXTENSIBLE: u16 = 0xfffe;
+const MS_ADPCM: u16 = 2;
+const IMA_ADPCM: u16 = 0x11;
+const MP3: u16 = 0x55;
+
+impl Chunk {
+    fn read(stream: &mut Box<dyn Stream + '_>, at: u64, size: u64) -> Result<Chunk> {
         let mut bytes = [0; 26];
-        let known = bytes.len().min(size as usize);
+        let known = bytes.len().min(usize::try_from(size).unwrap_or(usize::MAX));
         read_at(stream, at, &mut bytes[..known])?;
         let short = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         let rate = u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
-        let (mut tag, channels, bits) = (short(0), usize::from(short(2)), short(14));
+        let mut tag = short(0);
         if tag == EXTENSIBLE {
             // The actual tag is in the first two bytes of the GUID.
             tag = short(24);
         }
-        let Some(coding) = Coding::new(tag, bits) else {
-            return Err(broken(AudioFault::Coding { bits, tag }));
+        let (channels, block) = (usize::from(short(2)), usize::from(short(12)));
+        Ok(Chunk { rate, channels, block, bits: short(14), tag })
+    }
+
+    /// What begins at `start`.
+    fn content(&self, start: u64, bytes: u64, claimed: Option<u64>) -> Result<Content> {
+        let Chunk { rate, channels, block, bits, tag } = *self;
+        let adpcm = |kind| Blocks::new(kind, channels, block).map(Stored::Blocks);
+        let stored = match tag {
+            MS_ADPCM => adpcm(Kind::Microsoft),
+            IMA_ADPCM => adpcm(Kind::Ima),
+            MP3 => {
+                let present = bytes - start;
+                let length = claimed.map_or(present, |claimed| claimed.min(present));
+                return Ok(Content::Mp3 { start, length });
+            }
+            _ => {
+                let Some(coding) = coding(tag, bits) else {
+                    return Err(match name(tag) {
+                        Some(name) => unsupported(format!("WAV with {name}")),
+                        None => broken(AudioFault::Coding { bits, tag }),
+                    });
+                };
+                (block == channels * coding.bytes()).then_some(Stored::Samples(coding))
+            }
         };
-        let block = usize::from(short(12));
-        if channels == 0 || rate == 0 || block != channels * coding.bytes() {
+        let Some(stored) = stored.filter(|_| channels > 0 && rate > 0) else {
             return Err(broken(AudioFault::Frames { channels, rate, block }));
-        }
-        Ok(Format { rate, channels, coding })
+        };
+        Ok(Content::Samples(Layout { rate, channels, stored, start, claimed }))
     }
 }
 
-fn read_at(stream: &mut Box<dyn Stream + '_>, at: u64, bytes: &mut [u8]) -> Result<()> {
-    let read = stream.seek(SeekFrom::Start(at)).and_then(|_| stream.read_exact(bytes));
-    read.map_err(|error| unread(&error))
-}
-
-/// Appends bytes, converted to samples; capacity has been reserved.
-fn convert<T: Pcm>(bytes: &[u8], coding: Coding, samples: &mut Vec<T>) {
-    fn each<const N: usize, T>(row: &mut Vec<T>, bytes: &[u8], sample: impl Fn([u8; N]) -> T) {
-        row.extend(bytes.as_chunks::<N>().0.iter().map(|&bytes| sample(bytes)));
-    }
-    let row = samples;
-    match coding {
-        Coding::Unsigned8 => each(row, bytes, |[b]| T::from_full((i32::from(b) - 128) << 24)),
-        Coding::Signed16 => {
-            each(row, bytes, |b| T::from_full(i32::from(i16::from_le_bytes(b)) << 16))
-        }
-        Coding::Signed24 => {
-            each(row, bytes, |[a, b, c]| T::from_full(i32::from_le_bytes([0, a, b, c])))
-        }
-        Coding::Signed32 => each(row, bytes, |b| T::from_full(i32::from_le_bytes(b))),
-        Coding::Float32 => each(row, bytes, |b| T::from_unit(f32::from_le_bytes(b))),
-        Coding::Float64 => each(row, bytes, |b| T::from_unit(f64::from_le_bytes(b) as f32)),
-        Coding::ALaw => each(row, bytes, |[b]| T::from_full(i32::from(from_a_law(b)) << 16)),
-        Coding::MuLaw => each(row, bytes, |[b]| T::from_full(i32::from(from_mu_law(b)) << 16)),
+fn coding(tag: u16, bits: u16) -> Option<Coding> {
+    match (tag, bits) {
+        (1, 1..=8) => Some(Coding::Unsigned8),
+        (1, _) => Coding::signed(bits, Order::Little),
+        (3, _) => Coding::float(bits, Order::Little),
+        (6, 8) => Some(Coding::ALaw),
+        (7, 8) => Some(Coding::MuLaw),
+        _ => None,
     }
 }
 
-/// G.711: a sign, an exponent and four bits.
-fn from_a_law(byte: u8) -> i16 {
-    let byte = byte ^ 0x55;
-    let (exponent, low) = (i32::from(byte >> 4 & 7), i32::from(byte & 15) << 4);
-    let size = match exponent {
-        0 => low + 8,
-        _ => (low + 0x108) << (exponent - 1),
-    };
-    (if byte & 0x80 != 0 { size } else { -size }) as i16
-}
-
-fn from_mu_law(byte: u8) -> i16 {
-    let byte = !byte;
-    let (exponent, low) = (i32::from(byte >> 4 & 7), i32::from(byte & 15) << 3);
-    let size = ((low + 0x84) << exponent) - 0x84;
-    (if byte & 0x80 != 0 { -size } else { size }) as i16
+/// Names of encodings that can't be decoded.
+fn name(tag: u16) -> Option<&'static str> {
+    Some(match tag {
+        0x31 => "GSM 6.10 samples",
+        0x38 => "NMS ADPCM samples",
+        0x40 | 0x45 | 0x64 => "G.721 or G.726 samples",
+        0x50 => "MP2 samples",
+        0xff | 0x1600 | 0x1610 => "AAC samples",
+        0x160..=0x163 => "WMA samples",
+        0x2000 => "AC-3 samples",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;
 
-    use super::super::Sound;
+    use super::super::{Pcm, Sound, Span};
     use super::*;
 
     fn wav(tag: u16, channels: u16, bits: u16, claimed: u32, data: &[u8]) -> Vec<u8> {
@@ -261,9 +245,44 @@ mod tests {
         for cut in 0..file.len() {
             let _ = read::<f32>(&file[..cut], ALL);
         }
-        for tag in [0, 2, 17] {
+        for tag in [0, 2, 17, 0x31, 0x55] {
             assert!(read::<f32>(&wav(tag, 1, 16, 4, &[0; 4]), ALL).is_err());
         }
         assert!(read::<f32>(&wav(1, 0, 16, 4, &[0; 4]), ALL).is_err());
+    }
+    #[test]
+    fn only_what_is_missing_of_a_cut_file_is_an_error() {
+        let file = wav(1, 1, 16, 8, &[1, 0, 2, 0]);
+        let check = |span| {
+            let sound = Sound::open(Box::new(Cursor::new(&file[..])))?;
+            sound.check_complete(span)
+        };
+        assert!(check(ALL).is_err());
+        assert!(check(Span { start: 0, frames: Some(3) }).is_err());
+        assert!(check(Span { start: 0, frames: Some(2) }).is_ok());
+        let piped = wav(1, 1, 16, 0x7fff_ff00, &[1, 0, 2, 0]);
+        let sound = Sound::open(Box::new(Cursor::new(&piped[..])));
+        assert!(sound.and_then(|sound| sound.check_complete(ALL)).is_ok());
+    }
+
+    #[test]
+    fn chunks_of_w64_are_found() {
+        let chunk = |name: &[u8; 4], body: &[u8]| {
+            let mut chunk = [&name[..], &GUID].concat();
+            chunk.extend((W64_HEADER + body.len() as u64).to_le_bytes());
+            chunk.extend(body);
+            chunk.resize(chunk.len().div_ceil(8) * 8, 0);
+            chunk
+        };
+        let mut file = b"riff\x2e\x91\xcf\x11\xa5\xd6\x28\xdb\x04\xc1\0\0".to_vec();
+        file.extend([0; 8]);
+        file.extend([&b"wave"[..], &GUID].concat());
+        file.extend(chunk(b"junk", &[1, 2, 3]));
+        file.extend(chunk(b"fmt ", &[1, 0, 1, 0, 64, 31, 0, 0, 128, 62, 0, 0, 2, 0, 16, 0]));
+        file.extend(chunk(b"data", &[1, 0, 255, 255]));
+        assert_eq!(read::<i16>(&file, ALL).ok(), Some(vec![1, -1]));
+        for cut in 0..file.len() {
+            let _ = read::<i16>(&file[..cut], ALL);
+        }
     }
 }

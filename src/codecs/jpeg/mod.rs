@@ -385,7 +385,7 @@ impl<'a> Jpeg<'a> {
     }
 
     /// The whole image, at its scale.
-    fn whole(&self) -> Window {
+    pub fn whole(&self) -> Window {
         let [height, width] =
             [self.header.height, self.header.width].map(|extent| scaled(extent, self.scale));
         Window { y: 0, x: 0, height, width }
@@ -410,9 +410,20 @@ impl<'a> Jpeg<'a> {
         if !has_end(&self.bytes[self.header.data..]) {
             return Err(self.missing_rows());
         }
-        if window == whole && self.decode_eighth(target, dst).is_some() {
-            return Ok(());
+        match self.decode_reduced(window, target, dst) {
+            Some(()) => Ok(()),
+            None => self.decode_with_libjpeg(window, target, fast_dct, dst),
         }
+    }
+
+    /// Decodes any kind of image at any scale.
+    pub fn decode_with_libjpeg(
+        &mut self,
+        window: Window,
+        target: Target,
+        fast_dct: bool,
+        dst: &mut [u8],
+    ) -> Result<(), Cause> {
         self.decompressor.set(tj::TJPARAM_TJPARAM_FASTDCT, c_int::from(fast_dct));
         match self.decode_window(window, target, dst)? {
             Ok(()) => Ok(()),
@@ -437,22 +448,25 @@ impl<'a> Jpeg<'a> {
     pub fn scratch(&self, window: Window, target: Target) -> usize {
         let region = self.region(window);
         let pixels = if region == window { 0 } else { region.height * region.width };
-        // At 1/8, the data without markers, and a plane for each channel.
-        let planes =
-            if self.scale == 1 { self.bytes.len() + 3 * region.height * region.width } else { 0 };
-        self.header.coefficients() + pixels * target.channels() + planes
+        // At a reduced scale, the data without markers, and rows of each channel.
+        let reduced = match self.scale {
+            EIGHTHS => 0,
+            _ => self.bytes.len() + 5 * 2 * self.scale * (window.width + 4 * EIGHTHS),
+        };
+        self.header.coefficients() + pixels * target.channels() + reduced
     }
 
-    /// Decodes the image at 1/8, if that is its scale and it is of the usual kind.
-    fn decode_eighth(&self, target: Target, dst: &mut [u8]) -> Option<()> {
+    /// Decodes a window at a reduced scale, if the image is of the usual kind: to the same pixels as
+    /// libjpeg, but faster. Otherwise `dst` may hold anything.
+    pub fn decode_reduced(&self, window: Window, target: Target, dst: &mut [u8]) -> Option<()> {
         let colors = match target {
             Target::Gray => reduced::Colors::Gray,
             Target::Rgb => reduced::Colors::Rgb,
             Target::Bgr => reduced::Colors::Bgr,
             Target::Cmyk => return None,
         };
-        let usual = self.scale == 1 && self.header.mixed && !self.header.several_scans;
-        usual.then(|| reduced::decode(self.bytes, colors, dst))?
+        let usual = self.scale < EIGHTHS && self.header.mixed && !self.header.several_scans;
+        usual.then(|| reduced::decode(self.bytes, self.scale, window, colors, dst))?
     }
 
     /// The region that has to be decoded for a window.
@@ -740,15 +754,73 @@ mod tests {
                         .flat_map(|y| &whole[(y * all.width + x) * 3..][..width * 3])
                         .copied()
                         .collect();
-                    // A whole image at 1/8 is not libjpeg's work.
-                    let most = if scale == 1 { 3 } else { 0 };
-                    let near = |(a, b): (&u8, &u8)| a.abs_diff(*b) <= most;
-                    let made = at(window);
-                    let same = made.len() == cut.len() && made.iter().zip(&cut).all(near);
-                    assert!(same, "kind {kind}, {scale}/8, {window:?}");
+                    assert!(at(window) == cut, "kind {kind}, {scale}/8, {window:?}");
                 }
             }
         }
+    }
+
+    /// The pixels of both decoders, if the image is of the usual kind.
+    fn by_both(bytes: &[u8], scale: usize, target: Target) -> Option<[Vec<u8>; 2]> {
+        let mut jpeg = Jpeg::open(bytes).ok()?;
+        jpeg.set_scale(scale);
+        let window = jpeg.whole();
+        let mut made = [(); 2].map(|()| vec![0; window.height * window.width * target.channels()]);
+        jpeg.decode_reduced(window, target, &mut made[0])?;
+        jpeg.decode_with_libjpeg(window, target, false, &mut made[1]).unwrap();
+        Some(made)
+    }
+
+    #[test]
+    fn the_usual_kinds_are_decoded_to_the_pixels_of_libjpeg() {
+        const SUBSAMP: tj::TJPARAM = tj::TJPARAM_TJPARAM_SUBSAMP;
+        const QUALITY: tj::TJPARAM = tj::TJPARAM_TJPARAM_QUALITY;
+        let restarts = (tj::TJPARAM_TJPARAM_RESTARTBLOCKS, 3);
+        let optimized = (tj::TJPARAM_TJPARAM_OPTIMIZE, 1);
+        let subsamplings = [
+            tj::TJSAMP_TJSAMP_444,
+            tj::TJSAMP_TJSAMP_422,
+            tj::TJSAMP_TJSAMP_420,
+            tj::TJSAMP_TJSAMP_GRAY,
+        ];
+        for (height, width) in [(77, 101), (1, 1), (16, 16), (9, 33), (40, 3)] {
+            for (subsampling, quality, other) in subsamplings.iter().flat_map(|&subsampling| {
+                [(1, restarts), (60, optimized), (100, restarts)]
+                    .map(|(quality, other)| (subsampling, quality, other))
+            }) {
+                let parameters = [(SUBSAMP, subsampling), (QUALITY, quality), other];
+                let bytes = encode(height, width, &parameters);
+                for (scale, target) in (1..EIGHTHS)
+                    .flat_map(|s| [Target::Rgb, Target::Bgr, Target::Gray].map(|t| (s, t)))
+                {
+                    let [ours, theirs] = by_both(&bytes, scale, target).unwrap();
+                    let kind = format!("{height}x{width}, {subsampling}, quality {quality}");
+                    assert!(ours == theirs, "{kind}, {scale}/8, {target:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn extreme_coefficients_are_decoded_to_the_pixels_of_libjpeg() {
+        let subsampling = (tj::TJPARAM_TJPARAM_SUBSAMP, tj::TJSAMP_TJSAMP_420);
+        let bytes = encode(77, 101, &[subsampling]);
+        let table = bytes.windows(2).position(|pair| pair == [0xff, 0xdb]).unwrap() + 5;
+        let (mut decoded, mut left) = (0, 0);
+        for quantizer in [16, 40, 90, 140, 200, 255] {
+            let mut bytes = bytes.clone();
+            bytes[table..table + 64].fill(quantizer);
+            for scale in 1..EIGHTHS {
+                match by_both(&bytes, scale, Target::Rgb) {
+                    Some([ours, theirs]) => {
+                        decoded += 1;
+                        assert!(ours == theirs, "quantizer {quantizer}, {scale}/8");
+                    }
+                    None => left += 1,
+                }
+            }
+        }
+        assert!(decoded > 0 && left > 0, "{decoded} decoded, {left} left to libjpeg");
     }
 
     #[test]

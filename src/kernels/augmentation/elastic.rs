@@ -1,10 +1,10 @@
-//! Images on a sheet of rubber: every pixel comes from a little beside it, neighbours from alike.
+//! Elastic deformation: each pixel is displaced by smoothed random noise.
 
 use super::sampler::Places;
 use super::{Floats, check_fill, move_pixels, problem};
 use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::filters::rows::{Stack, convolve};
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::{Isa, vectorized};
 use crate::kernels::numeric::philox::{Stream, short_fraction};
 use crate::kernels::numeric::portable::exp;
 use crate::kernels::random::of_words;
@@ -24,7 +24,7 @@ args! {
     }
 }
 
-/// What a call asks for along x and y.
+/// Parameters for x and y.
 pub struct Rubber {
     alpha: [f64; 2],
     sigma: [f64; 2],
@@ -33,10 +33,10 @@ pub struct Rubber {
     rng: Stream,
 }
 
-/// A blur with more than this takes in any image whole.
+/// A larger sigma blurs across any practical image.
 const LARGEST_SIGMA: f64 = 200.0;
 
-/// Pixels of an image, for which there are four fields of numbers.
+/// Limit on the image size: the displacement fields take four floats per pixel.
 const MOST_PIXELS: usize = 1 << 28;
 
 impl Kernel for ElasticTransform {
@@ -78,7 +78,7 @@ fn sides(desc: &Desc) -> [usize; 2] {
     [b'H', b'W'].map(|letter| desc.layout.find(letter).map_or(1, |axis| desc.shape[axis]))
 }
 
-/// A number for x and one for y; one is both.
+/// One number for both axes, or one for x and one for y.
 fn pair(name: &'static str, given: &[f64]) -> Result<[f64; 2]> {
     match *given {
         [both] => Ok([both, both]),
@@ -88,14 +88,16 @@ fn pair(name: &'static str, given: &[f64]) -> Result<[f64; 2]> {
 }
 
 impl Rubber {
-    /// How far pixels come from along an axis: blurred noise between -1 and 1, times half of
-    /// `alpha`, which torchvision gives in the unit of images that span -1 to 1.
+    /// Displacements in pixels along an axis: blurred uniform noise in [-1, 1], times `alpha / 2`.
+    /// The factor 1/2 is because torchvision's displacements are in normalized coordinates, -1 to
+    /// 1.
     fn field(&self, axis: usize, height: usize, width: usize) -> Result<Vec<f32>> {
         let scale = (self.alpha[axis] / 2.0) as f32;
         let mut noise = zeroed::<f32>(height * width)?;
         let rng = self.rng.apart(axis as u32);
         of_words(&rng, &mut noise, |word| (2.0 * short_fraction(word) - 1.0) as f32 * scale);
-        // The window's size is that of the field's own axis, the deviations those of both.
+        // As in torchvision, `sigma` of this axis determines the kernel size, and each direction is
+        // blurred with its own sigma.
         if self.sigma[axis] == 0.0 || noise.is_empty() {
             return Ok(noise);
         }
@@ -116,7 +118,7 @@ impl Rubber {
     }
 }
 
-/// Weights of a bell, from its centre outwards; all of them, on both sides, are one.
+/// One half of a normalized Gaussian kernel, starting at its center.
 fn window(sigma: f64, reach: usize) -> Result<Vec<f32>> {
     if sigma == 0.0 {
         return Ok(vec![1.0]);
@@ -128,7 +130,7 @@ fn window(sigma: f64, reach: usize) -> Result<Vec<f32>> {
 
 struct Displaced {
     width: usize,
-    /// Along x and y.
+    /// Displacements along x and y.
     fields: [Vec<f32>; 2],
 }
 
@@ -136,7 +138,7 @@ impl Places for Displaced {
     fn row(&self, y: usize, xs: &mut [f64], ys: &mut [f64]) {
         let [along, down] =
             self.fields.each_ref().map(|field| &field[y * self.width..][..self.width]);
-        Isa::run_on_best(|| {
+        vectorized!({
             for (number, (x, &by)) in xs.iter_mut().zip(along).enumerate() {
                 *x = number as u32 as f64 + 0.5 + f64::from(by);
             }

@@ -1,4 +1,4 @@
-//! A random rectangle of each image, filled with a value or with noise.
+//! Random erasing: fills a random rectangle with a constant or with noise.
 
 use smallvec::SmallVec;
 
@@ -24,7 +24,7 @@ args! {
     }
 }
 
-/// A rectangle that is erased.
+/// The erased rectangle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hole {
     y: usize,
@@ -33,7 +33,7 @@ pub struct Hole {
     width: usize,
 }
 
-/// As many as in torchvision; then the image stays as it is.
+/// As in torchvision; if all attempts fail, the image is left unchanged.
 const ATTEMPTS: usize = 10;
 
 impl Kernel for RandomErasing {
@@ -106,10 +106,10 @@ impl Kernel for RandomErasing {
     }
 }
 
-/// What noise is drawn from, apart from the place.
+/// Sub-stream of the noise, separate from that of the position.
 const NOISE: u32 = 1;
 
-/// The ends of a range that lies between two numbers.
+/// Checks that a range is ordered and inside `low..=high`.
 fn range(name: &'static str, given: &[f64], low: f64, high: f64) -> Result<[f64; 2]> {
     match *given {
         [a, b] if low <= a && a <= b && b <= high => Ok([a, b]),
@@ -120,7 +120,7 @@ fn range(name: &'static str, given: &[f64], low: f64, high: f64) -> Result<[f64;
     }
 }
 
-/// Where an image of these sides is erased, if it is.
+/// Draws the rectangle to erase; `None` to leave the image unchanged.
 fn hole(
     args: &RandomErasingArgs,
     scale: [f64; 2],

@@ -1,4 +1,4 @@
-//! Augmentation: shear and translate, and the random operators that training recipes are made of.
+//! Augmentation: shear, translate, erasing, motion blur, elastic and perspective warps.
 
 mod elastic;
 mod erasing;
@@ -32,7 +32,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems of the augmentation operators.
         pub enum Augmentation {
             Range { low: f64, high: f64, given: Vec<f64> },
             KernelSize { largest: i64, given: i64 },
@@ -43,12 +43,12 @@ pub mod problem {
 
 pub type Floats = SmallVec<[f64; 6]>;
 
-/// How many channels a sample has, wherever they are.
+/// Number of channels, in any layout.
 pub fn channels_of(desc: &Desc) -> usize {
     desc.layout.find(b'C').map_or(1, |axis| desc.shape[axis])
 }
 
-/// That there is one fill value, or one for each channel.
+/// Checks that there is one fill value, or one per channel.
 pub fn check_fill(fill: &[f64], desc: &Desc) -> Result<()> {
     let (channels, given) = (channels_of(desc), fill.len());
     match given == 1 || given == channels {
@@ -71,8 +71,8 @@ fn chance(name: &'static str, given: f64) -> Result<f64> {
     }
 }
 
-/// Runs on each image of a sample, with the fill value of its channels: all of them, or the one
-/// that a plane is.
+/// Calls `work` for each image of a sample, with the fill values of its channels. Planar samples
+/// are passed one plane at a time.
 fn images<T: Pixel>(
     input: &Sample,
     out: &mut Output<'_>,
@@ -96,7 +96,7 @@ fn images<T: Pixel>(
     Ok(())
 }
 
-/// Has all pixels come from other places.
+/// Resamples all images of a sample with a coordinate map.
 fn move_pixels(
     input: &Sample,
     out: &mut Output<'_>,
@@ -109,7 +109,7 @@ fn move_pixels(
     }))
 }
 
-/// Along x, or else `DOWN`.
+/// Shear along x, or along y if `DOWN`.
 pub struct Sheared<const DOWN: bool>;
 
 args! {
@@ -148,12 +148,12 @@ impl<const DOWN: bool> Kernel for Sheared<DOWN> {
     }
 }
 
-/// By how many whole pixels a row or a column comes from further on.
+/// The shift of a row or column, rounded to whole pixels.
 pub fn sheared_by(shear: f64, at: usize) -> f64 {
     (0.5 + shear * (at as f64 + 0.5)).floor()
 }
 
-/// Along x, or else `DOWN`.
+/// Translation along x, or along y if `DOWN`.
 pub struct Translated<const DOWN: bool>;
 
 args! {

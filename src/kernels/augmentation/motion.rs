@@ -1,4 +1,4 @@
-//! The blur of a camera, or of what it sees, that moves along a line.
+//! Motion blur along a straight line.
 
 use super::{finite, problem};
 use crate::kernels::contract::problems::{Argument, argument};
@@ -13,7 +13,7 @@ args! {
     pub struct MotionBlurArgs { angle: f64, direction: f64, kernel_size: i64 }
 }
 
-/// Longer lines would take for ever.
+/// Upper limit of the kernel size, which bounds the run time.
 const LARGEST: i64 = 255;
 
 impl Kernel for MotionBlur {
@@ -49,8 +49,9 @@ impl Kernel for MotionBlur {
     }
 }
 
-/// Weights of a line through the centre, the ends of which weigh `1 - direction` and
-/// `1 + direction`: a point for each pixel that it is long, shared by the four pixels around it.
+/// Kernel of a line through the center whose weight goes from `1 - direction` at one end to `1 +
+/// direction` at the other. There is one point per pixel of length, spread bilinearly over the four
+/// nearest pixels.
 fn draw_line(weights: &mut [f32], size: usize, angle: f64, direction: f64) {
     weights.fill(0.0);
     let turn = (angle / 360.0).rem_euclid(1.0).min(1.0 - f64::EPSILON);
@@ -58,10 +59,10 @@ fn draw_line(weights: &mut [f32], size: usize, angle: f64, direction: f64) {
     let reach = (size / 2) as f64;
     let mut total = 0.0;
     for k in 0..size {
-        // From -1 to 1.
+        // Position along the line, from -1 to 1.
         let along = if size > 1 { k as f64 / reach - 1.0 } else { 0.0 };
         let weight = 1.0 + direction * along;
-        // Counter-clockwise for who looks at the image, whose y goes down.
+        // Counter-clockwise as displayed, with the y axis pointing down.
         let (x, y) = (reach + along * reach * cosine, reach - along * reach * sine);
         let (left, upper) = (x.floor(), y.floor());
         for (dy, part) in [(0, 1.0 - (y - upper)), (1, y - upper)] {
@@ -82,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_of_any_line_are_one() {
+    fn weights_sum_to_one() {
         for size in [1, 3, 7, 31] {
             for angle in [0.0, 30.0, 45.0, 90.0, 359.9, -1e6] {
                 for direction in [-1.0, 0.0, 0.5] {
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_line_is_one_row() {
+    fn a_horizontal_line_fills_one_row() {
         let mut weights = vec![0.0; 25];
         draw_line(&mut weights, 5, 0.0, 0.0);
         assert!(weights[..10].iter().chain(&weights[15..]).all(|&weight| weight < 1e-6));

@@ -1,9 +1,9 @@
-//! Images seen from another place: their corners move inwards at random.
+//! Random perspective: each corner moves inwards by a random amount.
 
 use super::sampler::Places;
 use super::{Floats, chance, check_fill, move_pixels};
 use crate::kernels::contract::problems::{Argument, argument};
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::vectorized;
 use crate::kernels::numeric::philox::{Stream, below, fraction};
 use crate::kernels::warp::Interpolation;
 use crate::kernels::{Frames, Kernel, Output, Outputs, Result, Traits, args, one};
@@ -50,7 +50,7 @@ impl Kernel for RandomPerspective {
     }
 }
 
-/// From places of the result to places of the image: `(a x + b y + c) / (g x + h y + 1)`, and the
+/// Homography from output to source coordinates: `(a x + b y + c) / (g x + h y + 1)` for x, and the
 /// same for y with `d`, `e` and `f`.
 pub struct Projection([f64; 8]);
 
@@ -59,11 +59,11 @@ impl Places for Projection {
         let [a, b, c, d, e, f, g, h] = self.0;
         let y = y as f64 + 0.5;
         let (c, f, i) = (b * y + c, e * y + f, h * y + 1.0);
-        Isa::run_on_best(|| {
+        vectorized!({
             for (number, (to_x, to_y)) in xs.iter_mut().zip(ys).enumerate() {
                 let x = number as u32 as f64 + 0.5;
                 let depth = g * x + i;
-                // What is behind the eye is outside.
+                // Points behind the camera are treated as outside.
                 let depth = if depth > 0.0 { depth } else { f64::NAN };
                 *to_x = (a * x + c) / depth;
                 *to_y = (d * x + f) / depth;
@@ -72,8 +72,8 @@ impl Places for Projection {
     }
 }
 
-/// Where an image of these sides comes from, if it moves. As in torchvision, corners move by whole
-/// pixels, up to the share of half a side that `distortion_scale` is.
+/// Draws a homography; `None` to leave the image unchanged. As in torchvision, corners move by
+/// whole pixels, at most `distortion_scale` times half the side.
 fn draw(args: &RandomPerspectiveArgs, height: usize, width: usize) -> Option<Projection> {
     let mut source = args.rng.source(0);
     let [a, b, ..] = source.next();
@@ -95,14 +95,14 @@ fn draw(args: &RandomPerspectiveArgs, height: usize, width: usize) -> Option<Pro
     projection(to, from)
 }
 
-/// The map that takes four points to four others; none where they lie on a line.
+/// The homography that maps four points to four others; `None` if they are degenerate.
 fn projection(from: [[f64; 2]; 4], to: [[f64; 2]; 4]) -> Option<Projection> {
     let mut rows = [[0.0; 9]; 8];
     for (k, ([x, y], [u, v])) in from.into_iter().zip(to).enumerate() {
         rows[2 * k] = [x, y, 1.0, 0.0, 0.0, 0.0, -u * x, -u * y, u];
         rows[2 * k + 1] = [0.0, 0.0, 0.0, x, y, 1.0, -v * x, -v * y, v];
     }
-    // Gauss and Jordan's elimination, with the largest number of a column first.
+    // Gauss-Jordan elimination with partial pivoting.
     for column in 0..8 {
         let largest =
             |&a: &usize, &b: &usize| f64::total_cmp(&rows[a][column].abs(), &rows[b][column].abs());
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_projection_takes_points_where_they_belong() {
+    fn projection_maps_the_given_points() {
         let from = [[1.0, 2.0], [90.0, 0.0], [99.0, 70.0], [3.0, 60.0]];
         let to = [[0.0, 0.0], [99.0, 0.0], [99.0, 79.0], [0.0, 79.0]];
         let Projection([a, b, c, d, e, f, g, h]) = projection(from, to).unwrap();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn points_on_a_line_have_none() {
+    fn degenerate_points_have_no_projection() {
         assert!(projection([[0.0; 2]; 4], [[0.0; 2]; 4]).is_none());
     }
 }

@@ -1,16 +1,16 @@
-//! Images whose pixels come from other places of them.
+//! Resampling of images at arbitrary coordinates.
 //!
-//! Coordinates are those of the plane: the first pixel lies between 0 and 1, its centre at one half.
+//! Coordinates are continuous: the first pixel covers 0 to 1, and its center is at 0.5.
 
 use half::{bf16, f16};
 
 use crate::kernels::Result;
 use crate::kernels::generic::cast::Convert;
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::vectorized;
 use crate::kernels::warp::Interpolation;
 use crate::value::{Bool, Element, zeroed};
 
-/// An image whose channels lie side by side.
+/// An image with interleaved channels.
 #[derive(Clone, Copy)]
 pub struct Image<'a, T> {
     pub pixels: &'a [T],
@@ -19,18 +19,18 @@ pub struct Image<'a, T> {
     pub channels: usize,
 }
 
-/// Where the pixels of a result come from. Asked once a row, so that the sampling is compiled once for
-/// all maps.
+/// Maps output pixels to source coordinates. Called once per row through `dyn`, so that the
+/// sampling code is compiled only once for all maps.
 pub trait Places {
-    /// Writes the places of row `y`, from its first pixel on.
+    /// Writes the source coordinates of row `y`.
     fn row(&self, y: usize, xs: &mut [f64], ys: &mut [f64]);
 }
 
-/// Rows for x and y, of factors of x and y and an offset.
+/// A 2 x 3 matrix: one row for x, one for y.
 pub struct Affine(pub [[f64; 3]; 2]);
 
 impl Affine {
-    /// A turn about the centre, counter-clockwise for who looks at the image.
+    /// Rotation about the center, counter-clockwise as displayed (the y axis points down).
     pub fn rotation(sine: f64, cosine: f64, height: usize, width: usize) -> Affine {
         let (x, y) = (width as f64 / 2.0, height as f64 / 2.0);
         Affine([
@@ -43,7 +43,7 @@ impl Affine {
 impl Places for Affine {
     fn row(&self, y: usize, xs: &mut [f64], ys: &mut [f64]) {
         let y = y as f64 + 0.5;
-        Isa::run_on_best(|| {
+        vectorized!({
             for ([a, b, c], places) in self.0.into_iter().zip([xs, ys]) {
                 let start = b * y + c;
                 for (i, place) in places.iter_mut().enumerate() {
@@ -54,12 +54,12 @@ impl Places for Affine {
     }
 }
 
-/// An element that values in between can be made of.
+/// An element type that can be interpolated.
 pub trait Pixel: Element + Default {
-    /// The value between four, the upper ones first.
+    /// Bilinear interpolation of four pixels, upper row first.
     fn between(four: [Self; 4], x: f64, y: f64) -> Self;
 
-    /// Writes a row of pixels between others; `C` is the number of channels, or 0 for any.
+    /// Samples a row with bilinear interpolation; `C` is the number of channels, or 0 for any.
     #[inline(always)]
     fn linear_row<const C: usize>(
         image: &Image<'_, Self>,
@@ -71,7 +71,7 @@ pub trait Pixel: Element + Default {
         linear_values::<Self, C>(image, xs, ys, fill, out);
     }
 
-    /// The element nearest to a number.
+    /// Rounds to the nearest value of the type.
     fn nearest_to(x: f64) -> Self;
 }
 
@@ -109,7 +109,7 @@ pixels! {
                 fill: &[u8],
                 out: &mut [u8],
             ) {
-                // Places in larger images have more than 32 bits.
+                // Larger images do not fit the 32-bit coordinates of `linear_bytes`.
                 match image.width.max(image.height) < 1 << 30 {
                     true => linear_bytes::<C>(image, xs, ys, fill, out),
                     false => linear_values::<u8, C>(image, xs, ys, fill, out),
@@ -119,7 +119,7 @@ pixels! {
     f64: i32 i64 u32 u64 f64;
 }
 
-/// Writes an image of the size of `image`; `fill` is a pixel for what comes from outside.
+/// Resamples into an image of the same size; pixels from outside get the color `fill`.
 pub fn sample<T: Pixel>(
     image: Image<'_, T>,
     places: &dyn Places,
@@ -129,7 +129,7 @@ pub fn sample<T: Pixel>(
 ) -> Result<()> {
     let mut rows = zeroed::<f64>(2 * image.width)?;
     let (xs, ys) = rows.split_at_mut(image.width);
-    Isa::run_on_best(|| match (interpolation, image.channels) {
+    vectorized!(match (interpolation, image.channels) {
         (Interpolation::Nearest, 1) => nearest::<T, 1>(image, places, fill, out, xs, ys),
         (Interpolation::Nearest, 3) => nearest::<T, 3>(image, places, fill, out, xs, ys),
         (Interpolation::Nearest, _) => nearest::<T, 0>(image, places, fill, out, xs, ys),
@@ -154,7 +154,7 @@ fn nearest<T: Pixel, const C: usize>(
     let (width, height) = (image.width as f64, image.height as f64);
     for (y, row) in out.chunks_exact_mut(image.width * c).enumerate() {
         places.row(y, xs, ys);
-        // Numbers of pixels, -1 for those outside. All of them are whole in double precision.
+        // Pixel indices, or -1 outside. Doubles hold them exactly.
         for (x, y) in xs.iter_mut().zip(&*ys) {
             let inside = (*x >= 0.0) & (*x < width) & (*y >= 0.0) & (*y < height);
             let number = y.floor() * width + x.floor();
@@ -196,7 +196,7 @@ fn linear_values<T: Pixel, const C: usize>(
     let c = if C == 0 { image.channels } else { C };
     let (width, height) = (image.width as f64, image.height as f64);
     for ((out, &x), &y) in out.chunks_exact_mut(c).zip(xs).zip(ys) {
-        // From the pixel whose centre is not behind.
+        // Relative to pixel centers.
         let (x, y) = (x - 0.5, y - 0.5);
         let (left, upper) = (x.floor(), y.floor());
         let (x, y) = (x - left, y - upper);
@@ -214,7 +214,8 @@ fn linear_values<T: Pixel, const C: usize>(
     }
 }
 
-/// A pixel between the four from `left` and `upper` on, some or all of which may be outside.
+/// Bilinear interpolation of four pixels, the first at `left` and `upper`. Any of them may be
+/// outside.
 fn between_pixels<T: Pixel>(
     image: &Image<'_, T>,
     [left, upper]: [f64; 2],
@@ -239,12 +240,12 @@ fn between_pixels<T: Pixel>(
     }
 }
 
-/// Bits of the weights of bytes.
+/// Fractional bits of the fixed-point weights.
 const BITS: u32 = 11;
-/// Pixels whose places are worked out at a time.
+/// Pixels processed at a time.
 const BLOCK: usize = 64;
 
-/// As the way of all types, with weights of whole numbers.
+/// Like `linear_values`, in fixed-point arithmetic.
 #[inline(always)]
 fn linear_bytes<const C: usize>(
     image: &Image<'_, u8>,
@@ -262,20 +263,20 @@ fn linear_bytes<const C: usize>(
         let sides = [image.width as f64, image.height as f64];
         for ((places, given), side) in places.iter_mut().zip([xs, ys]).zip(sides) {
             for (place, &x) in places.iter_mut().zip(given) {
-                // What is far away, or no number, is brought nearer.
+                // Clamp far-away coordinates and NaN so that the casts below are defined.
                 let x = x - 0.5;
                 let x = if x > -2.0 { x } else { -2.0 };
                 let x = if x < side { x } else { side };
-                // SAFETY: it is above zero, and below what has 32 bits.
+                // SAFETY: x + 2 is between 0 and 2^30 + 2, which fits an i32.
                 let whole = unsafe { (x + 2.0).to_int_unchecked::<i32>() } - 2;
                 let part = (x - f64::from(whole)) * f64::from(1 << BITS) + 0.5;
-                // SAFETY: the part is between zero and one.
+                // SAFETY: the fractional part is between 0 and 1, so this is at most 2^BITS + 0.5.
                 *place = (whole, unsafe { part.to_int_unchecked::<i32>() });
             }
         }
         let [across, down] = &places;
         for ((out, &(left, x)), &(upper, y)) in out.chunks_exact_mut(c).zip(across).zip(down) {
-            // What is negative is above all.
+            // Negative coordinates wrap to large values and fail the test.
             if (left as u32) < last_x && (upper as u32) < last_y {
                 let at = (upper as usize * image.width + left as usize) * c;
                 let (above, below) =
@@ -295,7 +296,7 @@ fn linear_bytes<const C: usize>(
     }
 }
 
-/// Moves an image by whole pixels that may differ from row to row.
+/// Shifts each row by a whole number of pixels, which may differ between rows.
 pub fn shift_rows<T: Element>(
     image: Image<'_, T>,
     shift: impl Fn(usize) -> f64,
@@ -309,11 +310,11 @@ pub fn shift_rows<T: Element>(
     }
 }
 
-/// The row whose pixels lie `by` pixels further on in `src`.
+/// Shifts a row: output pixel `i` is pixel `i + by` of `src`.
 fn shift_row<T: Element>(src: &[T], by: f64, fill: &[T], out: &mut [T]) {
     let c = fill.len();
     let width = (out.len() / c) as f64;
-    // Beyond the width, there is nothing but what is outside.
+    // Beyond the width, everything comes from outside.
     let by = by.clamp(-width, width) as isize * c as isize;
     let (lost, kept) = (by.unsigned_abs(), out.len() - by.unsigned_abs());
     let outside = if by >= 0 {
@@ -326,7 +327,7 @@ fn shift_row<T: Element>(src: &[T], by: f64, fill: &[T], out: &mut [T]) {
     outside.chunks_exact_mut(c).for_each(|pixel| pixel.copy_from_slice(fill));
 }
 
-/// Moves the columns of an image by whole pixels.
+/// Shifts each column by a whole number of pixels.
 pub fn shift_columns<T: Element>(
     image: Image<'_, T>,
     shift: impl Fn(usize) -> f64,
@@ -334,7 +335,7 @@ pub fn shift_columns<T: Element>(
     out: &mut [T],
 ) -> Result<()> {
     let (c, row) = (image.channels, image.width * image.channels);
-    // Neighbours that move alike: where they end, and how far they move.
+    // Runs of adjacent columns with the same shift: end and shift.
     let mut runs: Vec<(usize, f64)> = crate::value::with_room(image.width)?;
     for x in 0..image.width {
         let by = shift(x);
@@ -365,7 +366,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shifts_are_what_sampling_makes() {
+    fn shifts_match_nearest_sampling() {
         let (height, width, channels) = (9, 13, 3);
         let pixels: Vec<u8> = (0..height * width * channels).map(|i| (i * 7 % 253) as u8).collect();
         let image = Image { pixels: &pixels, height, width, channels };
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_mixed_as_other_types_are() {
+    fn fixed_point_matches_floating_point() {
         let (height, width, channels) = (19, 70, 3);
         let pixels: Vec<u8> = (0..height * width * channels).map(|i| (i * i % 253) as u8).collect();
         let shorts: Vec<u16> = pixels.iter().map(|&x| u16::from(x)).collect();
@@ -402,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_place_is_outside() {
+    fn non_finite_coordinates_are_outside() {
         let image = Image { pixels: &[5_u8; 12], height: 3, width: 4, channels: 1 };
         for factor in [f64::NAN, f64::INFINITY, 1e300] {
             for interpolation in [Interpolation::Nearest, Interpolation::Linear] {
@@ -415,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn the_identity_changes_nothing() {
+    fn identity_map_copies_the_image() {
         let pixels: Vec<f32> = (0..35).map(|i| i as f32 * 0.3).collect();
         let image = Image { pixels: &pixels, height: 5, width: 7, channels: 1 };
         for interpolation in [Interpolation::Nearest, Interpolation::Linear] {

@@ -1,11 +1,11 @@
-//! AugMix: an image mixed with what several short chains of operations make of it.
+//! AugMix: an image is mixed with the results of several short chains of operations.
 
 use super::chain::Step;
 use super::policies::{AUGMIX, AUGMIX_CHOICES, AUGMIX_PARTIAL};
 use super::{TRAITS, augmented, between, draws, each_image};
 use crate::kernels::augmentation::Floats;
 use crate::kernels::contract::problems::argument;
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::{Isa, vectorized};
 use crate::kernels::numeric::philox::Stream;
 use crate::kernels::random::beta::BetaShape;
 use crate::kernels::random::problem::Random;
@@ -28,28 +28,28 @@ args! {
     }
 }
 
-/// A chain and its weight in the mixture.
+/// A chain and its mixing weight.
 struct Branch {
     weight: f32,
     steps: Vec<Step>,
 }
 
 pub struct Mixture {
-    /// That of the image itself.
+    /// Weight of the original image.
     weight: f32,
     branches: Vec<Branch>,
     fill: Floats,
     interpolation: Interpolation,
 }
 
-/// Levels, of which `severity` is one.
+/// Number of magnitude levels; `severity` is one of them.
 const LEVELS: i64 = 10;
 const MOST_BRANCHES: i64 = 100;
 const DEEPEST: i64 = 100;
-/// Chains of random depth have up to so many operations.
+/// Maximum depth of chains with random depth.
 const RANDOM_DEPTH: usize = 3;
 
-/// Weights are drawn apart from operations.
+/// Sub-stream of the weights, separate from that of the operations.
 const WEIGHTS: u32 = 1;
 
 impl Kernel for AugMix {
@@ -62,7 +62,7 @@ impl Kernel for AugMix {
         let severity = between("severity", args.severity, 1, LEVELS)?;
         let width = between("mixture_width", args.mixture_width, 1, MOST_BRANCHES)?;
         let depth = between("chain_depth", args.chain_depth.max(0), 0, DEEPEST)?;
-        // Beyond 32 bits, weights could not be computed.
+        // Weights are computed in f32, so the parameters must be representable.
         let most = (args.alpha * width as f64) as f32;
         if !(args.alpha as f32 > 0.0 && most.is_finite()) {
             return Err(argument("alpha", Random::NotPositiveFinite { given: args.alpha }));
@@ -77,7 +77,7 @@ impl Kernel for AugMix {
             drawn[0]
         };
         let weight = share(0, args.alpha, args.alpha);
-        // A Dirichlet distribution, as pieces that are broken off a stick one after another.
+        // A Dirichlet distribution, by stick-breaking.
         let mut rest = 1.0 - weight;
         let mut branches = with_room(width)?;
         for number in 0..width {
@@ -123,9 +123,9 @@ impl Kernel for AugMix {
     }
 }
 
-/// Adds an image to sums, or begins with it.
+/// Accumulates a weighted image; the first one initializes the sums.
 fn add(image: &[u8], weight: f32, sums: &mut [f32], first: bool) {
-    Isa::run_on_best(|| {
+    vectorized!({
         for (sum, &x) in sums.iter_mut().zip(image) {
             let part = f32::from(x) * weight;
             *sum = if first { part } else { *sum + part };
@@ -133,16 +133,16 @@ fn add(image: &[u8], weight: f32, sums: &mut [f32], first: bool) {
     });
 }
 
-/// Bytes of sums, cut off as by torchvision. A little is added first: weights that are one in all
-/// may sum up to a little less.
+/// Truncates the sums to bytes, like torchvision. A small epsilon compensates for weights that sum
+/// to slightly less than 1.
 fn cut(sums: &[f32], out: &mut [u8]) {
-    Isa::run_on_best(|| {
+    vectorized!({
         for (out, &sum) in out.iter_mut().zip(sums) {
             let sum = sum + 1e-3;
-            // Not `clamp`, which lets through what is not a number.
+            // Not `clamp`, which would pass NaN through.
             let sum = if sum > 0.0 { sum } else { 0.0 };
             let sum = if sum < 255.0 { sum } else { 255.0 };
-            // SAFETY: it is between 0 and 255.
+            // SAFETY: `sum` is between 0 and 255.
             *out = unsafe { sum.to_int_unchecked::<i32>() as u8 };
         }
     });

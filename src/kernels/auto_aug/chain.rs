@@ -1,8 +1,8 @@
-//! A chain of operations on an image of bytes, in one pass over its samples.
+//! Applies a chain of operations to a uint8 image.
 //!
-//! Values are those of torchvision's functions for uint8. Operations that only look at a tone are
-//! tables, and neighbours in the chain become one table. What else there is goes from one of two
-//! buffers to the other; the last operation writes the result.
+//! Results match torchvision's functions for uint8. Point operations are look-up tables, and
+//! consecutive ones are composed into one table. Other operations ping-pong between two buffers;
+//! the last one writes the output.
 
 use crate::kernels::Result;
 use crate::kernels::augmentation::sampler::{Affine, Image, sample, shift_columns, shift_rows};
@@ -14,7 +14,7 @@ use crate::kernels::photometric::bytes::{self, Formula, Histogram, Table};
 use crate::kernels::warp::Interpolation;
 use crate::value::{filled, zeroed};
 
-/// An operation. The order is that of `auto_aug.Operation` in Python.
+/// The order matches `auto_aug.Operation` in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Operation {
@@ -56,7 +56,8 @@ impl Operation {
         Invert,
     ];
 
-    /// Whether each tone becomes another, whatever is around it.
+    /// Whether this is a point operation, which maps each pixel value independently of its
+    /// neighbors.
     fn is_point(self) -> bool {
         matches!(
             self,
@@ -65,9 +66,9 @@ impl Operation {
     }
 }
 
-/// An operation and how strong it is: a factor of shears, pixels of translations, degrees of
-/// rotations, the factor less one of brightness, color, contrast and sharpness, the bits that
-/// posterize keeps, and the share of the range from which on solarize inverts.
+/// An operation with its magnitude: the factor of shears, pixels of translations, degrees of
+/// rotations, the factor minus 1 of brightness, color, contrast and sharpness, the number of bits
+/// that posterize keeps, and the threshold of solarize as a fraction of the range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     pub operation: Operation,
@@ -75,7 +76,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// What can't be run is refused.
+    /// Validates the magnitude.
     pub fn checked(self) -> Result<Step> {
         let given = self.magnitude;
         let refused = |problem: Argument| Err(argument("magnitudes", problem));
@@ -91,7 +92,7 @@ impl Step {
         }
     }
 
-    /// Whether it leaves all images as they are.
+    /// Whether this operation leaves every image unchanged.
     fn is_nothing(&self) -> bool {
         match self.operation {
             Identity => true,
@@ -104,7 +105,7 @@ impl Step {
         }
     }
 
-    /// What a point operation does that needs no look at the image.
+    /// The formula of a point operation that does not depend on image statistics.
     fn formula(&self) -> Option<Formula> {
         Some(match self.operation {
             Brightness => Formula::Linear { gain: (1.0 + self.magnitude) as f32, bias: 0.0 },
@@ -119,12 +120,12 @@ impl Step {
     }
 }
 
-/// How chains are run.
+/// Executes chains of operations.
 pub struct Chains<'a> {
-    /// One image, of one or three channels side by side.
+    /// A single image, with one or three interleaved channels.
     pub stack: Stack,
     pub interpolation: Interpolation,
-    /// A value for each channel.
+    /// One value per channel.
     pub fill: &'a [u8],
     scratch: [Vec<u8>; 2],
 }
@@ -134,7 +135,7 @@ impl<'a> Chains<'a> {
         Chains { stack, interpolation, fill, scratch: [Vec::new(), Vec::new()] }
     }
 
-    /// Runs the steps on `src`.
+    /// Runs the steps on `src`, writing to `dst`.
     pub fn run(&mut self, steps: &[Step], src: &[u8], dst: &mut [u8]) -> Result<()> {
         let stages = stages(steps)?;
         let Some((last, before)) = stages.split_last() else {
@@ -186,7 +187,7 @@ impl<'a> Chains<'a> {
         Ok(())
     }
 
-    /// Point operations, all at once.
+    /// Runs consecutive point operations in one pass.
     fn points(&self, steps: &[Step], src: &[u8], dst: &mut [u8]) -> Result<()> {
         if let [step] = steps {
             let formula = match step.operation {
@@ -229,7 +230,7 @@ impl<'a> Chains<'a> {
         Ok(())
     }
 
-    /// Away from, or towards, the mean brightness of an image after its tables.
+    /// Contrast relative to the mean gray value of the image, after its tables are applied.
     fn contrast(&self, step: &Step, src: &[u8], tables: Option<&[Table]>) -> Formula {
         let gain = (1.0 + step.magnitude) as f32;
         let mean = bytes::mean_gray(src, self.stack.channels, tables);
@@ -237,7 +238,7 @@ impl<'a> Chains<'a> {
     }
 }
 
-/// Steps in groups that are run at once, without those that do nothing.
+/// Groups steps that run together, dropping those without effect.
 fn stages(steps: &[Step]) -> Result<Vec<Vec<Step>>> {
     let mut made: Vec<Vec<Step>> = crate::value::with_room(steps.len())?;
     for &step in steps.iter().filter(|step| !step.is_nothing()) {
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_its_steps_one_by_one() {
+    fn a_chain_equals_its_steps_run_one_by_one() {
         let stack = Stack { height: 23, width: 17, channels: 3 };
         let src: Vec<u8> = (0..stack.elements()).map(|i| (i * i % 241) as u8).collect();
         let mut chains = Chains::new(stack, Interpolation::Nearest, &[1, 2, 3]);
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_run_is_refused() {
+    fn invalid_magnitudes_are_rejected() {
         assert!(step(Posterize, 9.0).checked().is_err());
         assert!(step(Color, -1.1).checked().is_err());
         assert!(step(ShearX, f64::NAN).checked().is_err());

@@ -1,4 +1,4 @@
-//! Automatic augmentation: each sample draws its own operations, and only those are run.
+//! Automatic augmentation: each sample draws its own operations, and only those are executed.
 
 mod augmix;
 mod chain;
@@ -36,7 +36,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems of the automatic augmentation operators.
         pub enum AutoAug {
             Operation { given: i64, last: usize },
             Magnitudes { given: usize, operations: usize },
@@ -45,7 +45,7 @@ pub mod problem {
     }
 }
 
-/// What can be augmented: bytes of one or three channels. Checks the fill value as well.
+/// Checks the input, which must be uint8 with one or three channels, and the fill value.
 fn augmented(input: &Desc, fill: &[f64]) -> Result<Outputs> {
     if input.dtype != DType::U8 {
         return Err(unfit(0, Input::Type { wanted: "uint8", dtype: input.dtype.name() }));
@@ -55,7 +55,7 @@ fn augmented(input: &Desc, fill: &[f64]) -> Result<Outputs> {
         return Err(unfit(0, Input::Channels { wanted: "1 or 3", given }));
     }
     let Stack { height, width, .. } = Stack::of(input);
-    // Histograms count in 32 bits.
+    // Histograms use 32-bit counters.
     if u32::try_from(height * width).is_err() {
         return Err(unfit(0, AutoAug::ManyPixels { pixels: height * width }));
     }
@@ -63,13 +63,13 @@ fn augmented(input: &Desc, fill: &[f64]) -> Result<Outputs> {
     Ok(one(input.clone()))
 }
 
-/// The sides of the images of a sample.
+/// Height and width of the images of a sample.
 fn sides(input: &Desc) -> (usize, usize) {
     let stack = Stack::of(input);
     (stack.height, stack.width)
 }
 
-/// Runs on each image of a sample, which gets its channels side by side, whatever the layout.
+/// Calls `work` for each image of a sample, with interleaved channels in any layout.
 fn each_image(
     input: &Sample,
     out: &mut Output<'_>,
@@ -111,7 +111,7 @@ fn each_image(
     Ok(())
 }
 
-/// The steps of a sample, and how they are run.
+/// The operations of a sample, and how to run them.
 pub struct Plan {
     steps: Vec<Step>,
     fill: Floats,
@@ -169,7 +169,7 @@ impl Kernel for Apply {
     }
 }
 
-/// What a sample's operations are drawn from.
+/// Random decisions for a sample.
 fn draws<'a>(rng: &'a Stream, space: &'static Space, input: &Desc) -> Draws<'a> {
     let (height, width) = sides(input);
     Draws { source: rng.source(0), space, height, width }
@@ -227,10 +227,10 @@ impl Kernel for AutoAugment {
     }
 }
 
-/// The most operations that a sample can get, one after another.
+/// Maximum number of operations per sample.
 const MOST_OPERATIONS: i64 = 100;
 
-/// The most levels there can be.
+/// Maximum number of magnitude levels.
 const MOST_BINS: i64 = 1 << 30;
 
 fn between(name: &'static str, given: i64, low: i64, high: i64) -> Result<usize> {

@@ -1,31 +1,30 @@
-//! Which operations a sample gets: the search spaces and policies of the papers, with the numbers
-//! that torchvision has.
+//! Search spaces and policies of the papers, with torchvision's constants.
 
 use super::chain::Operation::{self, *};
 use super::chain::Step;
 use crate::kernels::numeric::philox::{Source, below, fraction};
 
-/// How strong the operations of a paper can be, and what they depend on.
+/// Magnitude ranges of the operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Space {
     pub shear: f64,
     pub translation: Translation,
     pub rotation: f64,
-    /// Of brightness, color, contrast and sharpness.
+    /// For brightness, color, contrast and sharpness.
     pub factor: f64,
-    /// The bits that posterize keeps: of the weakest, and how many fewer of the strongest.
+    /// Bits that posterize keeps at the lowest level, and how many fewer at the highest.
     pub bits: [f64; 2],
 }
 
-/// How far images are moved at most.
+/// Maximum translation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Translation {
     Pixels(f64),
-    /// A share of the side.
+    /// Fraction of the image's side.
     Share(f64),
 }
 
-/// AutoAugment's and RandAugment's.
+/// AutoAugment and RandAugment.
 pub const STANDARD: Space = Space {
     shear: 0.3,
     translation: Translation::Share(150.0 / 331.0),
@@ -34,7 +33,7 @@ pub const STANDARD: Space = Space {
     bits: [8.0, 4.0],
 };
 
-/// TrivialAugment's wide one.
+/// TrivialAugment, wide.
 pub const WIDE: Space = Space {
     shear: 0.99,
     translation: Translation::Pixels(32.0),
@@ -43,11 +42,11 @@ pub const WIDE: Space = Space {
     bits: [8.0, 6.0],
 };
 
-/// AugMix's.
+/// AugMix.
 pub const AUGMIX: Space =
     Space { translation: Translation::Share(1.0 / 3.0), bits: [4.0, 4.0], ..STANDARD };
 
-/// What RandAugment and TrivialAugment choose from.
+/// Operations of RandAugment and TrivialAugment.
 pub const CHOICES: [Operation; 14] = [
     Identity,
     ShearX,
@@ -65,7 +64,7 @@ pub const CHOICES: [Operation; 14] = [
     Equalize,
 ];
 
-/// What AugMix chooses from; the last four only if all operations are wanted.
+/// Operations of AugMix; the last four are only used with `all_ops`.
 pub const AUGMIX_CHOICES: [Operation; 13] = [
     ShearX,
     ShearY,
@@ -84,8 +83,7 @@ pub const AUGMIX_CHOICES: [Operation; 13] = [
 pub const AUGMIX_PARTIAL: usize = 9;
 
 impl Space {
-    /// How strong an operation is at `level`, from 0 to 1, for an image of these sides; without a
-    /// sign.
+    /// Unsigned magnitude of an operation at `level`, from 0 to 1, for an image of this size.
     pub fn magnitude(&self, operation: Operation, level: f64, height: usize, width: usize) -> f64 {
         let moved = |side: usize| match self.translation {
             Translation::Pixels(most) => most * level,
@@ -119,8 +117,8 @@ fn is_signed(operation: Operation) -> bool {
     )
 }
 
-/// Draws what happens to one sample. Every decision takes a block of its own, so that none depends
-/// on how the others were made.
+/// Random decisions for one sample. Each decision uses its own block of random numbers, so it does
+/// not depend on how the others were made.
 pub struct Draws<'a> {
     pub source: Source<'a>,
     pub space: &'static Space,
@@ -129,7 +127,7 @@ pub struct Draws<'a> {
 }
 
 impl Draws<'_> {
-    /// One of so many.
+    /// A random integer below `count`.
     pub fn below(&mut self, count: usize) -> usize {
         let [a, b, ..] = self.source.next();
         below(a, b, count as u64) as usize
@@ -140,7 +138,7 @@ impl Draws<'_> {
         fraction(a, b) < chance
     }
 
-    /// The operation at this level, one way or the other.
+    /// The operation at this level, with a random sign.
     pub fn step(&mut self, operation: Operation, level: f64) -> Step {
         let magnitude = self.space.magnitude(operation, level, self.height, self.width);
         let negative = self.happens(0.5) && is_signed(operation);
@@ -148,10 +146,10 @@ impl Draws<'_> {
     }
 }
 
-/// The levels of AutoAugment's policies.
+/// Number of levels of AutoAugment's policies.
 pub const POLICY_LEVELS: usize = 10;
 
-/// An operation of a policy, its chance and its level.
+/// Operation, probability and level of a policy entry.
 pub type Part = (Operation, f64, usize);
 
 pub type Policy = [[Part; 2]; 25];

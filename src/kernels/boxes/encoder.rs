@@ -1,11 +1,11 @@
-//! Boxes matched with anchors, as single-shot detectors need them.
+//! Anchor matching for single-shot detectors (SSD).
 
 use smallvec::{SmallVec, smallvec};
 
 use super::problem::Boxes;
 use super::{floats, labels};
 use crate::kernels::contract::problems::{Argument, argument, unfit};
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::vectorized;
 use crate::kernels::{Frames, Kernel, Output, Outputs, Result, Traits, args};
 use crate::value::{DType, Desc, Sample, filled, with_room};
 
@@ -100,7 +100,7 @@ impl Kernel for BoxEncoder {
 }
 
 impl Encoder {
-    /// How a box differs from its anchor: centres in sizes of the anchor, sizes as logarithms.
+    /// Box relative to its anchor: center offsets in units of the anchor size, log ratios of sizes.
     fn offsets(&self, found: [f32; 4], anchor: [f32; 4]) -> [f32; 4] {
         let scaled = |row: [f32; 4]| row.map(|number| number * self.scale);
         let ([x, y, w, h], [ax, ay, aw, ah]) = (scaled(found), scaled(anchor));
@@ -112,12 +112,12 @@ impl Encoder {
     }
 }
 
-/// Centre and size of a box that is given by its corners.
+/// Converts corners to center and size.
 fn centred([left, top, right, bottom]: [f32; 4]) -> [f32; 4] {
     [(left + right) * 0.5, (top + bottom) * 0.5, right - left, bottom - top]
 }
 
-/// Anchors, coordinate by coordinate, for loops over them to become vectors.
+/// Anchors as one array per coordinate, so that loops over them vectorize.
 struct Anchors {
     left: Vec<f32>,
     top: Vec<f32>,
@@ -126,7 +126,7 @@ struct Anchors {
     areas: Vec<f32>,
 }
 
-/// Stands for no box.
+/// Marks an anchor without a box.
 const NONE: i32 = -1;
 
 impl Anchors {
@@ -149,9 +149,9 @@ impl Anchors {
         [self.left[index], self.top[index], self.right[index], self.bottom[index]]
     }
 
-    /// For each anchor, the box that it belongs to, or [`NONE`]. Each box has the anchor with which
-    /// it overlaps most. Other anchors have the box that overlaps most with them, if that is more
-    /// than `criteria`. Of equals, the last one counts, as in DALI.
+    /// For each anchor, the index of its box, or [`NONE`]. Each box is assigned the anchor with the
+    /// highest IoU. Each other anchor is assigned the box with the highest IoU, if that exceeds
+    /// `criteria`. The last one wins ties, as in DALI.
     fn matches(&self, boxes: &[[f32; 4]], criteria: f32) -> Result<Vec<i32>> {
         let count = self.areas.len();
         let mut overlaps = filled(0.0_f32, count)?;
@@ -160,7 +160,7 @@ impl Anchors {
         let mut claimed: Vec<(usize, i32)> = with_room(boxes.len())?;
         for (number, row) in boxes.iter().enumerate() {
             let number = number as i32;
-            let largest = Isa::run_on_best(|| {
+            let largest = vectorized!({
                 self.overlap(row, &mut overlaps);
                 for ((best, found), &overlap) in best.iter_mut().zip(&mut found).zip(&overlaps) {
                     let better = overlap >= *best;
@@ -183,7 +183,7 @@ impl Anchors {
         Ok(found)
     }
 
-    /// The intersection of a box with each anchor, over their union.
+    /// IoU of a box with each anchor.
     #[inline(always)]
     fn overlap(&self, &[left, top, right, bottom]: &[f32; 4], overlaps: &mut [f32]) {
         let area = (right - left) * (bottom - top);
@@ -202,7 +202,7 @@ impl Anchors {
     }
 }
 
-/// The largest of some numbers, none of which is below zero.
+/// Maximum of non-negative numbers.
 #[inline(always)]
 fn largest(numbers: &[f32]) -> f32 {
     let mut lanes = [0.0_f32; 8];
@@ -223,7 +223,7 @@ mod tests {
         [0.0, 0.0, 0.5, 0.5, 0.25, 0.25, 0.75, 0.75, 0.5, 0.5, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0];
 
     #[test]
-    fn every_box_has_an_anchor_whatever_the_criteria() {
+    fn every_box_gets_an_anchor_at_any_criteria() {
         let anchors = Anchors::new(&ANCHORS).unwrap();
         let boxes = [[0.1, 0.1, 0.45, 0.5], [0.5, 0.55, 0.9, 1.0]];
         assert_eq!(anchors.matches(&boxes, 1.0).unwrap(), [0, NONE, 1, NONE]);
@@ -232,13 +232,13 @@ mod tests {
     }
 
     #[test]
-    fn of_equals_the_last_one_counts() {
+    fn the_last_one_wins_ties() {
         let anchors = Anchors::new(&ANCHORS).unwrap();
         assert_eq!(
             anchors.matches(&[[0.0, 0.0, 0.5, 0.5]; 2], 0.5).unwrap(),
             [1, NONE, NONE, NONE]
         );
-        // Without any overlap, nor with numbers that are none.
+        // Also for boxes without any overlap, with NaN, or with zero area.
         for corners in [[2.0, 2.0, 3.0, 3.0], [f32::NAN, 0.0, 1.0, 1.0], [0.2, 0.2, 0.2, 0.2]] {
             assert_eq!(anchors.matches(&[corners], 0.5).unwrap(), [NONE, NONE, NONE, 0]);
         }

@@ -1,4 +1,4 @@
-//! Bounding boxes: mirrored, moved, turned, matched with anchors, and cropped at random.
+//! Bounding boxes: flip, paste, rotate, anchor matching and random crops.
 
 mod encoder;
 mod random_crop;
@@ -25,7 +25,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems of the box operators.
         pub enum Boxes {
             NotFours { shape: Vec<usize> },
             NotRows { wanted: &'static str, shape: Vec<usize> },
@@ -48,7 +48,7 @@ pub mod problem {
     }
 }
 
-/// The numbers of an input of float32.
+/// The elements of a float32 input.
 fn floats(index: usize, sample: &Sample) -> Result<&[f32]> {
     if sample.desc.dtype != DType::F32 {
         let dtype = sample.desc.dtype.name();
@@ -57,7 +57,7 @@ fn floats(index: usize, sample: &Sample) -> Result<&[f32]> {
     Ok(sample.elements())
 }
 
-/// The numbers of an input of int32 that has one for each of so many boxes.
+/// The elements of an int32 input that holds one label per box.
 fn labels(index: usize, sample: &Sample, boxes: usize) -> Result<&[i32]> {
     if sample.desc.dtype != DType::I32 {
         let dtype = sample.desc.dtype.name();
@@ -72,7 +72,7 @@ fn labels(index: usize, sample: &Sample, boxes: usize) -> Result<&[i32]> {
     }
 }
 
-/// How many boxes of four numbers there are, one after another.
+/// Checks that the input is float32 and holds four numbers per box.
 fn check_fours(desc: &Desc) -> Result<()> {
     if !desc.elements().is_multiple_of(4) {
         return Err(unfit(0, Boxes::NotFours { shape: desc.shape.to_vec() }));
@@ -87,7 +87,7 @@ fn check_fours(desc: &Desc) -> Result<()> {
 const EACH_BOX: Traits =
     Traits { shaped_by_args: false, stacks: true, frames: Frames::Whole, ..Traits::DEFAULT };
 
-/// Has `map` make each box of the output from that of the input.
+/// Writes `map` of each input box to the output.
 fn map_boxes(
     input: &Sample,
     out: &mut Output<'_>,
@@ -126,7 +126,8 @@ impl Kernel for BbFlip {
         if ltrb {
             return map_boxes(&inputs[0], &mut outputs[0], mirrored);
         }
-        // By way of the corners, also where they stay, so that the rounding is DALI's.
+        // Goes through the corners even for axes that are not flipped, so that rounding matches
+        // DALI.
         map_boxes(&inputs[0], &mut outputs[0], |[x, y, w, h]| {
             let [left, top, right, bottom] = mirrored([x, y, x + w, y + h]);
             [left, top, right - left, bottom - top]
@@ -163,13 +164,13 @@ impl Kernel for BboxPaste {
     fn run(args: &BboxPasteArgs, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
         let ratio = args.ratio as f32;
         let scale = 1.0 / ratio;
-        // The image does not go beyond the end of the canvas, though it may begin before it.
+        // The image may start before the canvas but must not extend past its end.
         let margin = |place: f64| {
             let margin = place as f32 * ((ratio - 1.0) / ratio);
             if margin + scale > 1.0 { 1.0 - scale } else { margin }
         };
         let (x, y) = (margin(args.paste_x), margin(args.paste_y));
-        // The second pair is a place or a size.
+        // The second pair is either a corner, which is shifted, or a size, which is not.
         let (x2, y2) = if args.ltrb { (x, y) } else { (0.0, 0.0) };
         map_boxes(&inputs[0], &mut outputs[0], |[a, b, c, d]| {
             [a * scale + x, b * scale + y, c * scale + x2, d * scale + y2]

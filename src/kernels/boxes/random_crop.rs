@@ -1,7 +1,7 @@
-//! Random windows of images that keep enough of their boxes.
+//! Random crop windows that keep enough of an image's boxes.
 //!
-//! Windows are drawn until one meets the conditions, so their distribution is DALI's. Unlike there,
-//! the number of attempts is always limited.
+//! Windows are drawn until one meets the conditions (rejection sampling), which gives the same
+//! distribution as DALI. Unlike in DALI, the number of attempts is always limited.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -16,18 +16,18 @@ use crate::value::{Cause, DType, Desc, Layout, Problem, Sample, with_room};
 
 pub struct RandomBboxCrop;
 
-/// Windows to try at most.
+/// Maximum number of windows to try.
 const MOST_ATTEMPTS: usize = 100_000;
 
-/// How far boxes may stick out of the image by rounding, as the sum of a place and a size does.
+/// Tolerance for boxes that exceed the image by rounding errors, such as from x + width.
 const ROUNDING: f32 = 1e-5;
 
-/// How well a window holds a box.
+/// How the overlap of a window and a box is measured.
 #[derive(Clone, Copy, PartialEq)]
 enum Metric {
-    /// Their intersection over their union.
+    /// Intersection over union.
     Iou,
-    /// The share of the box that is in the window.
+    /// Fraction of the box that is inside the window.
     Overlap,
 }
 
@@ -49,8 +49,8 @@ type Ints = SmallVec<[i64; 6]>;
 type Floats = SmallVec<[f64; 6]>;
 
 args! {
-    /// `sized` says whether boxes without a layout end with their sizes. Ranges were checked at the
-    /// call.
+    /// `sized` tells whether boxes without a layout end with their sizes. The definition has
+    /// checked the ranges.
     pub struct RandomBboxCropArgs {
         all_boxes_above_threshold: bool,
         allow_no_crop: bool,
@@ -92,7 +92,7 @@ impl DirectKernel for RandomBboxCrop {
     }
 }
 
-/// The names of axes, for `N` of them.
+/// Axis names for `N` dimensions.
 struct Names {
     corners: &'static str,
     sized: &'static str,
@@ -102,7 +102,7 @@ struct Names {
 const FLAT: Names = Names { corners: "xyXY", sized: "xyWH", extents: "WH" };
 const SOLID: Names = Names { corners: "xyzXYZ", sized: "xyzWHD", extents: "WHD" };
 
-/// A box or a window, from its first corner to its last.
+/// A box or a window, as its lowest and highest corner.
 #[derive(Clone, Copy)]
 struct Region<const N: usize> {
     low: [f32; N],
@@ -114,7 +114,7 @@ impl<const N: usize> Region<N> {
         (0..N).map(|axis| self.high[axis] - self.low[axis]).product()
     }
 
-    /// The volume of what both have.
+    /// Volume of the intersection.
     fn common(&self, other: &Region<N>) -> f32 {
         let side = |axis: usize| {
             (self.high[axis].min(other.high[axis]) - self.low[axis].max(other.low[axis])).max(0.0)
@@ -130,7 +130,7 @@ impl<const N: usize> Region<N> {
         std::array::from_fn(|axis| (self.low[axis] + self.high[axis]) * 0.5)
     }
 
-    /// The share of this that is in a window. A box without a volume is in there or it isn't.
+    /// Fraction of this box inside a window. For a box without volume, it is 0 or 1.
     fn share_in(&self, window: &Region<N>) -> f32 {
         let volume = self.volume();
         if volume > 0.0 {
@@ -140,11 +140,11 @@ impl<const N: usize> Region<N> {
     }
 }
 
-/// Where the coordinates of boxes are in their rows.
+/// Columns of the coordinates in a row.
 struct Columns<const N: usize> {
     low: [usize; N],
     high: [usize; N],
-    /// Whether the second ones are sizes, not places.
+    /// Whether the second ones are sizes instead of corners.
     sized: bool,
 }
 
@@ -191,10 +191,10 @@ impl<const N: usize> Columns<N> {
     }
 }
 
-/// A window that was found.
+/// An accepted window.
 struct Window<const N: usize> {
     region: Region<N>,
-    /// As the results tell it: relative, or in pixels.
+    /// As returned: relative, or in pixels.
     anchor: [f32; N],
     shape: [f32; N],
 }
@@ -260,9 +260,9 @@ fn picked(mut made: OutputBuffer, numbers: impl Iterator<Item = i32>) -> Result<
     made.into_sample()
 }
 
-/// A box inside of the image, whose coordinates go from 0 to 1.
+/// Checks that a box is inside the image, with coordinates from 0 to 1.
 fn checked<const N: usize>(index: usize, row: &[f32], mut region: Region<N>) -> Result<Region<N>> {
-    // Without the digits that single precision does not have.
+    // Rounded to the precision of f32 for the message.
     let coordinates = || row.iter().map(|&x| (f64::from(x) * 1e6).round() / 1e6).collect();
     let inside = |place: f32| (-ROUNDING..=1.0 + ROUNDING).contains(&place);
     if !region.low.into_iter().chain(region.high).all(inside) {
@@ -277,7 +277,7 @@ fn checked<const N: usize>(index: usize, row: &[f32], mut region: Region<N>) -> 
     Ok(region)
 }
 
-/// A box in the coordinates of a window.
+/// Converts a box to window coordinates.
 fn moved<const N: usize>(region: &Region<N>, window: &Region<N>) -> Region<N> {
     let place = |axis: usize, place: f32| {
         let side = window.high[axis] - window.low[axis];
@@ -289,14 +289,14 @@ fn moved<const N: usize>(region: &Region<N>, window: &Region<N>) -> Region<N> {
     }
 }
 
-/// Pairs of axes that have a ratio: x/y, x/z and y/z.
+/// Pairs of axes that aspect ratios apply to: x/y, x/z and y/z.
 const PAIRS: [(usize, usize); 3] = [(0, 1), (0, 2), (1, 2)];
 
-/// What windows are drawn from.
+/// How window shapes are chosen.
 enum Shapes<const N: usize> {
-    /// Sides between two limits, with ratios between two limits for each of some pairs of axes.
+    /// Random sides within limits, with limits for the ratio of each pair of axes.
     Random { scaling: [f64; 2], ratios: SmallVec<[[f64; 2]; 3]> },
-    /// These sides in pixels, of images of the other ones.
+    /// A fixed window size in pixels, for an image of size `input`.
     Fixed { crop: [i64; N], input: [i64; N] },
 }
 
@@ -335,7 +335,7 @@ impl<'a, const N: usize> Search<'a, N> {
         Ok(Search { args, boxes, shapes, keep, thresholds })
     }
 
-    /// A window that meets the conditions; `None` for the whole image.
+    /// Finds a window that meets the conditions; `None` means the whole image.
     fn find(&self) -> Result<Option<Window<N>>> {
         let mut draws = Draws { stream: &self.args.rng, used: 0 };
         let fixed = matches!(self.shapes, Shapes::Fixed { .. });
@@ -370,7 +370,7 @@ impl<'a, const N: usize> Search<'a, N> {
         }
     }
 
-    /// A window of a valid shape, where a few attempts have not made one.
+    /// Draws a window with a valid aspect ratio, if none of the attempts gave one.
     fn any_window(&self, draws: &mut Draws<'_>) -> Result<Window<N>> {
         (0..MOST_ATTEMPTS).find_map(|_| self.draw(draws)).ok_or_else(|| {
             let problem = Boxes::NoShape { attempts: MOST_ATTEMPTS };
@@ -378,7 +378,7 @@ impl<'a, const N: usize> Search<'a, N> {
         })
     }
 
-    /// A random window; `None` when its sides don't have the ratios that they should.
+    /// Draws a random window; `None` if its aspect ratios are out of range.
     fn draw(&self, draws: &mut Draws<'_>) -> Option<Window<N>> {
         match &self.shapes {
             Shapes::Random { scaling: [least, most], ratios } => {
@@ -389,7 +389,7 @@ impl<'a, const N: usize> Search<'a, N> {
                 let anchor: [f32; N] =
                     std::array::from_fn(|axis| (parts[axis] * (1.0 - shape[axis])) as f32);
                 let high: [f32; N] = std::array::from_fn(|axis| anchor[axis] + shape[axis] as f32);
-                // What is left of it by rounding, for boxes and window to agree.
+                // Recomputed after rounding to f32, so that window and boxes agree.
                 let shape = std::array::from_fn(|axis| high[axis] - anchor[axis]);
                 Some(Window { region: Region { low: anchor, high }, anchor, shape })
             }
@@ -410,7 +410,7 @@ impl<'a, const N: usize> Search<'a, N> {
         }
     }
 
-    /// How well a window holds the boxes: the worst of them, or the best.
+    /// The metric of the worst box or of the best one, depending on `all_boxes_above_threshold`.
     fn metric(&self, window: &Region<N>) -> f32 {
         let volume = window.volume();
         let each = self.boxes.iter().map(|region| match self.args.threshold_type {
@@ -422,7 +422,7 @@ impl<'a, const N: usize> Search<'a, N> {
             }
         });
         if self.boxes.is_empty() {
-            // There is none that could be held badly.
+            // Without boxes, any window will do.
             return 1.0;
         }
         match self.args.all_boxes_above_threshold {
@@ -446,8 +446,8 @@ impl<'a, const N: usize> Search<'a, N> {
     }
 }
 
-/// Gives sides the ratios that have a single valid value, by making the longer side of a pair count.
-/// Says whether all ratios are valid.
+/// Enforces ratios that have only one valid value, by keeping the longer side of each pair. Returns
+/// whether all ratios are valid.
 fn fit_ratios<const N: usize>(shape: &mut [f64; N], ratios: &[[f64; 2]]) -> bool {
     let pairs = || PAIRS.into_iter().zip(ratios);
     for ((a, b), &[low, high]) in pairs() {
@@ -459,14 +459,14 @@ fn fit_ratios<const N: usize>(shape: &mut [f64; N], ratios: &[[f64; 2]]) -> bool
     }
     pairs().all(|((a, b), &[low, high])| {
         let ratio = shape[a] / shape[b];
-        // Sides that were fitted have the ratio up to rounding.
+        // Tolerance for the rounding of sides that were adjusted above.
         const NEARLY: f64 = 1e-9;
         ratio >= low * (1.0 - NEARLY) && ratio <= high * (1.0 + NEARLY)
     })
 }
 
 impl RandomBboxCropArgs {
-    /// Extents of an image along x, y and z.
+    /// Image extents along x, y and z.
     fn extents<const N: usize>(
         &self,
         name: &'static str,
@@ -513,7 +513,7 @@ impl RandomBboxCropArgs {
         let pairs = if N == 2 { 1 } else { 3 };
         let ratio = |index: usize| {
             let [low, high] = given.get(index).copied().unwrap_or(given[0]);
-            // Sides are relative to the image, ratios are those of pixels.
+            // Sides are relative to the image, but aspect ratios are in pixels.
             let (a, b) = PAIRS[index];
             let square = input.map_or(1.0, |input| input[b] as f64 / input[a] as f64);
             [low * square, high * square]
@@ -523,7 +523,7 @@ impl RandomBboxCropArgs {
     }
 }
 
-/// Random numbers, one after another.
+/// A sequence of random numbers from a stream.
 struct Draws<'a> {
     stream: &'a Stream,
     used: u64,
@@ -557,7 +557,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sides_get_the_one_ratio_that_is_valid() {
+    fn fixed_ratios_are_enforced() {
         let mut shape = [0.5, 0.8];
         assert!(fit_ratios(&mut shape, &[[2.0, 2.0]]));
         assert_eq!(shape, [0.8, 0.4]);
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_found_in_any_order() {
+    fn columns_can_be_in_any_order() {
         let columns = Columns::<2>::new(Layout::new("HyxW"), false, &FLAT).unwrap();
         let region = columns.read(&[0.25, 0.5, 0.125, 0.5]);
         assert_eq!((region.low, region.high), ([0.125, 0.5], [0.625, 0.75]));

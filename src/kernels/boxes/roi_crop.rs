@@ -1,4 +1,4 @@
-//! Random windows that hold as much as they can of a region of interest.
+//! Random crop windows that cover as much as possible of a region of interest.
 
 use smallvec::SmallVec;
 
@@ -23,7 +23,7 @@ args! {
     }
 }
 
-/// For each axis, the first place that the window may start at, and the number of places.
+/// For each axis, the lowest start of the window and the number of possible starts.
 pub struct Places {
     starts: Vec<(i64, u64)>,
     rng: Stream,
@@ -65,7 +65,7 @@ impl Kernel for RoiRandomCrop {
             if crop < 0 {
                 return Err(argument("crop_shape", Argument::Negative { given: crop as f64 }));
             }
-            // Wide enough for any sum of three.
+            // i128 so that sums of three i64 can't overflow.
             let (wide_crop, wide_start) = (i128::from(crop), i128::from(start));
             let end = i128::from(given) + if name == "roi_shape" { wide_start } else { 0 };
             if end < wide_start {
@@ -74,7 +74,7 @@ impl Kernel for RoiRandomCrop {
                     _ => argument(name, Boxes::RoiEnds { given, start, axis }),
                 });
             }
-            // Inside of the region, or around all of it.
+            // Either the window lies inside the region, or it contains the whole region.
             let (one, other) = (wide_start, end - wide_crop);
             let (mut low, mut high) = (one.min(other), one.max(other));
             if let Some(&extent) = bounds.as_ref().and_then(|bounds| bounds.get(axis)) {
@@ -112,7 +112,7 @@ fn too_far() -> Cause {
     argument("roi_start", Argument::TooLarge)
 }
 
-/// One number for each axis; a single one is for all of them.
+/// One number per axis; a single number applies to all axes.
 fn each_axis(name: &'static str, given: &[i64], axes: usize) -> Result<Ints> {
     match *given {
         [one] => Ok(SmallVec::from_elem(one, axes)),

@@ -1,4 +1,4 @@
-//! Boxes on images that are rotated.
+//! Bounding boxes of rotated images.
 
 use smallvec::{SmallVec, smallvec};
 
@@ -13,12 +13,12 @@ use crate::value::{DType, Desc, Layout, Problem, Sample, with_room};
 
 pub struct BboxRotate;
 
-/// How large the box around a rotated box is.
+/// Size of the axis-aligned box that replaces a rotated box.
 #[derive(Clone, Copy, PartialEq)]
 enum Mode {
-    /// Large enough for all of it.
+    /// Encloses the whole rotated box.
     Expand,
-    /// As large as it was.
+    /// Keeps the original size.
     Fixed,
     Halfway,
 }
@@ -91,16 +91,16 @@ impl DirectKernel for BboxRotate {
     }
 }
 
-/// A rotation of boxes about the centre of their image. In single precision and in the order of
-/// DALI, whose results it shares to the last bit.
+/// Rotation of boxes about the image center. Single precision and the same order of operations as
+/// DALI, so the results are bit-exact.
 struct Rotation {
     cos: f32,
     sin: f32,
-    /// Width and height of the image, and of the result.
+    /// Width and height of the input and of the output image.
     from: [f32; 2],
     to: [f32; 2],
     normalized: bool,
-    /// Whether rows end with a size, not with a corner.
+    /// Whether a row ends with width and height instead of the second corner.
     sized: bool,
     mode: Mode,
     least: f32,
@@ -152,7 +152,7 @@ impl Rotation {
         })
     }
 
-    /// What becomes of a box; `None` when too little of it is left.
+    /// Rotates and clips a box; `None` if too little of it remains.
     fn of(&self, [x, y, x2, y2]: [f32; 4]) -> Option<[f32; 4]> {
         let [width, height] = self.from;
         let (x2, y2) = if self.sized { (x + x2, y + y2) } else { (x2, y2) };
@@ -177,7 +177,7 @@ impl Rotation {
         let (mut x, mut y) = (range(along_x, to_width), range(along_y, to_height));
         if self.mode != Mode::Expand {
             let (mut w, mut h) = (right - left, bottom - top);
-            // A box that is turned by more than half a right angle lies on its side.
+            // Past 45 degrees the longer side changes direction: swap width and height.
             if (w < h) != (x.1 - x.0 < y.1 - y.0) {
                 (w, h) = (h, w);
             }
@@ -193,7 +193,7 @@ impl Rotation {
             |(low, high): (f32, f32), side: f32| (low.clamp(0.0, side), high.clamp(0.0, side));
         let (x, y) = (clip(x, to_width), clip(y, to_height));
         let left_over = (x.1 - x.0) * (y.1 - y.0);
-        // False for what is not a number: boxes without an area are removed too.
+        // NaN compares false, so boxes with zero area are removed too.
         let enough = left_over / area >= self.least;
         enough.then_some(())?;
         let (x2, y2) = if self.sized { (x.1 - x.0, y.1 - y.0) } else { (x.1, y.1) };

@@ -1,11 +1,13 @@
-//! Contrast-limited adaptive histogram equalisation.
+//! Contrast-limited adaptive histogram equalization (CLAHE).
+
+use std::ops::Range;
 
 use super::lab::Tables;
 use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::vectorized;
 use crate::kernels::warp::places::Border;
 use crate::kernels::{Kernel, Output, Outputs, Result, Traits, args, one};
-use crate::value::{Cause, DType, Desc, Sample, filled, zeroed};
+use crate::value::{Cause, DType, Desc, Sample, filled, with_room, zeroed};
 
 pub struct Clahe;
 
@@ -13,7 +15,7 @@ args! {
     pub struct ClaheArgs { clip_limit: f64, luma_only: bool, tiles_x: i64, tiles_y: i64 }
 }
 
-/// More tiles than this are no use, and their tables take too much memory.
+/// More tiles would be pointless, and their look-up tables would take too much memory.
 const MOST_TILES: i64 = 1024;
 
 pub struct Tiling {
@@ -63,55 +65,53 @@ impl Kernel for Clahe {
         if pixels == 0 {
             return Ok(());
         }
-        if channels == 1 {
-            let mut grid = Grid::new(plan, height, width)?;
-            grid.equalize(src, dst);
-            return Ok(());
-        }
         let mut grid = Grid::new(plan, height, width)?;
-        let (src, dst) = (src.as_chunks::<3>().0, dst.as_chunks_mut::<3>().0);
-        let (mut plane, mut made) = (zeroed::<u8>(pixels)?, zeroed::<u8>(pixels)?);
-        if plan.luma_only {
-            let tables = Tables::get();
-            // The colors wait where the result will be.
-            for ((dst, src), light) in dst.iter_mut().zip(src).zip(&mut plane) {
-                *dst = tables.lab(*src);
-                *light = dst[0];
-            }
-            grid.equalize(&plane, &mut made);
-            for (dst, &light) in dst.iter_mut().zip(&made) {
-                *dst = tables.rgb([light, dst[1], dst[2]]);
-            }
+        if channels == 1 {
+            grid.equalize(src.as_chunks::<1>().0, 0, dst.as_chunks_mut::<1>().0);
             return Ok(());
         }
-        for channel in 0..3 {
-            for (to, from) in plane.iter_mut().zip(src) {
-                *to = from[channel];
-            }
-            grid.equalize(&plane, &mut made);
-            for (to, &from) in dst.iter_mut().zip(&made) {
-                to[channel] = from;
-            }
+        let (src, dst) = (src.as_chunks::<3>().0, dst.as_chunks_mut::<3>().0);
+        if !plan.luma_only {
+            (0..3).for_each(|channel| grid.equalize(src, channel, dst));
+            return Ok(());
         }
+        let tables = Tables::get();
+        let mut planes = zeroed::<u8>(4 * pixels)?;
+        let (light, rest) = planes.split_at_mut(pixels);
+        let (a, rest) = rest.split_at_mut(pixels);
+        let (b, made) = rest.split_at_mut(pixels);
+        tables.split(src, [light, a, b]);
+        grid.equalize(light.as_chunks::<1>().0, 0, made.as_chunks_mut::<1>().0);
+        tables.join([made, a, b], dst);
         Ok(())
     }
 }
 
-/// Tiles of equal size over an image, which goes on mirrored where they do not divide it.
+/// A grid of equal tiles. If they don't divide the image evenly, it is padded by reflection.
 struct Grid {
     height: usize,
     width: usize,
     tiles: [usize; 2],
-    /// The width and the height of a tile.
+    /// Width and height of a tile.
     tile: [usize; 2],
-    /// The most of one brightness that a tile has, the rest being spread; 0 for any number.
+    /// Clip limit of the histograms, in pixels; 0 for none.
     limit: u32,
     tables: Vec<[u8; 256]>,
-    across: Vec<Between>,
+    /// Horizontal interpolation weight of each column, between the tiles on its left and right.
+    parts: Vec<f32>,
+    /// Runs of columns between the same two tiles.
+    spans: Vec<Span>,
+    /// For each span and pixel value, the look-up results of the four surrounding tiles, packed as
+    /// bytes: upper tiles first.
+    quads: Vec<[u32; 256]>,
 }
 
-/// Two neighbouring tiles, and how far a pixel is from the center of the first to the other's.
-#[derive(Clone, Copy)]
+struct Span {
+    pixels: Range<usize>,
+    tiles: [usize; 2],
+}
+
+/// Two adjacent tiles and the interpolation weight between their centers.
 struct Between {
     tiles: [usize; 2],
     part: f32,
@@ -119,7 +119,7 @@ struct Between {
 
 impl Between {
     fn new(at: usize, tile: usize, tiles: usize) -> Between {
-        // Single precision in this order, as OpenCV, and so DALI.
+        // Single precision in this order of operations, as in OpenCV and therefore DALI.
         let place = at as f32 * (1.0 / tile as f32) - 0.5;
         let first = place.floor();
         let last = tiles - 1;
@@ -136,7 +136,8 @@ impl Grid {
         let [across, down] = plan.tiles;
         let (mut whole_width, mut whole_height) = (width, height);
         if !(width.is_multiple_of(across) && height.is_multiple_of(down)) {
-            // An axis that can be divided gets a whole row of tiles' worth too.
+            // As in OpenCV, if either axis needs padding, an axis that divides evenly is also
+            // padded, by one pixel per tile.
             whole_width += across - width % across;
             whole_height += down - height % down;
         }
@@ -150,38 +151,62 @@ impl Grid {
             _ => 0,
         };
         let tables = filled([0; 256], across * down)?;
-        let between = Between { tiles: [0; 2], part: 0.0 };
-        let mut columns = filled(between, width)?;
-        for (x, column) in columns.iter_mut().enumerate() {
-            *column = Between::new(x, tile[0], across);
+        let mut parts = zeroed::<f32>(width)?;
+        let mut spans: Vec<Span> = with_room(across + 1)?;
+        for (x, part) in parts.iter_mut().enumerate() {
+            let between = Between::new(x, tile[0], across);
+            *part = between.part;
+            match spans.last_mut() {
+                Some(span) if span.tiles == between.tiles => span.pixels.end = x + 1,
+                _ => spans.push(Span { pixels: x..x + 1, tiles: between.tiles }),
+            }
         }
-        Ok(Grid { height, width, tiles: plan.tiles, tile, limit, tables, across: columns })
+        let quads = filled([0; 256], spans.len())?;
+        Ok(Grid { height, width, tiles: plan.tiles, tile, limit, tables, parts, spans, quads })
     }
 
-    fn equalize(&mut self, src: &[u8], dst: &mut [u8]) {
-        self.fill_tables(src);
-        let mut taps = [[0.0; BLOCK]; 4];
+    /// Equalizes one of the `C` channels of an image.
+    fn equalize<const C: usize>(&mut self, src: &[[u8; C]], channel: usize, dst: &mut [[u8; C]]) {
+        self.fill_tables(src, channel);
+        let mut quads_of = None;
         for (y, (src, dst)) in
             src.chunks_exact(self.width).zip(dst.chunks_exact_mut(self.width)).enumerate()
         {
             let down = Between::new(y, self.tile[1], self.tiles[1]);
-            let rows = down.tiles.map(|tile| &self.tables[tile * self.tiles[0]..][..self.tiles[0]]);
-            let blocks = src.chunks(BLOCK).zip(dst.chunks_mut(BLOCK));
-            for ((src, dst), across) in blocks.zip(self.across.chunks(BLOCK)) {
-                let [top, bottom] = rows;
-                for (i, (&value, at)) in src.iter().zip(across).enumerate() {
-                    let ([left, right], value) = (at.tiles, usize::from(value));
-                    taps[0][i] = f32::from(top[left][value]);
-                    taps[1][i] = f32::from(top[right][value]);
-                    taps[2][i] = f32::from(bottom[left][value]);
-                    taps[3][i] = f32::from(bottom[right][value]);
+            if quads_of != Some(down.tiles) {
+                self.fill_quads(down.tiles);
+                quads_of = Some(down.tiles);
+            }
+            for (span, quads) in self.spans.iter().zip(&self.quads) {
+                let pixels = span.pixels.clone();
+                let (src, dst) = (&src[pixels.clone()], &mut dst[pixels.clone()]);
+                let blocks = src.chunks(BLOCK).zip(dst.chunks_mut(BLOCK));
+                for ((src, dst), parts) in blocks.zip(self.parts[pixels].chunks(BLOCK)) {
+                    let (mut taps, mut made) = ([0; BLOCK], [0; BLOCK]);
+                    for (taps, pixel) in taps.iter_mut().zip(src) {
+                        *taps = quads[usize::from(pixel[channel])];
+                    }
+                    blend(&taps, parts, down.part, &mut made);
+                    for (pixel, made) in dst.iter_mut().zip(made) {
+                        pixel[channel] = made;
+                    }
                 }
-                blend(&taps, across, down.part, dst);
             }
         }
     }
 
-    fn fill_tables(&mut self, src: &[u8]) {
+    fn fill_quads(&mut self, down: [usize; 2]) {
+        let [above, below] = down.map(|tile| &self.tables[tile * self.tiles[0]..][..self.tiles[0]]);
+        for (quads, span) in self.quads.iter_mut().zip(&self.spans) {
+            let [left, right] = span.tiles;
+            let tables = [&above[left], &above[right], &below[left], &below[right]];
+            for (brightness, quad) in quads.iter_mut().enumerate() {
+                *quad = u32::from_le_bytes(tables.map(|table| table[brightness]));
+            }
+        }
+    }
+
+    fn fill_tables<const C: usize>(&mut self, src: &[[u8; C]], channel: usize) {
         let [tile_width, tile_height] = self.tile;
         let area = (tile_width * tile_height) as u32;
         let scale = 255.0 / area as f32;
@@ -189,19 +214,20 @@ impl Grid {
         for (index, table) in self.tables.iter_mut().enumerate() {
             let (left, top) =
                 (index % self.tiles[0] * tile_width, index / self.tiles[0] * tile_height);
-            // Two sets of counts: neighbours are often alike, and counting the same twice waits.
+            // Two sets of counters: adjacent pixels are often equal, and incrementing the same
+            // counter twice in a row stalls.
             let (mut counts, mut odd) = ([0_u32; 256], [0_u32; 256]);
             for y in top..top + tile_height {
                 let row = &src[mirrored(y, self.height) * self.width..][..self.width];
                 let inside = left.min(self.width)..(left + tile_width).min(self.width);
                 let (pairs, last) = row[inside].as_chunks::<2>();
-                for &[a, b] in pairs {
-                    counts[usize::from(a)] += 1;
-                    odd[usize::from(b)] += 1;
+                for [a, b] in pairs {
+                    counts[usize::from(a[channel])] += 1;
+                    odd[usize::from(b[channel])] += 1;
                 }
-                last.iter().for_each(|&x| counts[usize::from(x)] += 1);
+                last.iter().for_each(|pixel| counts[usize::from(pixel[channel])] += 1);
                 for x in left.max(self.width)..left + tile_width {
-                    counts[usize::from(row[mirrored(x, self.width)])] += 1;
+                    counts[usize::from(row[mirrored(x, self.width)][channel])] += 1;
                 }
             }
             counts.iter_mut().zip(odd).for_each(|(count, more)| *count += more);
@@ -217,25 +243,28 @@ impl Grid {
     }
 }
 
-/// Pixels that are blended at a time.
+/// Pixels blended at a time.
 const BLOCK: usize = 64;
 
-/// Between the tables of four tiles.
-fn blend(taps: &[[f32; BLOCK]; 4], across: &[Between], down: f32, dst: &mut [u8]) {
-    let n = dst.len().min(across.len()).min(BLOCK);
-    Isa::run_on_best(|| {
+/// Bilinear interpolation between the four tiles.
+fn blend(taps: &[u32; BLOCK], parts: &[f32], down: f32, made: &mut [u8; BLOCK]) {
+    let mut across = [0.0; BLOCK];
+    across[..parts.len()].copy_from_slice(parts);
+    vectorized!({
         let up = 1.0 - down;
-        for i in 0..n {
-            let right = across[i].part;
-            let left = 1.0 - right;
-            let above = taps[0][i] * left + taps[1][i] * right;
-            let below = taps[2][i] * left + taps[3][i] * right;
-            dst[i] = (above * up + below * down).round_ties_even() as u8;
+        for i in 0..BLOCK {
+            let (right, left) = (across[i], 1.0 - across[i]);
+            let tap = |k: u32| (taps[i] >> (8 * k) & 255) as i32 as f32;
+            let above = tap(0) * left + tap(1) * right;
+            let below = tap(2) * left + tap(3) * right;
+            let blended = (above * up + below * down).round_ties_even();
+            // SAFETY: an interpolation of bytes is between 0 and 255.
+            made[i] = unsafe { blended.to_int_unchecked::<i32>() } as u8;
         }
     });
 }
 
-/// Takes what is above the limit and spreads it evenly; what is left of that goes to some.
+/// Clips the histogram and redistributes the excess evenly; the remainder goes to every n-th bin.
 fn clip(counts: &mut [u32; 256], limit: u32) {
     let mut excess = 0;
     for count in counts.iter_mut() {
@@ -255,12 +284,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_clipped_is_spread() {
+    fn clipped_counts_are_redistributed() {
         let mut counts = [0; 256];
         (counts[3], counts[200]) = (1000, 24);
         clip(&mut counts, 100);
         assert_eq!(counts.iter().sum::<u32>(), 1024);
-        // 900 are three for each, and one more for the first 132.
+        // 900 is three for each bin, and one more for the first 132.
         assert_eq!((counts[3], counts[200], counts[0], counts[1]), (104, 27, 4, 4));
     }
 }

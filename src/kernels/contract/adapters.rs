@@ -385,7 +385,8 @@ impl<K: DirectKernel> SampleKernel for Direct<K> {
         if K::TRAITS.stacks
             && let Some(first) = K::run_stacked(&args, batch)
         {
-            // One that returns nothing may just not take this stack.
+            // Counted only on success: returning `None` may mean that the kernel does not support
+            // this stack.
             stacked_runs::begin();
             stacked_runs::finish();
             return UniformAttempt::Done(first);

@@ -28,7 +28,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with the frames of a call.
+        /// Problems with frames.
         pub enum Frames {
             /// An argument has values for a different number of frames than there are.
             Count { given: usize, frames: usize },

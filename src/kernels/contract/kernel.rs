@@ -1,4 +1,4 @@
-//! What a kernel is.
+//! The traits that kernels implement.
 
 use smallvec::{SmallVec, smallvec};
 

@@ -1,4 +1,4 @@
-//! What a kernel is, and how the engine runs one.
+//! The interface between kernels and the engine.
 
 pub mod adapters;
 pub mod args;

@@ -52,7 +52,7 @@ impl OutputBuffer {
     pub fn output(&mut self) -> Output<'_> {
         let len = self.desc.bytes();
         // SAFETY: `at` checked the bounds; the bytes belong to this buffer only, which stays
-        // borrowed, and are initialised (see `memory`).
+        // borrowed, and are initialized (see `memory`).
         let bytes = unsafe {
             let start = self.buffer.as_ptr().add(self.offset);
             std::slice::from_raw_parts_mut(start, len)
@@ -198,7 +198,7 @@ impl<'a, 's, T: Element> Writer<'a, 's, T> {
         let made =
             unsafe { std::slice::from_raw_parts_mut(self.made.as_mut_ptr().cast::<T>(), count) };
         let outcome = make(made);
-        // SAFETY: elements have no padding, so their bytes are initialised.
+        // SAFETY: elements have no padding, so their bytes are initialized.
         unsafe { self.stores.copy(cast(next), cast(made)) };
         outcome
     }

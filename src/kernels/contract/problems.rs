@@ -3,7 +3,7 @@
 use crate::value::{Cause, Problem, problems};
 
 problems! {
-    /// What is wrong with an argument.
+    /// Problems of arguments.
     pub enum Argument {
         /// It is missing, and `wanted` is required.
         Missing { wanted: &'static str },
@@ -13,7 +13,7 @@ problems! {
         SameForAll,
         NotRandom,
         NotData,
-        /// There is no memory for that many numbers.
+        /// Not enough memory for that many numbers.
         Memory,
         LongLayout { most: usize, given: String },
         OneOf { choices: &'static str, given: String },
@@ -40,7 +40,7 @@ problems! {
 }
 
 problems! {
-    /// What is wrong with an input.
+    /// Problems of inputs.
     pub enum Input {
         NotNumbers { dtype: &'static str },
         Type { wanted: &'static str, dtype: &'static str },

@@ -1,4 +1,4 @@
-//! All kernels by name, and the operators that are made of them.
+//! All kernels by name, and the operators built from them.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -24,7 +24,7 @@ const OTHERS: &[&[Entry]] = &[
     probe::TABLE,
 ];
 
-/// A kernel under the name that users know.
+/// A kernel under its public name.
 #[derive(Clone)]
 pub struct Operator {
     pub name: &'static str,
@@ -47,12 +47,12 @@ pub fn names() -> Vec<&'static str> {
     entries().map(|entry| entry.name).collect()
 }
 
-/// All kernels by name, with what they say about themselves.
+/// All kernels by name, with their traits.
 pub fn traits() -> Vec<(&'static str, Traits)> {
     entries().map(|entry| (entry.name, (entry.cpu)().traits())).collect()
 }
 
-/// A name that lives for ever; the same one each time.
+/// A static copy of the name; the same one for equal names.
 pub fn intern(name: &str) -> &'static str {
     static NAMES: RwLock<Vec<&'static str>> = RwLock::new(Vec::new());
     let known = |names: &[&'static str]| names.iter().copied().find(|known| *known == name);
@@ -66,7 +66,7 @@ pub fn intern(name: &str) -> &'static str {
     })
 }
 
-/// Makes an operator known by a number, for calls to be short.
+/// Registers an operator under a number, so that calls are short.
 pub fn register(name: &str, work: Work) -> usize {
     let mut operators = OPERATORS.write().unwrap_or_else(PoisonError::into_inner);
     operators.push(Operator { name: intern(name), work });

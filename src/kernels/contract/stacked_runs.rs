@@ -1,6 +1,5 @@
-//! Counts runs on stacked samples, for the tests. A stack that can't be run is no error: the engine
-//! takes its samples one by one instead, which would hide a kernel that claims to work on stacks and
-//! doesn't.
+//! Counts runs on stacked samples, for tests. If a stacked run fails, the engine falls back to
+//! running the samples one by one, which would hide a kernel that wrongly claims to support stacks.
 
 #[cfg(feature = "probes")]
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -10,20 +9,20 @@ static BEGUN: AtomicUsize = AtomicUsize::new(0);
 #[cfg(feature = "probes")]
 static FINISHED: AtomicUsize = AtomicUsize::new(0);
 
-/// How many runs were begun, and how many of them made a result.
+/// Number of runs started, and number of runs that produced a result.
 #[cfg(feature = "probes")]
 pub fn counts() -> (usize, usize) {
     (BEGUN.load(Relaxed), FINISHED.load(Relaxed))
 }
 
-/// To be called before a run.
+/// Called before a run.
 #[inline(always)]
 pub fn begin() {
     #[cfg(feature = "probes")]
     BEGUN.fetch_add(1, Relaxed);
 }
 
-/// To be called once the result is there.
+/// Called when the result is available.
 #[inline(always)]
 pub fn finish() {
     #[cfg(feature = "probes")]

@@ -1,4 +1,4 @@
-//! Compressed bytes. The shape that is asked for bounds what is made of them.
+//! Decompression. The requested shape limits the size of the output.
 
 use std::io::Read;
 
@@ -27,7 +27,7 @@ type Ints = SmallVec<[i64; 6]>;
 
 #[derive(Clone, Copy)]
 pub enum Algorithm {
-    /// A block without a frame.
+    /// A raw block without a frame.
     Lz4,
     Lz4Frame,
     Deflate,
@@ -59,7 +59,7 @@ impl FromArg for Algorithm {
     }
 }
 
-/// A chunk's place in the input.
+/// Position of a chunk in the input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Chunk {
     start: usize,
@@ -69,7 +69,7 @@ struct Chunk {
 pub struct Plan {
     algorithm: Algorithm,
     chunks: Vec<Chunk>,
-    /// What each of them becomes.
+    /// Decompressed size of each chunk.
     bytes: usize,
 }
 
@@ -121,7 +121,7 @@ impl Kernel for InflateChunks {
     }
 }
 
-/// Where the chunks lie in an input of `length` bytes: all of it is one, unless something is said.
+/// Positions of the chunks in an input of `length` bytes. By default, the whole input is one chunk.
 fn chunks(offsets: &Option<Ints>, sizes: &Option<Ints>, length: usize) -> Result<Vec<Chunk>> {
     let name = if sizes.is_some() { "chunk_sizes" } else { "chunk_offsets" };
     let number = |name, given: i64| {
@@ -172,7 +172,7 @@ fn chunks(offsets: &Option<Ints>, sizes: &Option<Ints>, length: usize) -> Result
     Ok(found)
 }
 
-/// What is wrong with a chunk.
+/// Problems of a chunk.
 #[derive(Debug, PartialEq)]
 enum ChunkFault {
     Longer,
@@ -196,7 +196,7 @@ impl ChunkFault {
     }
 }
 
-/// A decompressor with the memory that it keeps from chunk to chunk.
+/// A decompressor, with state that is reused for all chunks.
 enum Inflater {
     Lz4,
     Lz4Frame,
@@ -204,7 +204,7 @@ enum Inflater {
     Zstd(zstd_safe::DCtx<'static>),
 }
 
-/// What is around deflated data.
+/// The container format of deflate data.
 #[derive(Clone, Copy, PartialEq)]
 enum Wrapper {
     None,
@@ -212,7 +212,7 @@ enum Wrapper {
     Gzip,
 }
 
-/// Bits of the window: 32 KiB, the largest of the format.
+/// 32 KiB, the maximum window of the format.
 const WINDOW_BITS: u8 = 15;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
@@ -235,14 +235,14 @@ impl Inflater {
             Algorithm::Zlib => flate(Wrapper::Zlib),
             Algorithm::Gzip => flate(Wrapper::Gzip),
             Algorithm::Zstd => {
-                // About what a context takes.
+                // Approximate size of a context.
                 let memory = Cause::Memory { bytes: 1 << 17 };
                 Inflater::Zstd(zstd_safe::DCtx::try_create().ok_or(memory)?)
             }
         })
     }
 
-    /// Fills `out`, which a chunk must do exactly.
+    /// Decompresses a chunk, which must fill `out` exactly.
     fn inflate(&mut self, src: &[u8], out: &mut [u8]) -> std::result::Result<(), ChunkFault> {
         let found = match self {
             Inflater::Lz4 => lz4(src, out)?,
@@ -270,7 +270,7 @@ fn lz4_frame(src: &[u8], out: &mut [u8]) -> std::result::Result<usize, ChunkFaul
     let mut found = 0;
     let mut spare = [0];
     loop {
-        // One byte more than fits tells whether it ends there.
+        // One spare byte tells whether the data ends where `out` does.
         let room = if found < out.len() { &mut out[found..] } else { &mut spare[..] };
         match decoder.read(room) {
             Ok(0) => return Ok(found),
@@ -300,14 +300,14 @@ fn flate(
         let (more_taken, more_found) = flate_member(state, &src[taken..], &mut out[found..])?;
         taken += more_taken;
         found += more_found;
-        // Files of gzip may follow one another.
+        // Gzip files may be concatenated.
         if wrapper != Wrapper::Gzip || !src[taken..].starts_with(&GZIP_MAGIC) {
             return Ok(found);
         }
     }
 }
 
-/// Inflates one stream, and says how many bytes it took and made.
+/// Decompresses one stream; returns the number of bytes consumed and produced.
 fn flate_member(
     state: &mut Decompress,
     src: &[u8],
@@ -316,7 +316,7 @@ fn flate_member(
     let mut spare = [0];
     let (mut taken, mut found) = (0, 0);
     loop {
-        // One byte more than fits tells whether it ends there.
+        // One spare byte tells whether the data ends where `out` does.
         let room = if found < out.len() { &mut out[found..] } else { &mut spare[..] };
         let status = state
             .decompress(&src[taken..], room, FlushDecompress::Finish)
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_found_by_offsets_sizes_or_both() {
+    fn chunks_from_offsets_sizes_or_both() {
         assert_eq!(places(None, None), Some(vec![[0, 10]]));
         assert_eq!(places(Some(&[0, 4]), None), Some(vec![[0, 4], [4, 6]]));
         assert_eq!(places(None, Some(&[3, 2])), Some(vec![[0, 3], [3, 2]]));
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_outside_of_the_input_are_refused() {
+    fn chunks_outside_the_input_are_rejected() {
         for (offsets, sizes) in [
             (Some(&[-1_i64][..]), None),
             (Some(&[11]), None),
@@ -382,11 +382,11 @@ mod tests {
         }
     }
 
-    /// "abcd" and then eight bytes from four back.
+    /// "abcd", then a match of eight bytes at distance four.
     const LZ4: &[u8] = &[0x44, b'a', b'b', b'c', b'd', 4, 0, 0x50, b'a', b'b', b'c', b'd', b'!'];
 
     #[test]
-    fn a_chunk_has_to_fill_its_part_exactly() {
+    fn a_chunk_must_fill_its_output_exactly() {
         let inflate = |length: usize| {
             let mut out = vec![0; length];
             let outcome = Inflater::new(Algorithm::Lz4).unwrap().inflate(LZ4, &mut out);
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_are_a_result_or_a_fault() {
+    fn random_bytes_never_panic() {
         let mut noise = 1_u32;
         let mut byte = || {
             noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

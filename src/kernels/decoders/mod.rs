@@ -1,5 +1,6 @@
-//! Decoding images, whole ones and windows of them, arrays of NumPy, and compressed bytes.
+//! Decoding of images, windows of images, audio, NumPy arrays, and compressed bytes.
 
+pub mod audio;
 mod inflate;
 mod numpy;
 mod window;
@@ -17,10 +18,16 @@ use crate::value::{DType, Desc, Sample};
 
 pub const FAMILY: Family = Family {
     kernels: &[TABLE],
-    problems: &[problem::Arrays::KINDS, problem::Decoders::KINDS, problem::Inflate::KINDS],
+    problems: &[
+        problem::Arrays::KINDS,
+        problem::Decoders::KINDS,
+        problem::Inflate::KINDS,
+        problem::Sounds::KINDS,
+    ],
 };
 
 const TABLE: &[Entry] = &[
+    Entry::direct::<audio::Decode>("decoders.audio"),
     Entry::direct::<Decode<WholeArgs>>("decoders.image"),
     Entry::direct::<Decode<CropArgs>>("decoders.image_crop"),
     Entry::direct::<Decode<RandomArgs>>("decoders.image_random_crop"),
@@ -34,7 +41,7 @@ pub mod problem {
     use crate::value::{Problem, problems};
 
     problems! {
-        /// What is wrong with files that should be arrays.
+        /// Problems of encoded arrays.
         pub enum Arrays {
             NotBytes { dtype: &'static str },
             Unreadable { problem: Problem },
@@ -48,7 +55,7 @@ pub mod problem {
     }
 
     problems! {
-        /// What is wrong with compressed bytes.
+        /// Problems of compressed bytes.
         pub enum Inflate {
             NotBytes { shape: Vec<usize>, dtype: &'static str },
             Rank { given: usize, wanted: usize },
@@ -59,6 +66,13 @@ pub mod problem {
             Shorter { chunk: usize, found: usize, wanted: usize },
             Ends { chunk: usize },
             Damaged { chunk: usize, text: String },
+        }
+    }
+
+    problems! {
+        /// What is wrong with the input of the audio decoder.
+        pub enum Sounds {
+            NotBytes { shape: Vec<usize>, dtype: &'static str },
         }
     }
 
@@ -101,8 +115,12 @@ fn encoded(sample: &Sample) -> Result<Sample> {
         let (shape, dtype) = (sample.desc.shape.to_vec(), sample.desc.dtype.name());
         return Err(unfit(0, problem::Decoders::NotBytes { shape, dtype }));
     }
-    // Codecs read headers and data more than once and rely on finding the same bytes, so bytes that
-    // somebody else may modify are copied.
+    protected(sample)
+}
+
+/// Bytes that nobody modifies while they are decoded. Codecs read headers and data more than once
+/// and rely on finding the same bytes, so bytes that somebody else may modify are copied.
+fn protected(sample: &Sample) -> Result<Sample> {
     if sample.buffer().mutable_outside() { sample.duplicate() } else { sample.compact() }
 }
 

@@ -1,4 +1,4 @@
-//! Arrays in NumPy's format.
+//! Arrays in the NumPy format.
 
 use smallvec::smallvec;
 
@@ -20,7 +20,7 @@ args! {
     }
 }
 
-/// The file of the first sample of the batch, whose array the others must be like.
+/// The file of the first sample, whose rank and type the others must match.
 struct First(Sample);
 
 impl FromArg for First {
@@ -67,7 +67,7 @@ impl DirectKernel for DecodeNumpy {
     }
 }
 
-/// The bytes of a file, in one piece.
+/// The contents of a file, contiguous.
 fn bytes(sample: &Sample) -> Result<Sample> {
     if sample.desc.dtype.size() != 1 {
         let dtype = sample.desc.dtype.name();
@@ -76,7 +76,7 @@ fn bytes(sample: &Sample) -> Result<Sample> {
     sample.compact()
 }
 
-/// The header of a file that has as many bytes as it says.
+/// The header of a file; checks that the file has as many bytes as the header says.
 fn checked_header(file: &Sample) -> Result<Header> {
     let bytes = file.elements_as_bytes();
     let unreadable = |fault: NpyFault| {
@@ -97,7 +97,7 @@ fn checked_header(file: &Sample) -> Result<Header> {
     Ok(header)
 }
 
-/// A first file that can't be read is its own sample's problem.
+/// If the first file is unreadable, the error is reported for the first sample only.
 fn check_like(first: &Sample, desc: &Desc, any_type: bool) -> Result<()> {
     let Ok(first) = bytes(first).and_then(|file| checked_header(&file)) else { return Ok(()) };
     let first = first.desc;
@@ -115,10 +115,10 @@ fn check_like(first: &Sample, desc: &Desc, any_type: bool) -> Result<()> {
     ))
 }
 
-/// Writes the elements of a file in row-major order and in the machine's order of bytes.
+/// Writes the elements in row-major order and native byte order.
 fn write(array: &Sample, header: &Header, out: &mut [u8]) {
     let size = array.desc.dtype.size();
-    // SAFETY: `strided_part` has checked that the strides stay inside of the file.
+    // SAFETY: `strided_part` checked that the strides stay inside the file.
     unsafe {
         let shape = &array.desc.shape;
         copy_strided(array.as_ptr(), &array.strides(), shape, size, out, &Stores::plain());

@@ -1,9 +1,9 @@
-//! Dilation and erosion with a rectangle.
+//! Dilation and erosion with a rectangular structuring element.
 
 use super::planes::{Ordered, Planes, width_and_height};
 use super::problem::Filters;
 use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::vectorized;
 use crate::kernels::warp::places::{Border, with_number};
 use crate::kernels::{Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{Desc, Element, Sample, filled};
@@ -17,7 +17,7 @@ args! {
     }
 }
 
-/// How far a mask reaches around a pixel.
+/// Extent of the mask before and after its anchor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Reach {
     before: usize,
@@ -29,14 +29,14 @@ impl Reach {
         self.before + self.after + 1
     }
 
-    /// As far as it matters for `n` pixels: twice as many in a row are all that there are, with any
-    /// border.
+    /// Limited to `2 * n`: in any border mode, a larger window over `n` pixels has no further
+    /// values.
     fn within(&self, n: usize) -> Reach {
         Reach { before: self.before.min(2 * n), after: self.after.min(2 * n) }
     }
 }
 
-/// The rectangle, for all iterations together, and what is around the image.
+/// The rectangle of all iterations combined, and the border mode.
 pub struct Mask {
     across: Reach,
     down: Reach,
@@ -52,7 +52,7 @@ impl Mask {
             return Err(argument("iterations", Argument::Negative { given }));
         }
         if size.contains(&-1) {
-            // So DALI's GPU operator has it.
+            // As in DALI's GPU operator.
             size = [3, 3];
         }
         if let Some(&given) = size.iter().find(|&&size| size < 1) {
@@ -72,9 +72,9 @@ impl Mask {
     }
 }
 
-/// Which of two numbers stays.
+/// Maximum or minimum.
 trait Choice {
-    /// What never stays beside another.
+    /// The identity element.
     fn neutral<T: Ordered>() -> T;
     fn choose<T: Ordered>(a: T, b: T) -> T;
 }
@@ -149,7 +149,7 @@ fn run<K: Choice>(mask: &Mask, image: &Sample, out: &mut Output<'_>) -> Result<(
     Ok(())
 }
 
-/// Masks of more rows than this are taken in blocks.
+/// Masks with more rows are processed in blocks.
 const MANY_ROWS: usize = 8;
 
 fn filter<T: Element + Ordered, K: Choice>(
@@ -160,12 +160,12 @@ fn filter<T: Element + Ordered, K: Choice>(
 ) -> Result<()> {
     let row = planes.row();
     let (across, down) = (mask.across.within(planes.width), mask.down.within(planes.height));
-    // An edge pixel that is repeated is in the mask anyway: it is as if nothing were there.
+    // Replicated edge pixels are inside the mask anyway, so they have no effect.
     let is_bare = matches!(mask.border, Border::Constant | Border::Replicate);
     let border = if is_bare { Border::Constant } else { mask.border };
     let mut along = Along::<T>::new::<K>(across, border, planes)?;
     if is_bare && down.size() <= MANY_ROWS {
-        // Rows that have been filtered along; row `y` is at `y % kept`.
+        // Ring buffer of horizontally filtered rows; row `y` is at `y % kept`.
         let kept = down.size().min(planes.height);
         let mut ring = filled(K::neutral::<T>(), kept * row)?;
         let mut ready = 0;
@@ -182,8 +182,9 @@ fn filter<T: Element + Ordered, K: Choice>(
         }
         return Ok(());
     }
-    // Van Herk and Gil and Werman: of blocks of as many rows as the mask has, what stays up to each
-    // row and from each row on; every mask is the end of a block and the beginning of the next.
+    // Van Herk/Gil-Werman: rows are split into blocks as tall as the mask. Each window is a suffix
+    // of one block and a prefix of the next, so running maxima (or minima) in both directions
+    // suffice.
     let count = down.size();
     let mut ends = filled(K::neutral::<T>(), count * row)?;
     let mut next = filled(K::neutral::<T>(), count * row)?;
@@ -212,13 +213,13 @@ fn filter<T: Element + Ordered, K: Choice>(
             }
             choose2::<T, K>(out, &ends[index * row..][..row], &beginning);
         }
-        // The last one of the next block, which no mask of this block has.
+        // The last row of the next block, which no window of this block contains.
         read((block + 2) * count - 1, &mut next[(count - 1) * row..]);
     }
     Ok(())
 }
 
-/// What stays of the rows from `first` to `last`.
+/// Combines the rows from `first` to `last`.
 fn combine<'a, T: Element + Ordered, K: Choice>(
     out: &mut [T],
     first: usize,
@@ -243,11 +244,11 @@ fn combine<'a, T: Element + Ordered, K: Choice>(
     }
 }
 
-// Rows are passed as slices of their own, so that the compiler knows that they don't overlap.
+// Rows are passed as separate slice arguments, so that the compiler knows that they don't alias.
 
 #[inline(never)]
 fn choose2<T: Ordered, K: Choice>(out: &mut [T], a: &[T], b: &[T]) {
-    Isa::run_on_best(|| {
+    vectorized!({
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = K::choose(a, b);
         }
@@ -256,7 +257,7 @@ fn choose2<T: Ordered, K: Choice>(out: &mut [T], a: &[T], b: &[T]) {
 
 #[inline(never)]
 fn choose3<T: Ordered, K: Choice>(out: &mut [T], a: &[T], b: &[T], c: &[T]) {
-    Isa::run_on_best(|| {
+    vectorized!({
         for (((out, &a), &b), &c) in out.iter_mut().zip(a).zip(b).zip(c) {
             *out = K::choose(K::choose(a, b), c);
         }
@@ -265,7 +266,7 @@ fn choose3<T: Ordered, K: Choice>(out: &mut [T], a: &[T], b: &[T], c: &[T]) {
 
 #[inline(never)]
 fn take<T: Ordered, K: Choice>(out: &mut [T], a: &[T]) {
-    Isa::run_on_best(|| {
+    vectorized!({
         for (out, &a) in out.iter_mut().zip(a) {
             *out = K::choose(*out, a);
         }
@@ -274,18 +275,18 @@ fn take<T: Ordered, K: Choice>(out: &mut [T], a: &[T]) {
 
 #[inline(never)]
 fn take2<T: Ordered, K: Choice>(out: &mut [T], a: &[T], b: &[T]) {
-    Isa::run_on_best(|| {
+    vectorized!({
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
             *out = K::choose(*out, K::choose(a, b));
         }
     });
 }
 
-/// Filters along rows.
+/// Horizontal pass.
 struct Along<T> {
     size: usize,
     channels: usize,
-    /// For the elements around a row: which ones they are, if any; those before, then those after.
+    /// Source index of each padding element, if any: those before the row, and those after it.
     around: [Vec<Option<usize>>; 2],
     padded: Vec<T>,
     half: Vec<T>,
@@ -323,7 +324,7 @@ impl<T: Element + Ordered> Along<T> {
             }
         }
         let (c, size) = (self.channels, self.size);
-        // Of windows of so many pixels, three make one of three times as many.
+        // Triples the window size in each pass: a window of 3n is the union of three windows of n.
         let (mut have, mut left) = (1, self.padded.len());
         while 3 * have < size {
             left -= 2 * have * c;
@@ -345,8 +346,8 @@ impl<T: Element + Ordered> Along<T> {
 mod tests {
     use super::*;
 
-    /// One pixel after another.
-    fn plainly(mask: &Mask, planes: &Planes, src: &[u8]) -> Vec<u8> {
+    /// Reference: pixel by pixel.
+    fn reference(mask: &Mask, planes: &Planes, src: &[u8]) -> Vec<u8> {
         let Planes { height, width, channels } = *planes;
         let mut out = Vec::new();
         for y in 0..height as i64 {
@@ -370,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mask_is_what_one_finds_by_hand() {
+    fn every_mask_matches_the_reference() {
         let reaches = [(0, 0), (1, 1), (0, 3), (2, 1), (4, 4), (20, 17), (40, 0)];
         for (height, width, channels) in [(1, 1, 1), (5, 7, 3), (9, 40, 1), (23, 3, 2)] {
             let planes = Planes { height, width, channels };
@@ -385,7 +386,7 @@ mod tests {
                         let mask = Mask { across, down, border };
                         let mut out = vec![0; src.len()];
                         filter::<u8, Smaller>(&mask, &planes, &src, &mut out).unwrap();
-                        let expected = plainly(&mask, &planes, &src);
+                        let expected = reference(&mask, &planes, &src);
                         assert_eq!(out, expected, "{across:?} {down:?} {border:?}");
                     }
                 }

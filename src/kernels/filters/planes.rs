@@ -1,10 +1,10 @@
-//! Samples as images one after another, for filters that go by rows.
+//! Samples as stacks of images, for filters that process rows.
 
 use crate::kernels::Result;
 use crate::kernels::contract::problems::{Argument, argument};
 use crate::value::Desc;
 
-/// Images of rows of pixels. A CHW image is C images of one channel.
+/// Image dimensions, with interleaved channels. A CHW image is C images with one channel.
 pub struct Planes {
     pub height: usize,
     pub width: usize,
@@ -22,18 +22,18 @@ impl Planes {
         }
     }
 
-    /// Elements of a row.
+    /// Elements per row.
     pub fn row(&self) -> usize {
         self.width * self.channels
     }
 
-    /// Elements of an image.
+    /// Elements per image.
     pub fn size(&self) -> usize {
         self.height * self.row()
     }
 }
 
-/// The width and the height that an argument has, or one number for both.
+/// Width and height from an argument, which may be one number for both.
 pub fn width_and_height(name: &'static str, given: &[i64]) -> Result<[i64; 2]> {
     match *given {
         [one] => Ok([one; 2]),
@@ -42,7 +42,7 @@ pub fn width_and_height(name: &'static str, given: &[i64]) -> Result<[i64; 2]> {
     }
 }
 
-/// Numbers in order.
+/// Numbers with a minimum and a maximum.
 pub trait Ordered: Copy + PartialOrd {
     const LEAST: Self;
     const MOST: Self;

@@ -1,4 +1,4 @@
-//! Optical flow: how the pixels of a frame have moved in the next one.
+//! Optical flow: the motion of pixels between consecutive frames.
 
 mod plane;
 mod refine;
@@ -18,7 +18,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems of `optical_flow`.
         pub enum Flow {
             FewFrames { frames: usize },
             Hints { shape: Vec<usize>, wanted: Vec<usize> },
@@ -47,7 +47,8 @@ struct Plan {
     temporal: bool,
 }
 
-/// How much is done for the result, by the finest scale that is searched and that is refined.
+/// Trade-off between quality and speed. `searched` and `refined` are the finest scales that are
+/// searched and refined.
 #[derive(Clone, Copy)]
 struct Method {
     search: Search,
@@ -57,7 +58,7 @@ struct Method {
 }
 
 impl Method {
-    /// From 0, the best, to 1, the fastest.
+    /// From 0, the most accurate, to 1, the fastest.
     fn new(preset: f64) -> Method {
         let search = Search { stride: 4, iterations: 16 };
         match preset {
@@ -71,7 +72,7 @@ impl Method {
     }
 }
 
-/// Weights of channels in luma, by the number of the image type.
+/// Luma weights of the channels, by image type.
 fn luma(image_type: i64) -> Option<&'static [f32]> {
     match image_type {
         0 => Some(&[0.299, 0.587, 0.114]),
@@ -181,7 +182,7 @@ impl Kernel for OpticalFlow {
     }
 }
 
-/// The number of times that images are halved: a few patches still fit.
+/// The number of pyramid levels above the finest, chosen such that a few patches still fit.
 fn coarsest(height: usize, width: usize) -> usize {
     let fits = |scale: &usize| {
         height.min(width) >> scale >= search::PATCH + search::PATCH / 2
@@ -198,18 +199,18 @@ fn pyramid(image: &[u8], size: [usize; 2], weights: &[f32], coarsest: usize) -> 
     Ok(scales)
 }
 
-/// Hints, and how many pixels each is for.
+/// Converts hints to a flow field, and returns it with its grid size.
 fn external(hints: &[f32], [height, width]: [usize; 2], grid: usize) -> Result<(Flow, usize)> {
     let mut flow = Flow::new(height, width)?;
     for (index, [u, v]) in hints.as_chunks::<2>().0.iter().enumerate() {
-        // What is no motion is none.
+        // Ignore NaN and infinities.
         flow.u[index] = if u.is_finite() { *u } else { 0.0 };
         flow.v[index] = if v.is_finite() { *v } else { 0.0 };
     }
     Ok((flow, grid))
 }
 
-/// The motion of every pixel of the first image, from the coarsest scale to the finest.
+/// Estimates the motion of each pixel of the first image, coarse to fine.
 fn estimate(
     first: &[Plane],
     second: &[Plane],
@@ -242,7 +243,7 @@ fn estimate(
     Ok(flow)
 }
 
-/// Writes the mean motion of each cell of `grid` by `grid` pixels.
+/// Writes the mean motion of each `grid` x `grid` cell.
 fn average(flow: &Flow, grid: usize, out: &mut [f32]) {
     let across = flow.width.div_ceil(grid);
     for (index, out) in out.as_chunks_mut::<2>().0.iter_mut().enumerate() {
@@ -260,7 +261,7 @@ fn average(flow: &Flow, grid: usize, out: &mut [f32]) {
 mod tests {
     use super::*;
 
-    /// A smooth pattern, moved.
+    /// A smooth pattern with an offset.
     fn frame(height: usize, width: usize, [dx, dy]: [f32; 2]) -> Vec<u8> {
         let waves = |x: f32, y: f32| {
             (x * 0.31).sin() * (y * 0.23).cos() + (x * 0.11 + y * 0.17).sin() + (y * 0.41).sin()
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn images_of_any_size_have_a_flow() {
+    fn identical_images_of_any_size_have_no_motion() {
         for height in [1, 2, 5, 8, 13, 31] {
             for width in [1, 3, 7, 9, 40] {
                 let image = frame(height, width, [0.0; 2]);

@@ -1,12 +1,12 @@
-//! Planes of pixels and of motion, at several scales.
+//! Padded image planes and flow fields.
 
 use crate::kernels::Result;
 use crate::value::zeroed;
 
-/// Pixels around a plane that repeat its edge, so that patches may reach over it.
+/// Width of the replicated border, so that patches can extend past the edges.
 pub const BORDER: usize = 16;
 
-/// A gray image with a border.
+/// A gray image, padded with a border.
 pub struct Plane {
     pub height: usize,
     pub width: usize,
@@ -21,7 +21,7 @@ impl Plane {
         Ok(Plane { height, width, stride, pixels })
     }
 
-    /// The luma of an image whose channels have these weights.
+    /// The luma of an image, with one weight per channel.
     pub fn from_image(image: &[u8], [height, width]: [usize; 2], weights: &[f32]) -> Result<Plane> {
         let mut plane = Plane::new(height, width)?;
         let channels = weights.len();
@@ -41,7 +41,7 @@ impl Plane {
         Ok(plane)
     }
 
-    /// Where a pixel is, which may be in the border.
+    /// Index of a pixel, which may be in the border.
     #[inline(always)]
     pub fn index(&self, x: isize, y: isize) -> usize {
         let border = BORDER as isize;
@@ -58,7 +58,7 @@ impl Plane {
         self.row_at(0, y as isize)
     }
 
-    /// As many pixels as a row has, from column `x` of row `y` on, both up to the border away.
+    /// `width` pixels from column `x` of row `y` on; both may be in the border.
     #[inline(always)]
     pub fn row_at(&self, x: isize, y: isize) -> &[f32] {
         &self.pixels[self.index(x, y)..][..self.width]
@@ -70,7 +70,7 @@ impl Plane {
         &mut self.pixels[start..][..self.width]
     }
 
-    /// Fills the border.
+    /// Replicates the edges into the border.
     pub fn replicate_edges(&mut self) {
         let (stride, width) = (self.stride, self.width);
         for y in 0..self.height {
@@ -87,7 +87,7 @@ impl Plane {
         }
     }
 
-    /// The plane at half its size: means of 2 x 2 pixels.
+    /// Downscales by 2 with a 2 x 2 box filter.
     pub fn half(&self) -> Result<Plane> {
         let mut made = Plane::new(self.height / 2, self.width / 2)?;
         for y in 0..made.height {
@@ -102,7 +102,7 @@ impl Plane {
     }
 }
 
-/// A motion for each pixel, in pixels of its scale.
+/// A motion vector per pixel, in pixels of its scale.
 pub struct Flow {
     pub height: usize,
     pub width: usize,
@@ -116,8 +116,8 @@ impl Flow {
         Ok(Flow { height, width, u: zeroed(count)?, v: zeroed(count)? })
     }
 
-    /// The flow at another size, between pixels where need be. A pixel of it is `step` of these
-    /// wide, and motions are multiplied by `gain`.
+    /// Resamples the flow bilinearly to another size. `step` is the size of an output pixel in
+    /// input pixels; motions are multiplied by `gain`.
     pub fn resampled(&self, height: usize, width: usize, step: f32, gain: f32) -> Result<Flow> {
         let mut made = Flow::new(height, width)?;
         if self.u.is_empty() {
@@ -138,7 +138,7 @@ impl Flow {
     }
 }
 
-/// A place between two pixels of a row.
+/// Bilinear weights between two pixels of a row.
 struct Between {
     first: usize,
     second: usize,
@@ -146,7 +146,7 @@ struct Between {
 }
 
 impl Between {
-    /// The centre of pixel `index`, whose pixels are `step` wide, in a row of `count`.
+    /// For the center of output pixel `index`, each `step` input pixels wide, in a row of `count`.
     fn new(index: usize, step: f32, count: usize) -> Between {
         let place = ((index as f32 + 0.5) * step - 0.5).clamp(0.0, (count - 1) as f32);
         let first = place as usize;

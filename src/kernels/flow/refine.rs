@@ -1,33 +1,33 @@
-//! Variational refinement: the flow that makes brightness and its gradient constant, and is smooth
-//! but for edges (Brox et al., "High Accuracy Optical Flow Estimation Based on a Theory for
-//! Warping", 2004), with normalized constraints. Images have values up to 255.
+//! Variational refinement: assumes that brightness and its gradient are constant along the flow and
+//! that the flow is piecewise smooth (Brox et al., "High Accuracy Optical Flow Estimation Based on
+//! a Theory for Warping", 2004), with normalized constraints. Pixel values go up to 255.
 
-// Loops go over several slices at once; an index is what becomes vectors.
+// Indexed loops over several slices vectorize better than zipped iterators.
 #![allow(clippy::needless_range_loop)]
 
 use super::plane::{Flow, Plane};
 use crate::kernels::Result;
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::vectorized;
 use crate::value::zeroed;
 
-/// How much each constraint counts. More smoothness than in the paper on dense inverse search halves
-/// the error on photographs.
+/// Weights of the constraints. More smoothness than in the paper on dense inverse search halves the
+/// error on photographs.
 const BRIGHTNESS: f32 = 5.0;
 const GRADIENT: f32 = 10.0;
 const SMOOTHNESS: f32 = 20.0;
-/// Differences below these count as squares, larger ones as they are.
+/// Epsilon of the robust penalty sqrt(x^2 + eps^2): quadratic below it, linear above.
 const EDGE: f32 = 1e-3;
-/// Of constraints in flat areas, squared: what keeps them from being divided by nothing.
+/// Added to the normalization, to avoid a division by zero in flat areas.
 const FLAT: f32 = 0.01;
-/// How far beyond its solution each step of relaxation goes.
+/// Over-relaxation factor (SOR).
 const RELAXATION: f32 = 1.6;
-/// Steps of relaxation for each linearization.
+/// SOR iterations per linearization.
 const STEPS: usize = 10;
 
-/// Improves a flow between two images, by so many linearizations.
+/// Improves a flow between two images with this number of linearizations.
 pub fn refine(first: &Plane, second: &Plane, flow: &mut Flow, linearizations: usize) -> Result<()> {
     let mut system = System::new(first, second, flow)?;
-    Isa::run_on_best(|| {
+    vectorized!({
         for _ in 0..linearizations {
             system.linearize();
             for _ in 0..STEPS {
@@ -41,12 +41,12 @@ pub fn refine(first: &Plane, second: &Plane, flow: &mut Flow, linearizations: us
     Ok(())
 }
 
-/// Arrays of one number for each pixel. Those of the unknowns have a border of one pixel.
+/// One value per pixel in each array. Arrays of unknowns are padded with a border of one pixel.
 struct System {
     height: usize,
     width: usize,
     stride: usize,
-    /// Derivatives: of the mean of both images, and of their difference.
+    /// Derivatives of the mean of both images (x, y) and of their difference (z).
     x: Vec<f32>,
     y: Vec<f32>,
     z: Vec<f32>,
@@ -55,18 +55,19 @@ struct System {
     yy: Vec<f32>,
     xz: Vec<f32>,
     yz: Vec<f32>,
-    /// The flow at the start, and as it is now; with a border.
+    /// Initial and current flow; with a border.
     start: [Vec<f32>; 2],
     now: [Vec<f32>; 2],
-    /// The equations: off the diagonal, the inverse diagonal and the right-hand sides.
+    /// The linear system: off-diagonal terms, inverse diagonal and right-hand sides.
     coupling: Vec<f32>,
     inverse: [Vec<f32>; 2],
     right: [Vec<f32>; 2],
-    /// How strongly a pixel is tied to the next one across and down; with a border of zeros.
+    /// Smoothness weights between a pixel and its right and lower neighbors; with a border of
+    /// zeros.
     ties: [Vec<f32>; 2],
-    /// How much of its ties a pixel allows; with a border.
+    /// Smoothness weight of each pixel; with a border.
     smoothness: Vec<f32>,
-    /// 1 and 0 in turn.
+    /// Alternating 1 and 0: the checkerboard mask of red-black relaxation.
     colors: Vec<f32>,
     scratch: [Vec<f32>; 2],
 }
@@ -111,12 +112,12 @@ impl System {
         Ok(system)
     }
 
-    /// Computes the derivatives, with the second image moved back by the flow.
+    /// Computes the derivatives, with the second image warped back by the flow.
     fn derive(&mut self, first: &Plane, second: &Plane, flow: &Flow) -> Result<()> {
         let (height, width) = (self.height, self.width);
         let planes = || Plane::new(height, width);
         let (mut mean, mut change, mut x, mut y) = (planes()?, planes()?, planes()?, planes()?);
-        Isa::run_on_best(|| {
+        vectorized!({
             for row in 0..height {
                 let (u, v) = (&flow.u[row * width..][..width], &flow.v[row * width..][..width]);
                 moved_row(second, row, u, v, change.row_mut(row));
@@ -151,7 +152,7 @@ impl System {
         Ok(())
     }
 
-    /// Drops the constraints of pixels that have left the image: their neighbours decide.
+    /// Drops the data terms of pixels that move out of the image, so that smoothness decides there.
     #[inline(always)]
     fn ignore_outside(&mut self, flow: &Flow, row: usize) {
         let (at, width) = (row * self.width, self.width);
@@ -165,7 +166,7 @@ impl System {
         }
     }
 
-    /// Makes the equations for the flow as it is now.
+    /// Sets up the linear system for the current flow.
     #[inline(always)]
     fn linearize(&mut self) {
         let (height, width, stride) = (self.height, self.width, self.stride);
@@ -215,7 +216,7 @@ impl System {
         }
     }
 
-    /// Finds where the flow has edges, which cut the ties between pixels.
+    /// Computes the smoothness weights, which are small across edges of the flow.
     #[inline(always)]
     fn smooth(&mut self) {
         let (height, width, stride) = (self.height, self.width, self.stride);
@@ -247,7 +248,7 @@ impl System {
             for i in 0..width {
                 across[i] = 0.5 * (here[i] + next[i]);
             }
-            // Nothing is beyond the edges.
+            // No neighbors outside the image.
             across[width - 1] = 0.0;
             if row + 1 < height {
                 for i in 0..width {
@@ -257,7 +258,7 @@ impl System {
         }
     }
 
-    /// One step for every other pixel, like the black fields of a chessboard or the white ones.
+    /// One step of red-black SOR for pixels of one color.
     #[inline(always)]
     fn relax(&mut self, color: usize) {
         let (height, width, stride) = (self.height, self.width, self.stride);
@@ -314,7 +315,7 @@ impl System {
     }
 }
 
-/// Repeats the edge of an array in its border of one pixel.
+/// Replicates edge values into the one-pixel border.
 #[inline(always)]
 fn replicate(array: &mut [f32], height: usize, width: usize) {
     let stride = width + 2;
@@ -326,7 +327,7 @@ fn replicate(array: &mut [f32], height: usize, width: usize) {
     array.copy_within(height * stride..(height + 1) * stride, (height + 1) * stride);
 }
 
-/// A row of the second image, with each pixel taken from where it has moved to.
+/// A row of the second image, warped back by the flow.
 #[inline(always)]
 fn moved_row(second: &Plane, row: usize, u: &[f32], v: &[f32], out: &mut [f32]) {
     let pixels = second.pixels();
@@ -344,7 +345,7 @@ fn moved_row(second: &Plane, row: usize, u: &[f32], v: &[f32], out: &mut [f32]) 
     }
 }
 
-/// Between the second and the third of four values.
+/// Cubic interpolation between the second and the third of four values.
 #[inline(always)]
 fn cubic(values: &[f32], part: f32) -> f32 {
     let [a, b, c, d] = [values[0], values[1], values[2], values[3]];
@@ -354,14 +355,14 @@ fn cubic(values: &[f32], part: f32) -> f32 {
     b + part * (slope + part * (square + part * cube))
 }
 
-/// The derivative along a row, by five pixels.
+/// Horizontal derivative, with a five-tap filter.
 #[inline(always)]
 fn across(plane: &Plane, row: usize, out: &mut [f32]) {
     let at = |x: isize| plane.row_at(x, row as isize);
     derivative([at(-2), at(-1), at(1), at(2)], out);
 }
 
-/// The derivative from row to row.
+/// Vertical derivative.
 #[inline(always)]
 fn down(plane: &Plane, row: usize, out: &mut [f32]) {
     let at = |y: isize| plane.row_at(0, row as isize + y);

@@ -1,28 +1,28 @@
 //! Dense inverse search (Kroeger et al., "Fast Optical Flow using Dense Inverse Search", 2016):
-//! patches of the first image are found in the second one by gradient descent, from where the
-//! coarser scale or a neighbour says that they are. The gradients are those of the first image, so
-//! that they are computed once per patch.
+//! patches of the first image are matched in the second one by gradient descent, initialized from
+//! the coarser scale or from a neighboring patch. Gradients are those of the first image, so they
+//! are computed once per patch.
 
-// Loops go over several slices at once; an index is what becomes vectors.
+// Indexed loops over several slices vectorize better than zipped iterators.
 #![allow(clippy::needless_range_loop)]
 
 use super::plane::{Flow, Plane};
 use crate::kernels::Result;
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::vectorized;
 use crate::value::zeroed;
 
 pub const PATCH: usize = 8;
 const PIXELS: f32 = (PATCH * PATCH) as f32;
-/// Descent ends at steps below this many pixels, squared.
+/// Descent stops when the squared step is smaller than this, in pixels.
 const SMALL_STEP: f32 = 1e-4;
-/// Below it, a patch is too flat to be found.
+/// Patches with less texture than this are too flat to match.
 const LEAST_TEXTURE: f32 = 1e-3;
-/// As far as an image's edge, a patch may leave it altogether.
+/// Patches may lie entirely outside the image, but not farther than one patch.
 const OUTSIDE: f32 = PATCH as f32;
 
 type Lanes = [f32; PATCH];
 
-/// How patches lie and how long they are searched for.
+/// Layout of the patches, and number of descent steps.
 #[derive(Clone, Copy)]
 pub struct Search {
     pub stride: usize,
@@ -30,13 +30,13 @@ pub struct Search {
 }
 
 impl Search {
-    /// Replaces the flow by what patches find from it.
+    /// Replaces the flow by the result of the patch search, initialized from it.
     pub fn run(self, first: &Plane, second: &Plane, flow: &mut Flow) -> Result<()> {
         let columns = places(first.width, self.stride);
         let rows = places(first.height, self.stride);
         let mut found = zeroed::<f32>(2 * columns.len() * rows.len())?;
         let mut sums = Sums::new(first.height, first.width)?;
-        Isa::run_on_best(|| {
+        vectorized!({
             self.find(first, second, flow, &columns, &rows, &mut found);
             for (index, motion) in found.as_chunks::<2>().0.iter().enumerate() {
                 let [x, y] = [columns[index % columns.len()], rows[index / columns.len()]];
@@ -60,7 +60,7 @@ impl Search {
         let across = columns.len();
         let (found, _) = found.as_chunks_mut::<2>();
         let iterations = self.iterations.div_ceil(2);
-        // From the left and from above, then from the right and from below.
+        // Propagate from the left and top neighbors, then from the right and bottom ones.
         for backwards in [false, true] {
             for step in 0..found.len() {
                 let index = if backwards { found.len() - 1 - step } else { step };
@@ -101,7 +101,7 @@ impl Search {
     }
 }
 
-/// Where patches begin along an extent: every `stride` pixels, and at its end.
+/// Start positions of patches: every `stride` pixels, and one flush with the end.
 fn places(extent: usize, stride: usize) -> Vec<usize> {
     let last = extent.saturating_sub(PATCH);
     let mut places: Vec<usize> = (0..last).step_by(stride).collect();
@@ -109,16 +109,16 @@ fn places(extent: usize, stride: usize) -> Vec<usize> {
     places
 }
 
-/// A patch of the first image, with its gradients.
+/// A patch of the first image with its gradients.
 struct Template {
     place: [f32; 2],
     values: [Lanes; PATCH],
     across: [Lanes; PATCH],
     down: [Lanes; PATCH],
-    /// Sums of the gradients.
+    /// Sums of the gradients, for mean normalization.
     sums: [f32; 2],
-    /// The inverse of the sums of their products, which step from gradient to motion; `None` where
-    /// it has none.
+    /// Inverse of the Hessian (structure tensor), which maps gradients to steps; `None` if the
+    /// patch has too little texture.
     step: Option<[f32; 3]>,
 }
 
@@ -156,7 +156,7 @@ impl Template {
             }
         }
         let [sx, sy, xx, xy, yy] = sums.map(|lanes| lanes.iter().sum::<f32>());
-        // Patches are compared without their means, so that a change of light is no motion.
+        // Patches are mean-normalized, so that a change in brightness is not taken for motion.
         let (xx, xy, yy) = (xx - sx * sx / PIXELS, xy - sx * sy / PIXELS, yy - sy * sy / PIXELS);
         let determinant = xx * yy - xy * xy;
         let usable = determinant > LEAST_TEXTURE * (xx + yy) && determinant.is_finite();
@@ -164,7 +164,7 @@ impl Template {
         Template { place: [x as f32, y as f32], values, across, down, sums: [sx, sy], step }
     }
 
-    /// Follows the gradient from a fit for so many steps, as long as it gets better.
+    /// Gradient descent from a starting point; stops when the cost no longer decreases.
     #[inline(always)]
     fn descend(&self, second: &Plane, start: Fit, iterations: usize) -> [f32; 2] {
         let Some([a, b, c]) = self.step else { return start.motion };
@@ -185,10 +185,10 @@ impl Template {
     }
 }
 
-/// How well a patch fits at some place of the second image.
+/// Cost of a motion of a patch.
 struct Fit {
     motion: [f32; 2],
-    /// The sum of squared differences, and its gradient.
+    /// Sum of squared differences, and its gradient.
     cost: f32,
     gradient: [f32; 2],
 }
@@ -215,7 +215,7 @@ impl Fit {
     }
 }
 
-/// The rows of a patch of the second image, between its pixels.
+/// Samples a patch of the second image bilinearly, row by row.
 #[inline(always)]
 fn at(second: &Plane, [x, y]: [f32; 2], [u, v]: [f32; 2], mut each: impl FnMut(usize, &Lanes)) {
     let x = (x + u).clamp(-OUTSIDE, second.width as f32);
@@ -245,7 +245,7 @@ fn at(second: &Plane, [x, y]: [f32; 2], [u, v]: [f32; 2], mut each: impl FnMut(u
     }
 }
 
-/// Sums of the motions of all patches at each pixel, and of their weights.
+/// Weighted sums of the patches' motions at each pixel, and the sums of weights.
 struct Sums {
     stride: usize,
     u: Vec<f32>,
@@ -255,13 +255,13 @@ struct Sums {
 
 impl Sums {
     fn new(height: usize, width: usize) -> Result<Sums> {
-        // Patches of small images are larger than they.
+        // Padded because patches can be larger than small images.
         let stride = width + PATCH;
         let count = stride.saturating_mul(height + PATCH);
         Ok(Sums { stride, u: zeroed(count)?, v: zeroed(count)?, weights: zeroed(count)? })
     }
 
-    /// Adds a patch, by how well each of its pixels fits.
+    /// Adds a patch; pixels are weighted by how well they match.
     #[inline(always)]
     fn add(&mut self, first: &Plane, second: &Plane, [x, y]: [usize; 2], motion: [f32; 2]) {
         let pixels = first.pixels();

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::vectorized;
 use crate::kernels::{Entry, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{Bool, DType, Desc, Element, Sample, with_element};
 
@@ -50,7 +50,7 @@ macro_rules! numbers {
                 fn convert_row(src: &Sample, start: usize, dst: &mut [$type]) {
                     with_element!(src.desc.dtype, |S| {
                         let src = &src.elements::<S>()[start..start + dst.len()];
-                        Isa::run_on_best(|| {
+                        vectorized!({
                             for (d, &s) in dst.iter_mut().zip(src) {
                                 *d = s.convert();
                             }

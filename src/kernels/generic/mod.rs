@@ -12,7 +12,10 @@ use super::{
     Output, OutputBuffer, Outputs, Result, Samples, Traits, Work, args, one,
 };
 use crate::kernels::contract::problems::{Argument, argument, unfit};
-use crate::value::{Cause, DType, Desc, Device, Origin, Sample, Shape, Strides, copy_strided};
+use crate::kernels::generic::cast::Convert;
+use crate::value::{
+    Cause, DType, Desc, Device, Origin, Sample, Shape, Strides, copy_strided, with_element,
+};
 
 pub const FAMILY: Family =
     Family { kernels: &[TABLE, cast::TABLE, lookup::TABLE], problems: &[problem::Generic::KINDS] };
@@ -24,7 +27,7 @@ const TABLE: &[Entry] = &[
     Entry::direct::<Same>("same"),
     Entry::direct::<Move>("move"),
     Entry::direct::<Subscript>("subscript"),
-    Entry { name: "stack", args: &["pad"], cpu: || Work::Batch(Arc::new(Stack)) },
+    Entry { name: "stack", args: &["pad", "fill_value"], cpu: || Work::Batch(Arc::new(Stack)) },
 ];
 
 pub mod problem {
@@ -275,6 +278,7 @@ impl BatchKernel for Stack {
         let first = samples.first().ok_or_else(|| unfit(0, problem::Generic::EmptyBatch))?;
         let ragged = samples.iter().position(|s| s.desc.shape != first.desc.shape);
         let pad = bool::from_constant(args.first().unwrap_or(&Arg::Int(0))).unwrap_or(false);
+        let fill = f64::from_constant(args.get(1).unwrap_or(&Arg::Int(0))).unwrap_or(0.0);
         if let (Some(sample), false) = (ragged, pad) {
             let shape = samples[sample].desc.shape.to_vec();
             return Err(Cause::Ragged { sample, shape, first: first.desc.shape.to_vec() });
@@ -295,10 +299,14 @@ impl BatchKernel for Stack {
         let mut out = allocate(desc)?;
         let size = first.desc.dtype.size();
         let each = inner.iter().product::<usize>() * size;
+        let is_zero = fill == 0.0;
+        if ragged.is_some() && !is_zero {
+            with_element!(first.desc.dtype, |T| out.elements::<T>().fill(fill.convert()));
+        }
         if each > 0 {
             for (sample, dst) in samples.iter().zip(out.bytes().chunks_exact_mut(each)) {
                 let sample = sample.compact()?;
-                if ragged.is_some() {
+                if ragged.is_some() && is_zero {
                     dst.fill(0);
                 }
                 place(sample.elements_as_bytes(), &sample.desc.shape, dst, &inner);

@@ -22,8 +22,9 @@ impl Isa {
         })
     }
 
-    /// Runs code compiled for the best instruction set available. Only code that is inlined into
-    /// `work` benefits.
+    /// Runs `work`, compiled for the best instruction set available. Call it through
+    /// [`vectorized!`], which makes sure that `work` is inlined: code that is not inlined runs on
+    /// the baseline.
     #[inline(always)]
     pub fn run_on_best<R>(work: impl FnOnce() -> R) -> R {
         match Isa::best() {
@@ -53,3 +54,18 @@ impl Isa {
         found
     }
 }
+
+/// Evaluates an expression with code compiled for the best instruction set available. Functions
+/// that it calls benefit if they are inlined; mark them `#[inline(always)]`.
+///
+/// A macro, because the closure must be marked `#[inline(always)]` too: otherwise a large body
+/// would remain a separate function, compiled for the baseline.
+macro_rules! vectorized {
+    ($body:expr) => {
+        $crate::kernels::numeric::isa::Isa::run_on_best(
+            #[inline(always)]
+            || $body,
+        )
+    };
+}
+pub(crate) use vectorized;

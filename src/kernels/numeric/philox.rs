@@ -12,7 +12,7 @@ const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
 
-/// Number of blocks computed side by side, so that the compiler vectorises.
+/// Number of blocks computed side by side, so that the compiler vectorizes.
 pub const LANES: usize = 8;
 /// Words in a group of blocks.
 pub const GROUP: usize = 4 * LANES;
@@ -94,12 +94,12 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The same for all samples of the call.
+    /// The same stream for all samples of the call.
     pub fn of_batch(&self) -> Stream {
         Stream { sample: u32::MAX, ..*self }
     }
 
-    /// Another one for the same sample, for a kernel that draws several things.
+    /// Another stream for the same sample, for kernels that draw several things.
     pub fn apart(&self, use_number: u32) -> Stream {
         let [first, second] = self.key;
         Stream { key: [first, second.wrapping_add(use_number.wrapping_mul(WEYL[0]))], ..*self }

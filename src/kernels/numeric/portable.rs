@@ -3,7 +3,7 @@
 
 use std::f64::consts::{FRAC_PI_2, LN_2, LOG2_E, SQRT_2};
 
-// Loops over these vectorise: they have no branches and no conversions that vector instructions
+// Loops over these vectorize: they have no branches and no conversions that vector instructions
 // lack, and they are inlined, so they are compiled for the instruction set of the caller.
 
 /// Adding this to a number that is not too large rounds it; the lowest bits hold the integer.

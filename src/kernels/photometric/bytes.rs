@@ -1,35 +1,35 @@
-//! Tones of bytes, whose channels lie side by side.
+//! Point operations on uint8 images with interleaved channels.
 //!
-//! A point operation is a table of 256 bytes, so that several of them are one: tables are composed,
-//! and the histogram after a table follows from the one before it. Numbers are cut off, not
-//! rounded, as in torchvision.
+//! A point operation is a look-up table of 256 bytes. Tables can be composed, and the histogram of
+//! the result follows from the histogram of the input. Results are truncated, not rounded, as in
+//! torchvision.
 
 use super::Stack;
 use crate::kernels::Result;
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::vectorized;
 use crate::value::filled;
 
 pub type Table = [u8; 256];
 
-/// Numbers of pixels by tone.
+/// Number of pixels of each value.
 pub type Histogram = [u32; 256];
 
 pub fn table(of: impl Fn(u8) -> u8) -> Table {
     std::array::from_fn(|x| of(x as u8))
 }
 
-/// `gain * x + bias`, cut off.
+/// `gain * x + bias`, clamped and truncated.
 #[inline(always)]
 fn linear(x: u8, gain: f32, bias: f32) -> u8 {
     let y = f32::from(x) * gain + bias;
-    // Not `clamp`, which lets through what is not a number.
+    // Not `clamp`, which would pass NaN through.
     let y = if y > 0.0 { y } else { 0.0 };
     let y = if y < 255.0 { y } else { 255.0 };
-    // SAFETY: it is between 0 and 255.
+    // SAFETY: `y` is between 0 and 255.
     unsafe { y.to_int_unchecked::<i32>() as u8 }
 }
 
-/// Stretches what is between two tones to the whole range.
+/// Stretches the range from `low` to `high` to the full range.
 pub fn stretch(low: u8, high: u8) -> Table {
     if high <= low {
         return table(|x| x);
@@ -38,15 +38,15 @@ pub fn stretch(low: u8, high: u8) -> Table {
     table(|x| scaled(x).min(255) as u8)
 }
 
-/// The lowest and the highest tone that there is.
+/// The lowest and highest value that occur.
 pub fn ends(counts: &Histogram) -> Option<(u8, u8)> {
     let low = counts.iter().position(|&count| count > 0)?;
     let high = counts.iter().rposition(|&count| count > 0)?;
     Some((low as u8, high as u8))
 }
 
-/// Equalises a histogram by Pillow's rule, which torchvision has too: whole steps, and the highest
-/// tone doesn't count.
+/// Histogram equalization with Pillow's rule, as in torchvision: integer steps, and the highest
+/// value is not counted.
 pub fn equalizing(counts: &Histogram) -> Table {
     let Some((_, high)) = ends(counts) else { return table(|x| x) };
     let total: u64 = counts.iter().map(|&count| u64::from(count)).sum();
@@ -63,7 +63,7 @@ pub fn equalizing(counts: &Histogram) -> Table {
     made
 }
 
-/// The histogram of what a table makes of an image with this one.
+/// The histogram of an image after a look-up table.
 pub fn looked_up(counts: &Histogram, table: &Table) -> Histogram {
     let mut made = [0; 256];
     for (&count, &to) in counts.iter().zip(table) {
@@ -72,7 +72,7 @@ pub fn looked_up(counts: &Histogram, table: &Table) -> Histogram {
     made
 }
 
-/// The histogram of each channel. Images have fewer than 2^32 pixels.
+/// The histogram of each channel. Images must have fewer than 2^32 pixels.
 pub fn histograms(src: &[u8], channels: usize) -> Result<Vec<Histogram>> {
     match channels {
         1 => counted::<1>(src),
@@ -90,7 +90,8 @@ pub fn histograms(src: &[u8], channels: usize) -> Result<Vec<Histogram>> {
 }
 
 fn counted<const N: usize>(src: &[u8]) -> Result<Vec<Histogram>> {
-    // Two sets of counts: neighbours are often alike, and counting the same twice has to wait.
+    // Two sets of counters: adjacent pixels are often equal, and incrementing the same counter
+    // twice in a row stalls.
     let (mut even, mut odd) = ([[0_u32; 256]; N], [[0_u32; 256]; N]);
     let (pairs, last) = src.as_chunks::<N>().0.as_chunks::<2>();
     for [a, b] in pairs {
@@ -112,7 +113,7 @@ fn counted<const N: usize>(src: &[u8]) -> Result<Vec<Histogram>> {
     Ok(made)
 }
 
-/// Looks each byte up: in one table, or in that of its channel.
+/// Applies one look-up table, or one per channel.
 pub fn look_up(src: &[u8], dst: &mut [u8], tables: &[Table]) {
     match tables {
         [table] => {
@@ -137,13 +138,13 @@ pub fn look_up(src: &[u8], dst: &mut [u8], tables: &[Table]) {
     }
 }
 
-/// A point operation with a formula, which vectors compute faster than tables are read.
+/// A point operation that is faster to compute with SIMD than to look up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Formula {
     Invert,
-    /// Keeps these bits.
+    /// Bitwise AND.
     Mask(u8),
-    /// Inverts what is not below.
+    /// Inverts values at or above the threshold.
     Solarize(u8),
     Linear {
         gain: f32,
@@ -179,7 +180,7 @@ impl Formula {
                 *d = change(s);
             }
         }
-        Isa::run_on_best(move || match self {
+        vectorized!(match self {
             Formula::Invert => run(src, dst, |x| Formula::Invert.of(x)),
             Formula::Mask(mask) => run(src, dst, move |x| Formula::Mask(mask).of(x)),
             Formula::Solarize(from) => run(src, dst, move |x| Formula::Solarize(from).of(x)),
@@ -188,15 +189,15 @@ impl Formula {
     }
 }
 
-/// The brightness of a pixel, a whole number.
+/// Gray value of a pixel, truncated.
 #[inline(always)]
 fn gray([r, g, b]: [u8; 3]) -> i32 {
     let gray = f32::from(r) * 0.2989 + f32::from(g) * 0.587 + f32::from(b) * 0.114;
-    // SAFETY: it is between 0 and 255.
+    // SAFETY: `gray` is between 0 and 255.
     unsafe { gray.to_int_unchecked() }
 }
 
-/// The mean brightness of an image of one or three channels, after its tables if it has any.
+/// Mean gray value of an image with one or three channels, after its look-up tables, if any.
 pub fn mean_gray(src: &[u8], channels: usize, tables: Option<&[Table]>) -> f32 {
     if src.is_empty() {
         return 0.0;
@@ -214,16 +215,16 @@ pub fn mean_gray(src: &[u8], channels: usize, tables: Option<&[Table]>) -> f32 {
 }
 
 fn sum_gray(src: &[u8], change: impl Fn([u8; 3]) -> [u8; 3]) -> u64 {
-    Isa::run_on_best(|| {
-        // In parts whose sums are short enough.
+    vectorized!({
+        // In chunks whose sums fit an i32.
         let parts = src.as_chunks::<3>().0.chunks(1 << 16);
         parts.map(|part| part.iter().map(|&pixel| gray(change(pixel))).sum::<i32>() as u64).sum()
     })
 }
 
-/// Away from, or towards, the brightness of each pixel of three channels.
+/// Blends each RGB pixel with its gray value.
 pub fn saturate(src: &[u8], dst: &mut [u8], factor: f32) {
-    Isa::run_on_best(|| {
+    vectorized!({
         for (d, &s) in dst.as_chunks_mut::<3>().0.iter_mut().zip(src.as_chunks::<3>().0) {
             let bias = gray(s) as f32 * (1.0 - factor);
             *d = s.map(|x| linear(x, factor, bias));
@@ -231,7 +232,7 @@ pub fn saturate(src: &[u8], dst: &mut [u8], factor: f32) {
     });
 }
 
-/// Away from, or towards, what a blur makes of an image; pixels at the edge stay.
+/// Blends an image with its blurred version; edge pixels are copied.
 pub fn sharpen(src: &[u8], dst: &mut [u8], stack: &Stack, factor: f32) {
     let Stack { height, width, channels, .. } = *stack;
     if height <= 2 || width <= 2 {
@@ -242,7 +243,7 @@ pub fn sharpen(src: &[u8], dst: &mut [u8], stack: &Stack, factor: f32) {
     dst[..row].copy_from_slice(&src[..row]);
     dst[(height - 1) * row..].copy_from_slice(&src[(height - 1) * row..]);
     let inner = row - 2 * channels;
-    Isa::run_on_best(|| {
+    vectorized!({
         for y in 1..height - 1 {
             let [above, at, below] = [y - 1, y, y + 1].map(|y| &src[y * row..][..row]);
             let out = &mut dst[y * row..][..row];
@@ -258,7 +259,7 @@ pub fn sharpen(src: &[u8], dst: &mut [u8], stack: &Stack, factor: f32) {
                 let around = upper + lower + u16::from(d[x]) + u16::from(f[x]);
                 let centre = f32::from(e[x]);
                 let blurred = (f32::from(around) + 5.0 * centre) * (1.0 / 13.0) + 0.5;
-                // SAFETY: it is between 0 and 256.
+                // SAFETY: `blurred` is between 0 and 256.
                 let blurred = unsafe { blurred.to_int_unchecked::<i32>() } as f32;
                 out[x] = linear(e[x], 1.0, (1.0 - factor) * (blurred - centre));
             }
@@ -266,7 +267,7 @@ pub fn sharpen(src: &[u8], dst: &mut [u8], stack: &Stack, factor: f32) {
     });
 }
 
-/// What is left, at and right of the inner pixels of a row.
+/// The left, center and right neighbors of a row's inner pixels.
 #[inline(always)]
 fn shifted(row: &[u8], channels: usize, inner: usize) -> [&[u8]; 3] {
     [0, channels, 2 * channels].map(|by| &row[by..][..inner])
@@ -277,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formulas_are_their_tables() {
+    fn formulas_match_their_tables() {
         let src: Vec<u8> = (0..=255).cycle().take(1003).collect();
         for formula in [
             Formula::Invert,
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn histograms_follow_tables() {
+    fn histogram_after_a_table_is_exact() {
         let src: Vec<u8> = (0..3 * 501).map(|i| (i * 7 % 255) as u8).collect();
         let table = Formula::Mask(0xC0).table();
         let mut changed = vec![0; src.len()];
@@ -308,10 +309,10 @@ mod tests {
     }
 
     #[test]
-    fn equalising_takes_whole_steps() {
+    fn equalization_uses_integer_steps() {
         let mut counts = [0; 256];
         counts[..4].copy_from_slice(&[255, 255, 0, 255]);
-        // Two pixels a step, and half a step for the lowest tone.
+        // Two pixels per step, and half a step for the lowest value.
         assert_eq!(equalizing(&counts)[..4], [0, 128, 255, 255]);
         counts[3] = 0;
         counts[1] = 0;

@@ -1,8 +1,8 @@
-//! Every channel stretched to its whole range.
+//! Autocontrast: stretches each channel to the full range.
 
 use super::tone::Tone;
 use super::{Stack, bytes};
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::vectorized;
 use crate::kernels::{Kernel, Output, Outputs, Result, Traits, one};
 use crate::value::{DType, Desc, Sample, collected, filled, with_element};
 
@@ -36,7 +36,7 @@ impl Kernel for Autocontrast {
     }
 }
 
-/// Runs on each image of a stack.
+/// Calls `work` for each image of a stack.
 fn images<T>(
     src: &[T],
     dst: &mut [T],
@@ -50,10 +50,10 @@ fn images<T>(
     pairs.try_for_each(|(src, dst)| work(src, dst, stack.channels))
 }
 
-/// Elements that are looked at side by side, for the compiler to make vectors of.
+/// Elements per step, enough for the loop to vectorize.
 const LANES: usize = 32;
 
-/// The least and the largest element of each channel of an image that has some.
+/// Minimum and maximum of each channel of a non-empty image.
 pub fn ends<T: Tone>(src: &[T], channels: usize) -> Result<Vec<[T; 2]>> {
     let lanes = channels * LANES;
     let first = src.iter().copied().take(channels);
@@ -62,7 +62,7 @@ pub fn ends<T: Tone>(src: &[T], channels: usize) -> Result<Vec<[T; 2]>> {
         pixel.iter_mut().zip(first.clone()).for_each(|(x, first)| *x = first);
     }
     crate::value::append(&mut high, &low)?;
-    Isa::run_on_best(|| {
+    vectorized!({
         for part in src.chunks(lanes) {
             for ((low, high), &x) in low.iter_mut().zip(&mut high).zip(part) {
                 *low = if x.is_below(*low) { x } else { *low };
@@ -84,7 +84,7 @@ fn stretch<T: Tone>(src: &[T], dst: &mut [T], channels: usize) -> Result<()> {
         let (low, high) = (low.convert(), high.convert());
         if high > low { [low, (high - low) / T::WHITE] } else { [0.0, 1.0] }
     }))?;
-    Isa::run_on_best(|| {
+    vectorized!({
         for (dst, src) in dst.chunks_exact_mut(channels).zip(src.chunks_exact(channels)) {
             for ((d, &s), [low, scale]) in dst.iter_mut().zip(src).zip(&scales) {
                 *d = T::of((s.convert() - low) / scale);

@@ -1,6 +1,6 @@
-//! What becomes of tones: invert, posterize, solarize, autocontrast, sharpness.
+//! Invert, posterize, solarize, autocontrast and sharpness.
 //!
-//! Integers have the range from 0 to the largest of their type, floats that from 0 to 1.
+//! Integers range from 0 to the maximum of their type, floats from 0 to 1.
 
 pub mod bytes;
 mod contrast;
@@ -10,7 +10,7 @@ mod tone;
 use self::tone::Tone;
 use super::{Entry, Family, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::kernels::contract::problems::{Argument, argument};
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::vectorized;
 use crate::value::{Desc, Sample, with_element};
 
 pub const FAMILY: Family = Family { kernels: &[TABLE], problems: &[] };
@@ -23,8 +23,7 @@ const TABLE: &[Entry] = &[
     Entry::new::<sharpen::Sharpness>("sharpness"),
 ];
 
-/// A sample as images whose channels lie side by side: to `Stack`, a CHW image is C images of one
-/// channel.
+/// A sample as images with interleaved channels: a CHW image is a stack of C single-channel images.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stack {
     pub height: usize,
@@ -41,13 +40,13 @@ impl Stack {
         Stack { height, width, channels }
     }
 
-    /// Elements of an image.
+    /// Number of elements of an image.
     pub fn elements(&self) -> usize {
         self.height * self.width * self.channels
     }
 }
 
-/// Has every element become another, whatever is around it.
+/// Applies a point operation to every element.
 fn each<T: Tone>(
     input: &Sample,
     out: &mut Output<'_>,
@@ -56,8 +55,9 @@ fn each<T: Tone>(
     let src = input.elements::<T>();
     out.write(|start, piece: &mut [T]| {
         let src = &src[start..start + piece.len()];
-        // By value: a write through `piece` could change what is behind a reference.
-        Isa::run_on_best(move || {
+        // `change` is captured by value: the compiler would have to assume that writes to `piece`
+        // alias a reference.
+        vectorized!({
             for (d, &s) in piece.iter_mut().zip(src) {
                 *d = change(s);
             }
@@ -89,7 +89,7 @@ args! {
     pub struct PosterizeArgs { bits: i64 }
 }
 
-/// The most bits that are kept, as in torchvision.
+/// As in torchvision.
 const MOST_BITS: i64 = 8;
 
 impl Kernel for Posterize {

@@ -1,9 +1,9 @@
-//! Sharper or softer images: away from, or towards, what a small blur makes of them.
+//! Sharpness: blends an image with a slightly blurred version of itself.
 
 use super::tone::Tone;
 use super::{Stack, bytes};
 use crate::kernels::contract::problems::{Argument, argument};
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::vectorized;
 use crate::kernels::{Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{DType, Desc, Sample, with_element};
 
@@ -45,7 +45,7 @@ impl Kernel for Sharpness {
             let src = inputs[0].elements::<T>().chunks_exact(stack.elements());
             let dst = out.elements::<T>().chunks_exact_mut(stack.elements());
             for (src, dst) in src.zip(dst) {
-                Isa::run_on_best(|| sharpen(src, dst, &stack, factor));
+                vectorized!(sharpen(src, dst, &stack, factor));
             }
         });
         Ok(())
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_sharpened_as_other_types_are() {
+    fn bytes_match_the_generic_code() {
         let stack = Stack { height: 7, width: 21, channels: 3 };
         let src: Vec<u8> = (0..stack.elements()).map(|i| (i * i % 251) as u8).collect();
         let (mut expected, mut found) = (src.clone(), src.clone());

@@ -1,4 +1,4 @@
-//! Elements as tones between black and white.
+//! Element types as pixel values between black and white.
 
 use half::{bf16, f16};
 
@@ -8,24 +8,24 @@ use crate::value::{Bool, Element};
 pub trait Tone: Element + Default + Convert<f64> {
     /// White.
     const WHITE: f64;
-    /// What is in the middle between black and white, for a threshold.
+    /// Default threshold of solarize, halfway between black and white.
     const MIDDLE: f64;
-    /// Whether there are no tones in between.
+    /// Whether the type is an integer.
     const WHOLE: bool;
 
     fn inverted(self) -> Self;
 
-    /// What [`Tone::posterized`] needs to keep so many bits.
+    /// The argument of [`Tone::posterized`] for keeping `bits` bits.
     fn levels(bits: u32) -> Self;
 
     fn posterized(self, levels: Self) -> Self;
 
-    /// The least element that is not below a number; none if all are.
+    /// The smallest element that is at least `x`; `None` if there is none.
     fn at_least(x: f64) -> Option<Self>;
 
     fn is_below(self, other: Self) -> bool;
 
-    /// The tone of a number, clamped to black and white; integers are cut off.
+    /// Converts a number, clamped to black and white; integers are truncated.
     fn of(x: f64) -> Self;
 }
 
@@ -37,7 +37,7 @@ macro_rules! integers {
                 const MIDDLE: f64 = (<$int>::MAX / 2 + 1) as f64;
                 const WHOLE: bool = true;
 
-                // Of signed integers, the sign stays.
+                // Signed integers keep their sign.
                 #[inline(always)]
                 fn inverted(self) -> $int {
                     self ^ <$int>::MAX
@@ -73,7 +73,7 @@ macro_rules! integers {
 }
 integers!(i8 i16 i32 i64 u8 u16 u32 u64);
 
-/// Floats, by how they become and come from 32-bit ones.
+/// Floats, with their conversions from and to f32 or f64.
 macro_rules! floats {
     ($($float:ty as $wide:ty, $from:expr;)*) => {
         $(
@@ -122,7 +122,7 @@ floats! {
     f64 as f64, f64::from;
 }
 
-/// The definitions take numbers only, so that this is for the compiler alone.
+/// Only needed to compile: the definitions accept numbers only.
 impl Tone for Bool {
     const WHITE: f64 = 1.0;
     const MIDDLE: f64 = 1.0;
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn the_highest_bits_are_kept() {
         assert_eq!([0, 1, 4, 8].map(u8::levels), [0, 0x80, 0xF0, 0xFF]);
-        // Seven bits are all that an i8 has beside its sign.
+        // An i8 has seven bits besides its sign.
         assert_eq!([0, 1, 6, 7].map(i8::levels), [0, 0x40, 0x7E, -1]);
         assert_eq!(u16::levels(8), 0xFF00);
         assert_eq!(0.4_f32.posterized(f32::levels(2)), 0.25);

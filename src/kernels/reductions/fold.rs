@@ -11,7 +11,7 @@ use super::super::Result;
 use super::plan::Plan;
 use super::store::Total;
 use crate::kernels::generic::cast::Convert;
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::vectorized;
 use crate::value::{Bool, Element, filled};
 
 pub trait Fold {
@@ -177,7 +177,7 @@ impl<F: Fold> Lanes<F> {
             return fold_small::<F>(x, centers, totals);
         }
         let is_wide = size_of::<F::Lane>() > 4;
-        Isa::run_on_best(|| match columns {
+        vectorized!(match columns {
             1 | 2 | 4 if is_wide => fold_in_registers::<F, 32>(x, centers, totals),
             1 | 2 | 4 => fold_in_registers::<F, 64>(x, centers, totals),
             3 if is_wide => fold_in_registers::<F, 48>(x, centers, totals),

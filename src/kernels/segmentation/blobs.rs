@@ -1,18 +1,18 @@
-//! Connected parts of labelled arrays of any number of dimensions.
+//! Connected components of labeled arrays with any number of dimensions.
 //!
-//! A row is taken as runs of equal labels. Runs that touch a run of the same label in a neighbouring
-//! row are joined by a union-find, so that the work grows with the number of runs, not of pixels.
-//! Pixels that only touch at a corner are not connected.
+//! Each row is split into runs of equal labels. Runs that touch a run of the same label in an
+//! adjacent row are merged with union-find, so that the cost depends on the number of runs, not
+//! pixels. Pixels that only touch diagonally are not connected.
 
 use smallvec::SmallVec;
 
 use crate::kernels::Result;
 use crate::value::{Cause, Element, with_room};
 
-/// A label of a mask.
+/// Element type of a mask.
 pub trait Label: Element + PartialEq {
     fn number(self) -> i64;
-    /// The label of this number, if there can be one.
+    /// Converts from an integer, if it is in range.
     fn of(number: i64) -> Option<Self>;
 }
 
@@ -32,15 +32,15 @@ macro_rules! labels {
 }
 labels!(u8 i8 u16 i16 u32 i32);
 
-/// Which pixels make blobs.
+/// Pixels that form blobs.
 #[derive(Clone, Copy)]
 pub enum Wanted<T> {
     Label(T),
-    /// All labels but this one; blobs of different labels are different.
+    /// All labels except this one; each label forms its own blobs.
     AllBut(Option<T>),
 }
 
-/// First and last-but-one coordinates along each axis.
+/// Bounds along each axis: `low` is inclusive, `high` exclusive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extent {
     pub low: SmallVec<[i32; 4]>,
@@ -60,30 +60,29 @@ impl Extent {
     }
 }
 
-/// Equal labels that follow one another in a row.
+/// A run of equal labels in a row.
 struct Run<T> {
     start: u32,
     end: u32,
-    /// The run that this one is connected with and that came before, or its own number.
+    /// An earlier run connected with this one, or its own index for a root.
     parent: u32,
     label: T,
 }
 
-/// The extents of all blobs, in the order of their first pixels. No axis is longer than an `i32`
-/// counts.
+/// Extents of all blobs, ordered by their first pixel. Axis lengths must fit an `i32`.
 pub fn find<T: Label>(labels: &[T], shape: &[usize], wanted: Wanted<T>) -> Result<Vec<Extent>> {
     let Some((&width, outer)) = shape.split_last() else { return Ok(Vec::new()) };
     if labels.is_empty() {
         return Ok(Vec::new());
     }
     let rows: usize = outer.iter().product();
-    // Rows from one to the next, along each of the outer axes.
+    // Distance between adjacent rows along each outer axis.
     let mut steps: SmallVec<[usize; 4]> = SmallVec::from_elem(1, outer.len());
     for axis in (1..outer.len()).rev() {
         steps[axis - 1] = steps[axis] * outer[axis];
     }
     let mut runs: Vec<Run<T>> = Vec::new();
-    // Where the runs of each row begin.
+    // Index of the first run of each row.
     let mut starts: Vec<usize> = with_room(rows + 1)?;
     let mut place: SmallVec<[usize; 4]> = SmallVec::from_elem(0, outer.len());
     for row in 0..rows {
@@ -102,7 +101,7 @@ pub fn find<T: Label>(labels: &[T], shape: &[usize], wanted: Wanted<T>) -> Resul
     extents(&runs, &starts, outer)
 }
 
-/// Goes on to the next row.
+/// Advances to the next row.
 fn advance(place: &mut [usize], outer: &[usize]) {
     for (coordinate, &side) in place.iter_mut().zip(outer).rev() {
         *coordinate += 1;
@@ -113,15 +112,15 @@ fn advance(place: &mut [usize], outer: &[usize]) {
     }
 }
 
-/// Pixels that are passed over at a time.
+/// Pixels compared at a time.
 const SKIP: usize = 32;
 
-/// How many pixels from the front `passes` is true for.
+/// Length of the prefix for which `passes` is true.
 #[inline(always)]
 fn count_while<T: Copy>(pixels: &[T], passes: impl Fn(T) -> bool) -> usize {
     let mut passed = 0;
     for chunk in pixels.as_chunks::<SKIP>().0 {
-        // Without an early end, for it to be a vector.
+        // No early exit, so that the loop vectorizes.
         if !chunk.iter().fold(true, |all, &pixel| all & passes(pixel)) {
             break;
         }
@@ -152,7 +151,7 @@ fn too_many() -> Cause {
     Cause::Memory { bytes: u32::MAX as usize * size_of::<Run<i32>>() }
 }
 
-/// Joins the runs from `own` on with those of a row before it, where they touch.
+/// Merges the runs from `own` on with touching runs of an earlier row.
 fn join<T: Label>(runs: &mut [Run<T>], before: std::ops::Range<usize>, own: usize) {
     let (mut above, mut below) = (before.start, own);
     while above < before.end && below < runs.len() {
@@ -170,11 +169,11 @@ fn join<T: Label>(runs: &mut [Run<T>], before: std::ops::Range<usize>, own: usiz
     }
 }
 
-/// The first run of a blob, to which all of its runs lead.
+/// The root of a run: the first run of its blob.
 fn root<T>(runs: &mut [Run<T>], mut run: usize) -> usize {
     while runs[run].parent as usize != run {
         let parent = runs[run].parent as usize;
-        // Each step halves the way for who comes next.
+        // Path halving.
         runs[run].parent = runs[parent].parent;
         run = runs[run].parent as usize;
     }
@@ -189,7 +188,7 @@ fn unite<T>(runs: &mut [Run<T>], a: usize, b: usize) {
 fn extents<T: Label>(runs: &[Run<T>], starts: &[usize], outer: &[usize]) -> Result<Vec<Extent>> {
     let mut found: Vec<Extent> = Vec::new();
     let mut place: SmallVec<[usize; 4]> = SmallVec::from_elem(0, outer.len());
-    // For each run, the number of its blob. Its parent comes before it.
+    // Blob number of each run; a run's parent always precedes it.
     let mut numbers: Vec<u32> = with_room(runs.len())?;
     for bounds in starts.windows(2) {
         for (run, index) in runs[bounds[0]..bounds[1]].iter().zip(bounds[0]..) {
@@ -241,12 +240,12 @@ mod tests {
     }
 
     #[test]
-    fn arms_that_meet_late_are_one_blob() {
+    fn u_shapes_are_one_blob() {
         let labels = [1, 0, 1, 0, 1, 1, 0, 1, 0, 1, 1, 1, 1, 1, 1];
         assert_eq!(boxes(&labels, &[3, 5], Wanted::Label(1)), [(vec![0, 0], vec![3, 5])]);
     }
 
-    /// What flooding from each pixel finds.
+    /// Reference: blobs found by flood fill from each pixel.
     fn flooded(labels: &[i32], shape: &[usize]) -> Vec<(Vec<i32>, Vec<i32>)> {
         let place = |mut index: usize| {
             let mut place = vec![0; shape.len()];
@@ -294,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn blobs_are_those_that_flooding_finds() {
+    fn blobs_match_flood_fill() {
         let mut state = 1_u32;
         let mut random = move |bound: u32| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_no_blobs_without_pixels() {
+    fn empty_masks_have_no_blobs() {
         assert_eq!(boxes(&[], &[0, 5], Wanted::Label(1)), []);
         assert_eq!(boxes(&[0; 4], &[2, 2], Wanted::Label(1)), []);
         assert_eq!(boxes(&[1], &[], Wanted::Label(1)), []);

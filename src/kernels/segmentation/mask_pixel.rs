@@ -2,7 +2,7 @@
 
 use super::problem::Segmentation;
 use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::vectorized;
 use crate::kernels::numeric::philox::{Stream, below};
 use crate::kernels::{Frames, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{Bool, DType, Desc, Element, Sample, with_room};
@@ -62,7 +62,7 @@ impl RandomMaskPixelArgs {
     }
 }
 
-/// A random pixel of the foreground; `None` when there is none.
+/// Chooses a random foreground pixel; `None` if there is none.
 fn foreground(args: &RandomMaskPixelArgs, mask: &Sample) -> Result<Option<usize>> {
     match mask.desc.dtype {
         DType::Bool => of_type::<Bool>(args, mask),
@@ -96,7 +96,7 @@ fn of_type<T: Pixel>(args: &RandomMaskPixelArgs, mask: &Sample) -> Result<Option
     }
 }
 
-/// Pixels that are counted at a time.
+/// Pixels counted at a time.
 const BLOCK: usize = 4096;
 
 fn pick<T: Element>(
@@ -105,9 +105,9 @@ fn pick<T: Element>(
     is_foreground: impl Fn(T) -> bool + Copy,
 ) -> Result<Option<usize>> {
     let mut counts = with_room(pixels.len().div_ceil(BLOCK))?;
-    Isa::run_on_best(|| {
+    vectorized!({
         for block in pixels.chunks(BLOCK) {
-            // As narrow as the count of a block allows, for vectors to hold many.
+            // u16 is enough for a block and packs more lanes into a vector.
             counts.push(block.iter().map(|&pixel| u16::from(is_foreground(pixel))).sum::<u16>());
         }
     });
@@ -128,13 +128,13 @@ fn pick<T: Element>(
     Ok(None)
 }
 
-/// An element that tells the foreground.
+/// Element type of a mask.
 trait Pixel: Element {
-    /// The element that a value stands for, if there is one.
+    /// Converts from an integer, if it can be represented.
     fn of(value: i64) -> Option<Self>;
     fn equals(self, other: Self) -> bool;
-    /// What tells elements that are above a threshold in single precision, which is how DALI
-    /// compares them; `None` when none is.
+    /// Limit for `is_beyond`, which selects elements above a threshold. DALI compares in single
+    /// precision. `None` if no element is above.
     fn limit(threshold: f32) -> Option<Self>;
     fn is_beyond(self, limit: Self) -> bool;
 }
@@ -151,7 +151,7 @@ macro_rules! integer_pixels {
                 self == other
             }
 
-            /// The least integer that is above.
+            /// The smallest integer above the threshold.
             fn limit(threshold: f32) -> Option<$type> {
                 let (mut low, mut high) = (i128::from(<$type>::MIN), i128::from(<$type>::MAX));
                 let is_above = |number: i128| number as $type as f32 > threshold;
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_tell_what_is_above_in_single_precision() {
+    fn limits_match_comparison_in_single_precision() {
         for threshold in [-1e30, -129.0, -128.0, -1.5, -0.5, 0.0, 0.5, 126.9, 127.0, f32::NAN, 1e30]
         {
             for number in i8::MIN..=i8::MAX {

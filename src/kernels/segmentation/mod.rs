@@ -1,4 +1,4 @@
-//! Masks: random pixels and objects of them, and chosen ones of polygons.
+//! Segmentation masks: random pixels, random objects and selection of polygons.
 
 mod blobs;
 mod mask_pixel;
@@ -19,7 +19,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems of the segmentation operators.
         pub enum Segmentation {
             NoPixels { shape: Vec<usize> },
             NoAxes,

@@ -1,4 +1,4 @@
-//! Boxes around random objects of labelled masks.
+//! Bounding boxes of random objects in labeled masks.
 
 use std::collections::BTreeSet;
 
@@ -56,9 +56,9 @@ args! {
 pub struct Choice {
     format: Format,
     foreground_prob: f64,
-    /// The label of what is not an object.
+    /// Label of the background.
     background: i64,
-    /// The labels to choose from with their weights; all that there are where this is `None`.
+    /// Labels to choose from, with their weights; `None` means all labels of the mask.
     classes: Option<Vec<(i64, f64)>>,
     ignore_class: bool,
     k_largest: usize,
@@ -103,7 +103,7 @@ impl Kernel for RandomObjectBbox {
         let mut source = plan.rng.source(0);
         let [a, b, ..] = source.next();
         let mut found = None;
-        // Not for a probability that is not a number.
+        // False if the probability is NaN.
         if fraction(a, b) < plan.foreground_prob {
             found = match mask.desc.dtype {
                 DType::U8 => plan.object(mask.elements::<u8>(), shape, &mut source)?,
@@ -155,12 +155,12 @@ impl RandomObjectBboxArgs {
                 return Err(argument("background", Segmentation::IsBackground { label }));
             }
             Some(label) => label,
-            // The first of 0, -1, -2 and so on that is not an object.
+            // The first of 0, -1, -2, ... that is not a label of an object.
             None => (0..=named.len() as i64).map(|n| -n).find(|n| !named.contains(n)).unwrap_or(0),
         };
         let labels = match (self.classes, &self.class_weights) {
             (Some(classes), _) => Some(classes),
-            // Weights alone are for the labels from 0 on, without the background.
+            // Without `classes`, weights apply to labels 0, 1, 2, ... except the background.
             (None, Some(weights)) => {
                 let mut labels = with_room(weights.len())?;
                 labels.extend((0..).filter(|&label| label != background).take(weights.len()));
@@ -204,7 +204,7 @@ impl RandomObjectBboxArgs {
 }
 
 impl Choice {
-    /// A random object and its label; `None` when there is none that is large enough.
+    /// Chooses a random object; `None` if no object is large enough.
     fn object<T: Label>(
         &self,
         labels: &[T],
@@ -224,7 +224,7 @@ impl Choice {
             let [a, b, ..] = source.next();
             let chosen = at(&candidates, fraction(a, b) * total);
             let (label, _) = candidates.swap_remove(chosen);
-            // A label that is listed twice is left out as a whole.
+            // Remove duplicates of the label too.
             candidates.retain(|&(other, _)| other != label);
             let blobs = match T::of(label) {
                 Some(label) => blobs::find(labels, shape, Wanted::Label(label))?,
@@ -236,7 +236,7 @@ impl Choice {
         }
     }
 
-    /// The labels that the mask has, of those to choose from, with their weights.
+    /// The labels to choose from that occur in the mask, with their weights.
     fn candidates<T: Label>(&self, labels: &[T]) -> Result<Vec<(i64, f64)>> {
         let present = present(labels);
         let mut candidates: Vec<(i64, f64)> = with_room(present.len())?;
@@ -256,7 +256,7 @@ impl Choice {
         Ok(candidates)
     }
 
-    /// One of the blobs that are large enough, and among the largest.
+    /// Chooses one of the `k_largest` blobs that are large enough.
     fn pick(&self, mut blobs: Vec<Extent>, source: &mut Source<'_>) -> Option<Extent> {
         blobs.retain(|blob| {
             let sides = blob.high.iter().zip(&blob.low).map(|(&high, &low)| i64::from(high - low));
@@ -301,7 +301,7 @@ impl Choice {
     }
 }
 
-/// Which candidate has this place among the weights laid end to end.
+/// Index of the candidate at position `place` on the cumulative weights.
 fn at(candidates: &[(i64, f64)], mut place: f64) -> usize {
     for (index, &(_, weight)) in candidates.iter().enumerate() {
         if place < weight {
@@ -309,19 +309,19 @@ fn at(candidates: &[(i64, f64)], mut place: f64) -> usize {
         }
         place -= weight;
     }
-    // By rounding, at the very end.
+    // Reached through rounding only.
     candidates.len() - 1
 }
 
-/// Labels that are looked at together.
+/// Labels compared at a time.
 const CHUNK: usize = 64;
 
-/// All labels of a mask.
+/// The set of labels in a mask.
 fn present<T: Label>(labels: &[T]) -> BTreeSet<i64> {
     let mut found = BTreeSet::new();
     let mut last = None;
     for chunk in labels.chunks(CHUNK) {
-        // Most of a mask goes on as it was.
+        // Most chunks only repeat the last label.
         let Some(current) = last else {
             last = note(chunk, None, &mut found);
             continue;
@@ -333,7 +333,7 @@ fn present<T: Label>(labels: &[T]) -> BTreeSet<i64> {
     found
 }
 
-/// Adds the labels that differ from the one before; returns the last.
+/// Adds each label that differs from its predecessor; returns the last one.
 fn note<T: Label>(chunk: &[T], mut last: Option<T>, found: &mut BTreeSet<i64>) -> Option<T> {
     for &label in chunk {
         if last != Some(label) {
@@ -349,7 +349,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_labels_are_noticed_wherever_they_are() {
+    fn labels_are_found_at_any_position() {
         for count in [1, 63, 64, 65, 1000] {
             for place in [0, count / 2, count - 1] {
                 let mut mask = vec![7_i16; count];
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn places_among_weights() {
+    fn at_maps_positions_to_candidates() {
         let candidates = [(1, 1.0), (2, 0.0), (3, 3.0)];
         assert_eq!([0.0, 0.9, 1.0, 3.9, 4.0].map(|place| at(&candidates, place)), [0, 0, 2, 2, 2]);
     }

@@ -1,4 +1,4 @@
-//! Some of the polygons of a sample, by the masks that they belong to.
+//! Selects polygons by the masks they belong to.
 
 use smallvec::smallvec;
 
@@ -13,9 +13,9 @@ args! {
     pub struct SelectMasksArgs { reindex_masks: bool }
 }
 
-/// A polygon of a chosen mask: which one that is, and where its vertices are.
+/// A polygon of a selected mask.
 struct Polygon {
-    /// The place of its mask among those chosen.
+    /// Index of its mask among the selected ones.
     order: usize,
     start: usize,
     end: usize,
@@ -76,7 +76,7 @@ fn integers(index: usize, sample: &Sample) -> Result<&[i32]> {
     Ok(sample.elements())
 }
 
-/// The polygons of the chosen masks, in the order of the masks; those of one mask in their own.
+/// The polygons of the selected masks, sorted by mask; polygons of one mask keep their order.
 fn chosen(ids: &[i32], polygons: &[[i32; 3]], vertices: usize) -> Result<Vec<Polygon>> {
     let mut orders: Vec<(i32, usize)> = with_room(ids.len())?;
     orders.extend(ids.iter().copied().zip(0..));

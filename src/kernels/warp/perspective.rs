@@ -1,4 +1,4 @@
-//! Images under projective maps, and maps that are given pixel by pixel: warp_perspective, remap.
+//! Perspective transforms and user-defined coordinate maps: warp_perspective, remap.
 
 use smallvec::SmallVec;
 
@@ -6,7 +6,7 @@ use super::places::{Border, Picture, Places, Sampled, Sampling, sample, with_num
 use super::problem::Warp;
 use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
 use crate::kernels::generic::cast::{Convert, Number};
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::vectorized;
 use crate::kernels::regions::{LONGEST, too_large};
 use crate::kernels::{Arg, Frames, FromArg, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{Cause, DType, Desc, Problem, Sample, collected, extent, zeroed};
@@ -15,7 +15,7 @@ pub mod problem {
     use crate::value::problems;
 
     problems! {
-        /// What is wrong with a call of this family.
+        /// Problems of `warp_perspective` and `remap`.
         pub enum Perspective {
             NoPixels,
             MatrixTwice,
@@ -70,7 +70,7 @@ impl FromArg for Border {
     }
 }
 
-/// Which point of a pixel has whole coordinates.
+/// The point of a pixel that has integer coordinates.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Origin {
     Corner,
@@ -94,12 +94,12 @@ impl FromArg for Origin {
     }
 }
 
-/// A sample as images one after another: to `Images`, a CHW image is C images of one channel.
+/// A sample as a stack of images: a CHW image is C images with one channel.
 struct Images {
     height: usize,
     width: usize,
     channels: usize,
-    /// Where the channels are images of their own, how many there are.
+    /// Number of planes, if the layout is planar.
     planes: usize,
 }
 
@@ -125,7 +125,7 @@ impl Images {
     }
 }
 
-/// The description of images like these with other sides.
+/// A description like this one with another height and width.
 fn resized(like: &Desc, height: usize, width: usize, name: &'static str) -> Result<Desc> {
     let mut desc = like.clone();
     for (letter, side) in [(b'H', height), (b'W', width)] {
@@ -147,7 +147,7 @@ fn checked(image: &Desc) -> Result<()> {
     )
 }
 
-/// Samples all images at the same places.
+/// Samples all images with the same coordinates.
 fn sample_all<T: Sampled>(
     image: &Sample,
     sampling: Sampling,
@@ -157,23 +157,25 @@ fn sample_all<T: Sampled>(
     places: &dyn Places,
 ) {
     let (from, to) = (Images::of(&image.desc), Images::of(out.desc));
-    let width = to.width;
     if to.size() == 0 {
         return;
     }
+    let count = out.desc.elements() / to.size();
     let pixels = image.elements::<T>();
-    for (index, out) in out.elements::<T>().chunks_exact_mut(to.size()).enumerate() {
-        let first = index % from.planes * from.channels;
-        let picture = Picture {
-            pixels: &pixels[index * from.size()..][..from.size()],
-            width: from.width,
-            height: from.height,
-            channels: from.channels,
-            border,
-            fill: &fill[first..first + from.channels],
-        };
-        sample(&picture, sampling, width, out, places);
-    }
+    out.write_in_order(|mut out| {
+        for index in 0..count {
+            let first = index % from.planes * from.channels;
+            let picture = Picture {
+                pixels: &pixels[index * from.size()..][..from.size()],
+                width: from.width,
+                height: from.height,
+                channels: from.channels,
+                border,
+                fill: &fill[first..first + from.channels],
+            };
+            sample(&picture, sampling, [to.height, to.width], &mut out, places);
+        }
+    });
 }
 
 pub struct WarpPerspective;
@@ -190,13 +192,13 @@ args! {
     }
 }
 
-/// The arguments, and the map if the second input does not have it.
+/// The arguments, and the matrix unless it is the second input.
 pub struct Projection {
     args: WarpPerspectiveArgs,
     map: Option<[[f64; 3]; 3]>,
 }
 
-/// The sides that `size` asks for. At least one pixel, as in DALI.
+/// The size requested by `size`; at least one pixel, as in DALI.
 fn asked(size: &[f64]) -> Result<[usize; 2]> {
     let sides = match *size {
         [one] => [one; 2],
@@ -242,7 +244,7 @@ fn inverse(m: &[[f64; 3]; 3]) -> Option<[[f64; 3]; 3]> {
     Some([0, 1, 2].map(|i| [0, 1, 2].map(|j| minor(OTHERS[j], OTHERS[i]) / determinant)))
 }
 
-/// The map between centers of pixels, for one between corners: half a pixel there, half one back.
+/// Converts a matrix between corner coordinates to one between pixel centers.
 fn between_centers(m: &[[f64; 3]; 3]) -> [[f64; 3]; 3] {
     let there = m.map(|[a, b, c]| [a, b, c + (a + b) / 2.0]);
     let back = |i: usize| [0, 1, 2].map(|j| there[i][j] - there[2][j] / 2.0);
@@ -311,7 +313,7 @@ impl Kernel for WarpPerspective {
                     Some(&[one]) => one,
                     Some(each) => each[channel],
                 };
-                // Halves to even, as in DALI.
+                // Ties to even, as in DALI.
                 let made = |value: f64| -> T {
                     if whole { value.round_ties_even() } else { value }.convert()
                 };
@@ -325,14 +327,14 @@ impl Kernel for WarpPerspective {
     }
 }
 
-/// A projective map from pixels of the result to places of the image.
+/// A homography from output pixels to source coordinates.
 struct Plane([[f32; 3]; 3]);
 
 impl Places for Plane {
     fn of(&self, y: usize, first: usize, xs: &mut [f32], ys: &mut [f32]) {
         let y = y as u32 as f32;
         let [across, down, depth] = self.0.map(|[a, b, c]| (a, b * y + c));
-        Isa::run_on_best(|| {
+        vectorized!({
             for (i, (sx, sy)) in xs.iter_mut().zip(ys).enumerate() {
                 let x = (first + i) as u32 as f32;
                 let depth = depth.0 * x + depth.1;
@@ -349,7 +351,7 @@ args! {
     pub struct RemapArgs { interp: Interpolation, pixel_origin: Origin }
 }
 
-/// The height and the width of a map, which may have a channel.
+/// Height and width of a map, which may have a channel axis of size one.
 fn map_sides(desc: &Desc) -> Option<[usize; 2]> {
     match desc.shape[..] {
         [height, width] | [height, width, 1] => Some([height, width]),
@@ -398,7 +400,7 @@ impl Kernel for Remap {
     }
 }
 
-/// Places that are given for each pixel.
+/// Coordinates from maps.
 struct Given<'a> {
     maps: [&'a Sample; 2],
     width: usize,
@@ -430,7 +432,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_map_and_its_inverse_cancel() {
+    fn matrix_times_inverse_is_identity() {
         let map = [[0.9, 0.1, 3.0], [-0.2, 1.1, 4.0], [0.001, -0.002, 1.0]];
         let back = inverse(&map).unwrap();
         for (i, row) in map.iter().enumerate() {
@@ -444,13 +446,14 @@ mod tests {
 
     #[test]
     fn corners_are_half_a_pixel_from_centers() {
-        // Twice as large: the first center, at 0.5, comes from 1, the edge of the first two.
+        // At scale 2, the first center, at 0.5, maps to 1, the boundary between the first two
+        // pixels.
         let map = between_centers(&[[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 1.0]]);
         assert_eq!(map, [[2.0, 0.0, 0.5], [0.0, 2.0, 0.5], [0.0, 0.0, 1.0]]);
     }
 
     #[test]
-    fn sizes_are_rounded_and_not_empty() {
+    fn sizes_are_rounded_and_at_least_one() {
         assert_eq!(asked(&[2.5, -3.0]).unwrap(), [3, 1]);
         assert_eq!(asked(&[7.0]).unwrap(), [7, 7]);
         for size in [&[f64::NAN][..], &[1.0, f64::INFINITY], &[1.0, 2.0, 3.0], &[]] {

@@ -1,13 +1,14 @@
-//! Images sampled at places of any pattern. Centres of pixels are at whole numbers.
+//! Samples images at arbitrary coordinates. Pixel centers are at integers.
 
 use half::{bf16, f16};
 
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::contract::output::Writer;
+use crate::kernels::numeric::isa::{Isa, vectorized};
 #[cfg(target_arch = "x86_64")]
 use crate::value::DType;
 use crate::value::Element;
 
-/// How values between the pixels are found.
+/// Interpolation mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampling {
     Nearest,
@@ -15,21 +16,21 @@ pub enum Sampling {
     Cubic,
 }
 
-/// What lies around an image.
+/// Border mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Border {
-    /// The fill values of the picture.
+    /// The fill value of the picture.
     Constant,
     Replicate,
-    /// Mirrored, with the edge pixel repeated.
+    /// Reflected, with the edge pixel repeated.
     Reflect,
-    /// Mirrored, with the edge pixel as the axis.
+    /// Reflected about the edge pixel, which is not repeated.
     Reflect101,
     Wrap,
 }
 
 impl Border {
-    /// The index inside of `0..n` that stands for `at`, if one does. `n` is positive.
+    /// The index in `0..n` that `at` maps to, if any. `n` must be positive.
     #[inline]
     pub fn resolve(self, at: i64, n: usize) -> Option<usize> {
         let n = n as i64;
@@ -54,23 +55,23 @@ impl Border {
     }
 }
 
-/// An image and what is around it.
+/// An image with a border mode.
 pub struct Picture<'a, T> {
     pub pixels: &'a [T],
     pub width: usize,
     pub height: usize,
     pub channels: usize,
     pub border: Border,
-    /// A value for each channel.
+    /// One value per channel.
     pub fill: &'a [T],
 }
 
 /// An element that can be interpolated.
 pub trait Sampled: Element {
-    /// What it is computed in: 32 bits where those hold it exactly.
+    /// Type to compute in: f32 where it holds all values exactly.
     type Wide: Wide;
     fn wide(self) -> Self::Wide;
-    /// Rounded to the nearest, halves to even, and saturated.
+    /// Rounds to nearest, ties to even, and saturates.
     fn narrow(wide: Self::Wide) -> Self;
 }
 
@@ -129,8 +130,8 @@ sampled_floats!(f16 as f32: f32::from, f16::from_f32;
                 f32 as f32: |x| x, |x| x;
                 f64 as f64: |x| x, |x| x;);
 
-/// Runs the expression with `$T` bound to the type of numbers that `$dtype` is. Of other types,
-/// `$other`.
+/// Runs the expression with `$T` bound to the numeric type of `$dtype`, or `$other` for other
+/// types.
 macro_rules! with_number {
     ($dtype:expr, |$T:ident| $body:expr, $other:expr) => {{
         use $crate::value::DType as D;
@@ -159,18 +160,50 @@ macro_rules! with_number {
 }
 pub(crate) use with_number;
 
-/// Pixels whose places are worked out at a time.
+/// Pixels whose coordinates are computed at a time.
 pub const BLOCK: usize = 64;
 
-/// Where pixels of a result come from. It is asked for a block at a time, so that a call of it costs
-/// little, and there need not be code for all kinds of places.
+/// Source coordinates of the pixels of a result. Called once per block through `dyn`: the overhead
+/// is small, and the sampling code is compiled only once.
 pub trait Places {
-    /// Sets the places of as many pixels of row `y` as there is room for, from pixel `first` on.
+    /// Writes the coordinates of pixels of row `y` from `first` on, as many as the slices hold.
     fn of(&self, y: usize, first: usize, xs: &mut [f32], ys: &mut [f32]);
 }
 
-/// Makes all rows of `out`, which have `width` pixels, of what lies at the places.
+/// Rows that are sampled at a time.
+const ROWS: usize = 4;
+
+/// Writes an image of `height` x `width` pixels.
 pub fn sample<T: Sampled>(
+    picture: &Picture<'_, T>,
+    sampling: Sampling,
+    [height, width]: [usize; 2],
+    out: &mut Writer<'_, '_, T>,
+    places: &dyn Places,
+) {
+    for top in (0..height).step_by(ROWS) {
+        let rows = ROWS.min(height - top);
+        let places = &Below { places, top };
+        out.next(rows * width * picture.channels, |out| {
+            sample_rows(picture, sampling, width, out, places);
+        });
+    }
+}
+
+/// Coordinates from a row on.
+struct Below<'a> {
+    places: &'a dyn Places,
+    top: usize,
+}
+
+impl Places for Below<'_> {
+    fn of(&self, y: usize, first: usize, xs: &mut [f32], ys: &mut [f32]) {
+        self.places.of(self.top + y, first, xs, ys);
+    }
+}
+
+/// Samples all rows of `out`, which are `width` pixels wide.
+fn sample_rows<T: Sampled>(
     picture: &Picture<'_, T>,
     sampling: Sampling,
     width: usize,
@@ -193,7 +226,7 @@ pub fn sample<T: Sampled>(
     }
 }
 
-/// The places of a block, as pixels and parts.
+/// Coordinates of a block; after `split`, `x` and `y` are the fractional parts.
 struct Block {
     x: [f32; BLOCK],
     y: [f32; BLOCK],
@@ -206,7 +239,7 @@ impl Block {
         Block { x: [0.0; BLOCK], y: [0.0; BLOCK], column: [0; BLOCK], row: [0; BLOCK] };
 }
 
-/// Calls `make` with the number of pixels of a block, its places, and its part of the result.
+/// Calls `make` for each block with its number of pixels, its coordinates, and its part of `out`.
 #[inline(always)]
 fn in_blocks<T>(
     width: usize,
@@ -230,10 +263,10 @@ fn in_blocks<T>(
     }
 }
 
-/// No image is so far away.
+/// Farther away than any image.
 const FAR: f32 = (1 << 30) as f32;
 
-/// What is far away, or not a number, comes nearer, where it is still outside.
+/// Clamps far-away coordinates and NaN so that the cast to i32 is defined; they stay outside.
 #[inline(always)]
 fn bounded(place: f32) -> f32 {
     let place = if place > -FAR { place } else { -FAR };
@@ -242,7 +275,7 @@ fn bounded(place: f32) -> f32 {
 
 #[inline(always)]
 fn whole(place: f32) -> i32 {
-    // SAFETY: it is a number between -2^30 and 2^30, by `bounded`.
+    // SAFETY: the value was clamped to -2^30..=2^30 by `bounded`, and is not NaN.
     unsafe { place.to_int_unchecked() }
 }
 
@@ -254,19 +287,32 @@ fn nearest<T: Sampled, const C: usize>(
     places: &dyn Places,
 ) {
     let c = if C == 0 { picture.channels } else { C };
-    // Numbers of pixels that 32 bits hold.
+    // Whether pixel indices fit an i32.
     let is_small = picture.width.saturating_mul(picture.height) <= i32::MAX as usize;
     let sides = [picture.width as i32, picture.height as i32];
     let is_bare = picture.border == Border::Constant;
     in_blocks(width, c, out, places, |count, block, out| {
         let index = block.nearest(sides);
         if C > 0 && is_small {
-            let (pixels, out) = (picture.pixels.as_chunks::<C>().0, out.as_chunks_mut::<C>().0);
-            let fill = picture.fill.first_chunk::<C>().filter(|_| is_bare);
-            for (i, (out, &index)) in out.iter_mut().zip(&index).enumerate() {
-                match (pixels.get(index as u32 as usize), fill) {
-                    (Some(pixel), _) => *out = *pixel,
-                    (None, Some(fill)) => *out = *fill,
+            let (pixels, fill) =
+                (picture.pixels.as_chunks::<C>().0, picture.fill.first_chunk::<C>());
+            let fill = fill.filter(|_| is_bare);
+            for (i, &index) in index[..count].iter().enumerate() {
+                let index = index as u32 as usize;
+                // Pixels with three channels are copied as four elements, which is one load and one
+                // store; the next pixel overwrites the fourth.
+                if C == 3 {
+                    let (from, to) = (3 * index, 3 * i);
+                    let from = picture.pixels.get(from..from + 4);
+                    if let (Some(from), Some(to)) = (from, out.get_mut(to..to + 4)) {
+                        to.copy_from_slice(from);
+                        continue;
+                    }
+                }
+                let out = &mut out[i * C..(i + 1) * C];
+                match (pixels.get(index), fill) {
+                    (Some(pixel), _) => out.copy_from_slice(pixel),
+                    (None, Some(fill)) => out.copy_from_slice(fill),
                     (None, None) => picture.outside(block.column[i], block.row[i], out),
                 }
             }
@@ -279,7 +325,8 @@ fn nearest<T: Sampled, const C: usize>(
 }
 
 impl<T: Sampled> Picture<'_, T> {
-    /// The first element of the pixel that stands for this place; `None` for the fill.
+    /// Index of the first element of the pixel at this position, after border handling; `None` for
+    /// the fill value.
     #[inline]
     fn find(&self, x: i64, y: i64) -> Option<usize> {
         let x = self.border.resolve(x, self.width)?;
@@ -287,14 +334,14 @@ impl<T: Sampled> Picture<'_, T> {
         Some((y * self.width + x) * self.channels)
     }
 
-    /// Whether there is nothing but the fill at a pixel and `reach` further in each direction.
+    /// Whether this pixel and all others within `reach` are outside, with a constant border.
     #[inline(always)]
     fn is_nothing_near(&self, x: i32, y: i32, reach: i64) -> bool {
         let is_far = |at: i32, n: usize| !(-reach..n as i64 + reach).contains(&i64::from(at));
         self.border == Border::Constant && (is_far(x, self.width) || is_far(y, self.height))
     }
 
-    /// The pixel at a place that may be outside.
+    /// The pixel at a position that may be outside.
     fn outside(&self, x: i32, y: i32, out: &mut [T]) {
         let at = self.find(i64::from(x), i64::from(y));
         out.copy_from_slice(at.map_or(self.fill, |at| &self.pixels[at..at + self.channels]));
@@ -315,7 +362,7 @@ fn between<A: Wide>(a: A, b: A, part: A) -> A {
     a + (b - a) * part
 }
 
-/// Pixels of a block that are made together.
+/// Pixels of a block that are processed together.
 const GROUP: usize = 8;
 
 /// `C` is the number of channels, or 0 for any.
@@ -369,11 +416,11 @@ fn linear<T: Sampled, const C: usize>(
 }
 
 impl Block {
-    /// Finds the nearest pixels, and their numbers in an image with such sides; -1 for those that
-    /// are outside.
+    /// Rounds to the nearest pixels, and returns their indices in an image with these sides, or -1
+    /// outside.
     fn nearest(&mut self, sides: [i32; 2]) -> [i32; BLOCK] {
         let mut index = [0; BLOCK];
-        Isa::run_on_best(|| {
+        vectorized!({
             for (i, index) in index.iter_mut().enumerate() {
                 let x = whole(bounded(self.x[i]).round_ties_even());
                 let y = whole(bounded(self.y[i]).round_ties_even());
@@ -386,9 +433,9 @@ impl Block {
         index
     }
 
-    /// Makes pixels and parts of places; the parts take the places' room.
+    /// Splits coordinates into integer and fractional parts; the latter replace the coordinates.
     fn split(&mut self) {
-        Isa::run_on_best(|| {
+        vectorized!({
             for i in 0..BLOCK {
                 let (x, y) = (bounded(self.x[i]), bounded(self.y[i]));
                 let (left, top) = (x.floor(), y.floor());
@@ -398,7 +445,7 @@ impl Block {
         });
     }
 
-    /// Whether all pixels of a group are from `least` up to, but not including, `last`.
+    /// Whether all pixels of a group are in the range from `least` to `last`, exclusive.
     #[inline(always)]
     fn is_inside(&self, first: usize, least: [i32; 2], last: [i32; 2]) -> bool {
         let (columns, rows) = (&self.column[first..][..GROUP], &self.row[first..][..GROUP]);
@@ -413,7 +460,7 @@ impl Block {
     }
 }
 
-/// The elements of an image, of types that vectors are made of.
+/// The pixels of an image, if there is SIMD code for their type.
 enum Vectors<'a> {
     None,
     #[cfg(target_arch = "x86_64")]
@@ -421,7 +468,7 @@ enum Vectors<'a> {
     #[cfg(target_arch = "x86_64")]
     Floats(&'a [f32]),
     #[cfg(not(target_arch = "x86_64"))]
-    #[allow(dead_code)] // there are no vectors for other processors
+    #[allow(dead_code)] // there is only SIMD code for x86-64
     Never(std::marker::PhantomData<&'a u8>),
 }
 
@@ -430,7 +477,7 @@ impl<'a> Vectors<'a> {
         #[cfg(target_arch = "x86_64")]
         if Isa::best() == Isa::Avx2 && picture.pixels.len() < 1 << 30 {
             let (start, len) = (picture.pixels.as_ptr(), picture.pixels.len());
-            // SAFETY: the elements are of these types.
+            // SAFETY: `T` is checked to be the type that the slice is cast to.
             unsafe {
                 match T::DTYPE {
                     DType::U8 => {
@@ -451,8 +498,8 @@ impl<'a> Vectors<'a> {
         !matches!(self, Vectors::None)
     }
 
-    /// Makes a group of pixels, all of whose neighbours are in the image, by vectors; false where
-    /// that is not possible.
+    /// SIMD version for a group of pixels whose neighbors are all inside the image. Returns false
+    /// if it can't be used.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn linear<const C: usize>(
@@ -463,8 +510,9 @@ impl<'a> Vectors<'a> {
         out: &mut [impl Element],
     ) -> bool {
         let out = out.as_mut_ptr();
-        // SAFETY: there are vectors only where AVX2 was detected; `out` has the type of the picture,
-        // and a group of pixels; the group's neighbours are in the image.
+        // SAFETY: `Vectors` other than `None` only exist where AVX2 was detected; `out` has the
+        // picture's element type and holds a group of pixels, whose neighbors are all inside the
+        // image.
         unsafe {
             match (self, C) {
                 (Vectors::Bytes(pixels), 1) => {
@@ -481,7 +529,7 @@ impl<'a> Vectors<'a> {
         }
     }
 
-    /// The same of cubic interpolation, for which all sixteen neighbours are in the image.
+    /// Like `linear`, for cubic interpolation; all sixteen neighbors must be inside the image.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn cubic<const C: usize>(
@@ -531,16 +579,16 @@ impl<'a> Vectors<'a> {
     }
 }
 
-/// Groups of eight pixels at a time. All functions return false, with nothing written, where a
-/// vector would reach beyond the image.
+/// AVX2 versions for groups of eight pixels. The functions return false, and write nothing, if a
+/// vector load would exceed the image.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::*;
 
     use super::{Block, CubicWeights, GROUP};
 
-    /// Where the upper left pixels of a group begin, and whether `reach` elements more than those
-    /// of the row below are in the image.
+    /// Indices of the upper left elements of a group; `None` if reading `reach` elements from one
+    /// of them would exceed the image.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn places(
@@ -562,7 +610,8 @@ mod avx2 {
     }
 
     /// # Safety
-    /// The group's pixels and their neighbours are in the image; `out` has room for eight.
+    /// The pixels of the group and their neighbors must be in the image; `out` must hold eight
+    /// pixels.
     #[target_feature(enable = "avx2")]
     pub unsafe fn linear_gray(
         pixels: &[u8],
@@ -574,7 +623,8 @@ mod avx2 {
         let Some(at) = places(block, first, pitch, 1, pitch + 4, pixels.len()) else {
             return false;
         };
-        // SAFETY: four bytes can be read at each place, and in the row below, by `places`.
+        // SAFETY: `places` checked that four bytes are readable at each index, and in the row
+        // below.
         unsafe {
             let at = _mm256_loadu_si256(at.as_ptr().cast());
             let top = _mm256_i32gather_epi32::<1>(pixels.as_ptr().cast(), at);
@@ -598,7 +648,8 @@ mod avx2 {
     }
 
     /// # Safety
-    /// The group's pixels and their neighbours are in the image; `out` has room for eight.
+    /// The pixels of the group and their neighbors must be in the image; `out` must hold eight
+    /// pixels.
     #[target_feature(enable = "avx2")]
     pub unsafe fn linear_bytes<const C: usize>(
         pixels: &[u8],
@@ -617,7 +668,8 @@ mod avx2 {
         };
         let mut made = [_mm_setzero_si128(); GROUP];
         for i in 0..GROUP {
-            // SAFETY: eight bytes can be read at each place, and in the row below, by `places`.
+            // SAFETY: `places` checked that eight bytes are readable at each index, and in the row
+            // below.
             let (top, bottom) = unsafe {
                 let from = pixels.as_ptr().add(at[i] as usize);
                 (_mm_loadl_epi64(from.cast()), _mm_loadl_epi64(from.add(pitch).cast()))
@@ -635,22 +687,22 @@ mod avx2 {
             let mixed = _mm_add_ps(left, _mm_mul_ps(_mm_sub_ps(right, left), fx));
             made[i] = _mm_cvtps_epi32(mixed);
         }
-        // SAFETY: `out` has room for eight pixels.
+        // SAFETY: `out` holds eight pixels.
         unsafe { store_bytes::<C>(&made, out) };
         true
     }
 
-    /// Stores eight pixels of four numbers each, of which the first `C` count.
+    /// Stores eight pixels from vectors of four, of which the first `C` elements are used.
     ///
     /// # Safety
-    /// There is room for them at `out`.
+    /// `out` must hold eight pixels.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn store_bytes<const C: usize>(made: &[__m128i; GROUP], out: *mut u8) {
         let pack = |a, b, c, d| _mm_packus_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d));
         let low = pack(made[0], made[1], made[2], made[3]);
         let high = pack(made[4], made[5], made[6], made[7]);
-        // SAFETY: as the caller says; of three channels, 8 + 16 bytes are written, in this order.
+        // SAFETY: guaranteed by the caller; with three channels, 8 + 16 bytes are written.
         unsafe {
             if C == 4 {
                 _mm_storeu_si128(out.cast(), low);
@@ -660,7 +712,7 @@ mod avx2 {
             let z = -1;
             let order = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, z, z, z, z);
             let (low, high) = (_mm_shuffle_epi8(low, order), _mm_shuffle_epi8(high, order));
-            // Twelve bytes each: eight, then sixteen.
+            // 24 bytes in total: eight, then sixteen.
             let rest = _mm_or_si128(_mm_srli_si128(low, 8), _mm_slli_si128(high, 4));
             _mm_storel_epi64(out.cast(), low);
             _mm_storeu_si128(out.add(8).cast(), rest);
@@ -668,7 +720,8 @@ mod avx2 {
     }
 
     /// # Safety
-    /// The group's pixels and their neighbours are in the image; `out` has room for eight.
+    /// The pixels of the group and their neighbors must be in the image; `out` must hold eight
+    /// pixels.
     #[target_feature(enable = "avx2")]
     pub unsafe fn linear_floats<const C: usize>(
         pixels: &[f32],
@@ -681,7 +734,7 @@ mod avx2 {
             return false;
         };
         if C == 1 {
-            // SAFETY: two numbers can be read at each place, and in the row below.
+            // SAFETY: two elements are readable at each index, and in the row below.
             unsafe {
                 let at = _mm256_loadu_si256(at.as_ptr().cast());
                 let start = pixels.as_ptr();
@@ -697,9 +750,9 @@ mod avx2 {
             return true;
         }
         for (i, &at) in at.iter().enumerate().take(GROUP) {
-            // SAFETY: four numbers can be read at each place, at the next one, and at both in the
-            // row below; of three channels, the fourth is written where the next pixel will be,
-            // and left out of the last.
+            // SAFETY: four elements are readable at each index, at the next pixel, and at both in
+            // the row below. With three channels, the fourth element is written where the next
+            // pixel will be, and not at all for the last one.
             unsafe {
                 let from = pixels.as_ptr().add(at as usize);
                 let (a, b) = (_mm_loadu_ps(from), _mm_loadu_ps(from.add(C)));
@@ -715,12 +768,12 @@ mod avx2 {
     /// Stores pixel `i` of a group.
     ///
     /// # Safety
-    /// There is room for the group at `out`, and the pixels before it have been stored.
+    /// `out` must hold the group, and the previous pixels must have been stored.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn store_floats<const C: usize>(made: __m128, i: usize, out: *mut f32) {
-        // SAFETY: as the caller says. Where the fourth number is too many, it lies where the next
-        // pixel will be.
+        // SAFETY: guaranteed by the caller. A surplus fourth element is overwritten by the next
+        // pixel.
         unsafe {
             let to = out.add(C * i);
             if C == 4 || (C == 3 && i + 1 < GROUP) {
@@ -733,13 +786,13 @@ mod avx2 {
         }
     }
 
-    /// Elements of an image.
+    /// Element type of an image.
     pub trait Load: Copy {
         /// # Safety
-        /// Eight elements can be read.
+        /// Eight elements must be readable.
         unsafe fn eight(from: *const Self) -> __m256;
         /// # Safety
-        /// There is room for eight pixels.
+        /// `out` must hold eight pixels.
         unsafe fn store<const C: usize>(made: &[__m128; GROUP], out: *mut Self);
     }
 
@@ -747,7 +800,7 @@ mod avx2 {
         #[inline]
         #[target_feature(enable = "avx2")]
         unsafe fn eight(from: *const u8) -> __m256 {
-            // SAFETY: as the caller says.
+            // SAFETY: guaranteed by the caller.
             let bytes = unsafe { _mm_loadl_epi64(from.cast()) };
             _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes))
         }
@@ -759,7 +812,7 @@ mod avx2 {
             for i in 0..GROUP {
                 whole[i] = _mm_cvtps_epi32(made[i]);
             }
-            // SAFETY: as the caller says.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 if C > 1 {
                     store_bytes::<C>(&whole, out);
@@ -778,7 +831,7 @@ mod avx2 {
         #[inline]
         #[target_feature(enable = "avx2")]
         unsafe fn eight(from: *const f32) -> __m256 {
-            // SAFETY: as the caller says.
+            // SAFETY: guaranteed by the caller.
             unsafe { _mm256_loadu_ps(from) }
         }
 
@@ -786,14 +839,35 @@ mod avx2 {
         #[target_feature(enable = "avx2")]
         unsafe fn store<const C: usize>(made: &[__m128; GROUP], out: *mut f32) {
             for (i, &made) in made.iter().enumerate() {
-                // SAFETY: as the caller says.
+                // SAFETY: guaranteed by the caller.
                 unsafe { store_floats::<C>(made, i, out) };
             }
         }
     }
 
+    /// From sixteen elements, extracts four starting at each of the first four pixels. Uses
+    /// shuffles because loading across two recent stores would defeat store forwarding.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn columns<const C: usize>(low: __m256, high: __m256) -> [__m128; 4] {
+        let halves = |x| (_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+        let ((a, b), (c, d)) = (halves(low), halves(high));
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        fn from<const BYTES: i32>(a: __m128, b: __m128) -> __m128 {
+            let (a, b) = (_mm_castps_si128(a), _mm_castps_si128(b));
+            _mm_castsi128_ps(_mm_alignr_epi8::<BYTES>(b, a))
+        }
+        match C {
+            1 => [a, from::<4>(a, b), from::<8>(a, b), from::<12>(a, b)],
+            3 => [a, from::<12>(a, b), from::<8>(b, c), from::<4>(c, d)],
+            _ => [a, b, c, d],
+        }
+    }
+
     /// # Safety
-    /// The group's pixels and their sixteen neighbours are in the image; `out` has room for eight.
+    /// The pixels of the group and their sixteen neighbors must be in the image; `out` must hold
+    /// eight pixels.
     #[target_feature(enable = "avx2")]
     pub unsafe fn cubic<T: Load, const C: usize>(
         pixels: &[T],
@@ -803,15 +877,14 @@ mod avx2 {
         first: usize,
         out: *mut T,
     ) -> bool {
-        // Sixteen elements of the last of four rows, from one pixel further left.
+        // Sixteen elements are read from the last of the four rows, starting one pixel to the left.
         let reach = 2 * pitch + 16;
         let Some(at) = places(block, first, pitch, C, reach, pixels.len()) else { return false };
         let mut made = [_mm_setzero_ps(); GROUP];
         for i in 0..GROUP {
             let mut low = _mm256_setzero_ps();
             let mut high = _mm256_setzero_ps();
-            let mut columns = [0.0_f32; 16];
-            // SAFETY: sixteen elements can be read in each of the four rows, by `places`.
+            // SAFETY: `places` checked that sixteen elements are readable in each of the four rows.
             unsafe {
                 let from = pixels.as_ptr().add(at[i] as usize - pitch - C);
                 for (row, down) in weights.down.iter().enumerate() {
@@ -822,32 +895,26 @@ mod avx2 {
                         high = _mm256_add_ps(high, _mm256_mul_ps(T::eight(from.add(8)), weight));
                     }
                 }
-                _mm256_storeu_ps(columns.as_mut_ptr(), low);
-                if C > 2 {
-                    _mm256_storeu_ps(columns.as_mut_ptr().add(8), high);
-                }
-                let mut sum = _mm_setzero_ps();
-                for (column, across) in weights.across.iter().enumerate() {
-                    let weight = _mm_set1_ps(across[first + i]);
-                    let numbers = _mm_loadu_ps(columns.as_ptr().add(C * column));
-                    sum = _mm_add_ps(sum, _mm_mul_ps(numbers, weight));
-                }
-                made[i] = sum;
             }
+            let mut sum = _mm_setzero_ps();
+            for (numbers, across) in columns::<C>(low, high).into_iter().zip(&weights.across) {
+                sum = _mm_add_ps(sum, _mm_mul_ps(numbers, _mm_set1_ps(across[first + i])));
+            }
+            made[i] = sum;
         }
-        // SAFETY: `out` has room for eight pixels.
+        // SAFETY: `out` holds eight pixels.
         unsafe { T::store::<C>(&made, out) };
         true
     }
 }
 
-/// A pixel, the one right of it, and the two below.
+/// Indices of a pixel, of the one to its right, and of the two below.
 fn around<T: Sampled>(picture: &Picture<'_, T>, x: i32, y: i32) -> [Option<usize>; 4] {
     let (x, y) = (i64::from(x), i64::from(y));
     [(x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1)].map(|(x, y)| picture.find(x, y))
 }
 
-/// Weights of four neighbours, for the places of a block.
+/// Weights of the four taps along each axis, for a block.
 struct CubicWeights {
     across: [[f32; BLOCK]; 4],
     down: [[f32; BLOCK]; 4],
@@ -855,7 +922,7 @@ struct CubicWeights {
 
 impl CubicWeights {
     fn set(&mut self, block: &Block) {
-        Isa::run_on_best(|| {
+        vectorized!({
             for (all, parts) in [(&mut self.across, &block.x), (&mut self.down, &block.y)] {
                 let [first, second, third, fourth] = all;
                 for i in 0..BLOCK {
@@ -866,8 +933,8 @@ impl CubicWeights {
     }
 }
 
-/// For a place between the inner two of four neighbours: Keys' cubic, with the slope of -0.75 that
-/// OpenCV has, and so DALI.
+/// Weights of four taps, for a position between the inner two: Keys' cubic with a = -0.75, as in
+/// OpenCV and therefore DALI.
 #[inline(always)]
 fn cubic_weights(part: f32) -> [f32; 4] {
     const A: f32 = -0.75;
@@ -928,7 +995,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn borders_go_on_as_they_should() {
+    fn border_modes_map_indices() {
         let around = |border: Border| -> Vec<i64> {
             (-4..8).map(|at| border.resolve(at, 3).map_or(-1, |at| at as i64)).collect()
         };
@@ -953,7 +1020,7 @@ mod tests {
     }
 
     #[test]
-    fn places_of_any_kind_are_sampled() {
+    fn extreme_coordinates_are_sampled() {
         let odd = [f32::NAN, f32::INFINITY, -1e30, 3e9, -0.5, 0.0, 0.25, 4.999, 5.0, 1e9];
         let all: Vec<[f32; 2]> = odd.iter().flat_map(|&x| odd.map(|y| [x, y])).collect();
         for channels in 1..6 {
@@ -964,8 +1031,8 @@ mod tests {
                     Picture { pixels: &pixels, width: 6, height: 5, channels, border, fill: &fill };
                 for sampling in [Sampling::Nearest, Sampling::Linear, Sampling::Cubic] {
                     let mut out = vec![1; all.len() * channels];
-                    sample(&picture, sampling, all.len(), &mut out, &Given(all.clone()));
-                    // The first pixel of all: row and column 0.
+                    sample_rows(&picture, sampling, all.len(), &mut out, &Given(all.clone()));
+                    // Coordinates 0, 0 are the first pixel.
                     let at = 55 * channels;
                     assert_eq!(out[at..at + channels], pixels[..channels], "{sampling:?}");
                     if border == Border::Constant {
@@ -977,7 +1044,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_agree_with_one_by_one() {
+    fn simd_matches_scalar() {
         let (width, height) = (40, 30);
         let places: Vec<[f32; 2]> = (0..500_u32)
             .map(|i| [(i * 7919 % 4400) as f32 / 100.0 - 2.0, (i * 104_729 % 3400) as f32 / 100.0])
@@ -1005,10 +1072,11 @@ mod tests {
             };
             for sampling in [Sampling::Nearest, Sampling::Linear, Sampling::Cubic] {
                 let (mut made, mut expected) = (vec![0; 500 * channels], vec![0; 500 * channels]);
-                sample(&small, sampling, 500, &mut made, &Given(places.clone()));
-                sample(&wide, sampling, 500, &mut expected, &Given(places.clone()));
+                sample_rows(&small, sampling, 500, &mut made, &Given(places.clone()));
+                sample_rows(&wide, sampling, 500, &mut expected, &Given(places.clone()));
                 for (&a, &b) in made.iter().zip(&expected) {
-                    // Cubic sums may leave the range of bytes; other orders round otherwise.
+                    // Cubic sums may exceed the range of bytes, and a different order of summation
+                    // rounds differently.
                     assert!(u16::from(a).abs_diff(b.min(255)) <= 1, "{sampling:?} {a} {b}");
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::walk::Walk;
 use crate::kernels::generic::cast::Convert;
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::{Isa, vectorized};
 use crate::value::{DType, Element};
 
 /// `(x - mean) * scale + shift`
@@ -41,56 +41,50 @@ impl<T: Element + Convert<f32>> Source for Rows<'_, T> {
         let (step, mirror) = (self.walk.width.step, self.walk.mirror);
         let src = &self.src[at + channel * self.walk.channels.step..];
         let normalize = self.steps[channel];
-        Isa::run_on_best(
-            #[inline(always)]
-            || {
-                if step == 1 {
-                    let pairs = out.iter_mut().zip(src);
-                    if mirror {
-                        let src = &src[..out.len()];
-                        out.iter_mut().zip(src.iter().rev()).for_each(|(o, &x)| {
-                            *o = normalize.apply(x.convert());
-                        });
-                    } else {
-                        pairs.for_each(|(o, &x)| *o = normalize.apply(x.convert()));
-                    }
-                } else if mirror {
-                    let pairs = out.iter_mut().rev().zip(src.iter().step_by(step.max(1)));
-                    pairs.for_each(|(o, &x)| *o = normalize.apply(x.convert()));
+        vectorized!({
+            if step == 1 {
+                let pairs = out.iter_mut().zip(src);
+                if mirror {
+                    let src = &src[..out.len()];
+                    out.iter_mut().zip(src.iter().rev()).for_each(|(o, &x)| {
+                        *o = normalize.apply(x.convert());
+                    });
                 } else {
-                    let pairs = out.iter_mut().zip(src.iter().step_by(step.max(1)));
                     pairs.for_each(|(o, &x)| *o = normalize.apply(x.convert()));
                 }
-            },
-        );
+            } else if mirror {
+                let pairs = out.iter_mut().rev().zip(src.iter().step_by(step.max(1)));
+                pairs.for_each(|(o, &x)| *o = normalize.apply(x.convert()));
+            } else {
+                let pairs = out.iter_mut().zip(src.iter().step_by(step.max(1)));
+                pairs.for_each(|(o, &x)| *o = normalize.apply(x.convert()));
+            }
+        });
     }
 
     fn pixels(&self, at: usize, padded: usize, out: &mut [f32]) {
         let (steps, mirror) = (self.steps, self.walk.mirror);
         let src = &self.src[at..at + out.len() / padded * steps.len()];
-        Isa::run_on_best(
-            #[inline(always)]
-            || match (steps, padded) {
-                (&[a], 1) => interleaved([a], src, mirror, out),
-                (&[a, b], 2) => interleaved([a, b], src, mirror, out),
-                (&[a, b, c], 3) => interleaved([a, b, c], src, mirror, out),
-                (&[a, b, c, d], 4) => interleaved([a, b, c, d], src, mirror, out),
-                (&[a, b, c], 4) => spread([a, b, c], src, mirror, out),
-                _ => {
-                    let work = |(src, out): (&[T], &mut [f32])| {
-                        for ((o, &x), step) in out.iter_mut().zip(src).zip(steps) {
-                            *o = step.apply(x.convert());
-                        }
-                    };
-                    let (src, out) = (src.chunks_exact(steps.len()), out.chunks_exact_mut(padded));
-                    if mirror {
-                        src.rev().zip(out).for_each(work);
-                    } else {
-                        src.zip(out).for_each(work);
+        vectorized!(match (steps, padded) {
+            (&[a], 1) => interleaved([a], src, mirror, out),
+            (&[a, b], 2) => interleaved([a, b], src, mirror, out),
+            (&[a, b, c], 3) => interleaved([a, b, c], src, mirror, out),
+            (&[a, b, c, d], 4) => interleaved([a, b, c, d], src, mirror, out),
+            (&[a, b, c], 4) => spread([a, b, c], src, mirror, out),
+            _ => {
+                let work = |(src, out): (&[T], &mut [f32])| {
+                    for ((o, &x), step) in out.iter_mut().zip(src).zip(steps) {
+                        *o = step.apply(x.convert());
                     }
+                };
+                let (src, out) = (src.chunks_exact(steps.len()), out.chunks_exact_mut(padded));
+                if mirror {
+                    src.rev().zip(out).for_each(work);
+                } else {
+                    src.zip(out).for_each(work);
                 }
-            },
-        );
+            }
+        });
     }
 
     fn three(&self, at: usize, out: [&mut [f32]; 3]) -> bool {

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::rows::Source;
 use super::walk::{Channels, Walk};
 use crate::kernels::generic::cast::Convert;
-use crate::kernels::numeric::isa::Isa;
+use crate::kernels::numeric::isa::{Isa, vectorized};
 use crate::kernels::regions::fill_bytes;
 use crate::kernels::{Output, Result};
 use crate::value::{DType, Element, with_element, zeroed};
@@ -83,14 +83,11 @@ fn plainly<U>(out: &mut [U], wide: &[f32])
 where
     f32: Convert<U>,
 {
-    Isa::run_on_best(
-        #[inline(always)]
-        || {
-            for (o, &x) in out.iter_mut().zip(wide) {
-                *o = x.convert();
-            }
-        },
-    );
+    vectorized!({
+        for (o, &x) in out.iter_mut().zip(wide) {
+            *o = x.convert();
+        }
+    });
 }
 
 /// Uses the processor's conversion if it has one.
