@@ -159,7 +159,7 @@ def test_a_reader_that_several_workers_read_all_of_says_so_once(root, count, sha
 def test_a_reader_that_was_sent_to_several_workers_says_so(root, monkeypatch):
     made = pickle.loads(pickle.dumps(File(file_root=root)))
     next(made.next_epoch())  # but not in the main process
-    monkeypatch.setattr(workers, "_worker", lambda: (0, 2))
+    monkeypatch.setattr(workers, "worker", lambda: (0, 2))
     made = pickle.loads(pickle.dumps(File(file_root=root)))
     with pytest.warns(UserWarning, match="num_shards"):
         next(made.next_epoch())

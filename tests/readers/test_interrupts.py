@@ -145,6 +145,8 @@ def test_calls_give_every_sample(files):
 
 @pytest.mark.parametrize("depth", [0, 2])
 def test_loops_over_prefetch_go_on_after_the_batch_in_hand(files, depth):
+    others = item_states.loops  # that tests before this one have left unfinished
+
     def run(interrupt):
         reader, found = File(files=files, last_batch="partial"), []
 
@@ -167,7 +169,7 @@ def test_loops_over_prefetch_go_on_after_the_batch_in_hand(files, depth):
             found.extend(item)
         assert found == list(range(SIZE)), interrupt.at
         loop.close()
-        assert not item_states.loops
+        assert set(item_states.loops) <= set(others)
 
     assert every_moment(run, step=13) > 100
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 from penstock._errors.tracebacks import public
 from penstock._runtime.cpus import usable_cpus
 from penstock._runtime.device import Device, check_device_id
+from penstock._runtime.loader_workers import worker
 
 if TYPE_CHECKING:
     from penstock import _core
@@ -113,7 +114,8 @@ def get_num_threads() -> int:
 
     It is the number passed to `set_num_threads`, or the environment variable
     `PENSTOCK_NUM_THREADS` or `DALI_NUM_THREADS`, or the number of CPUs that this process may use
-    (its affinity, limited by the container's CPU quota).
+    (its affinity, limited by the container's CPU quota). The workers of a
+    `torch.utils.data.DataLoader` divide these CPUs between them.
     """
     global _automatic_count
     if (count := _explicit_count) is not None:
@@ -121,7 +123,7 @@ def get_num_threads() -> int:
     if (count := _automatic_count) is None:
         # Determined once, so that later changes of the environment don't make it differ from the
         # size of the pool.
-        _automatic_count = count = _count_from_environment() or usable_cpus()
+        _automatic_count = count = _count_from_environment() or _share_of_cpus()
     return count
 
 
@@ -132,7 +134,11 @@ def default_pool() -> ThreadPool:
         return pool
     with _lock:  # also excludes `set_num_threads`, which compares the size
         if _default_pool is None:
-            _default_pool = ThreadPool(device_id=None)
+            inherited = _inherited_pool
+            if inherited is not None and inherited.num_threads == get_num_threads():
+                _default_pool = inherited
+            else:
+                _default_pool = ThreadPool(device_id=None)
         return _default_pool
 
 
@@ -146,9 +152,16 @@ def drain_all() -> None:
 
 
 def after_fork() -> None:
-    """In a forked child: another thread of the parent may have held the lock."""
-    global _lock
+    """In a forked child: another thread of the parent may have held the lock.
+
+    The number of threads is chosen again on first use: only then is it known whether the process is
+    a worker of a DataLoader.
+    """
+    global _lock, _automatic_count, _default_pool, _inherited_pool
     _lock = threading.Lock()
+    _automatic_count = None
+    if _default_pool is not None:
+        _default_pool, _inherited_pool = None, _default_pool
 
 
 def _check_count(value: SupportsIndex, what: str) -> int:
@@ -169,6 +182,11 @@ def _check_count(value: SupportsIndex, what: str) -> int:
     return count
 
 
+def _share_of_cpus() -> int:
+    _, workers = worker()
+    return max(1, usable_cpus() // max(1, workers))
+
+
 def _count_from_environment() -> int | None:
     for name in _ENVIRONMENT:
         if text := os.environ.get(name, "").strip():
@@ -187,4 +205,6 @@ _lock = threading.Lock()
 _explicit_count: int | None = None
 _automatic_count: int | None = None
 _default_pool: ThreadPool | None = None
+_inherited_pool: ThreadPool | None = None
+"""The default pool of the parent process, which a forked child uses if it is of the right size."""
 _started: weakref.WeakSet[ThreadPool] = weakref.WeakSet()

@@ -16,7 +16,8 @@ import re
 import sys
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, SupportsIndex
 
 from penstock import _core
@@ -157,7 +158,7 @@ class RNG:
         if count < 0:
             raise ValueError(f"RNG: can't split into a negative number of RNGs, got {count}.")
         words = [self() for _ in range(4)]
-        made = [RNG(_mixed(*words, index)) for index in range(count)]
+        made = [RNG(derived_seed(*words, index)) for index in range(count)]
         if self in _unseeded:
             _unseeded.update(made)
         return made
@@ -202,6 +203,16 @@ class RNG:
 def get_default_rng() -> RNG:
     """The calling thread's RNG, used by operators without `rng`."""
     return _thread.rng
+
+
+@contextmanager
+def default_rng(rng: RNG) -> Iterator[None]:
+    """Make an RNG the calling thread's default one for a while."""
+    before, _thread.rng = _thread.rng, rng
+    try:
+        yield
+    finally:
+        _thread.rng = before
 
 
 @public
@@ -278,9 +289,14 @@ class _Undecided:
         position = self._position
         if worker is not None and self._is_default:
             if threading.current_thread() is threading.main_thread():
-                return _mixed(*(position if position and self._seeded else ()), worker), 0, 0, 0
+                return (
+                    derived_seed(*(position if position and self._seeded else ()), worker),
+                    0,
+                    0,
+                    0,
+                )
         elif worker is not None and position is not None:
-            return _mixed(*position, worker), 0, 0, 0
+            return derived_seed(*position, worker), 0, 0, 0
         return position if position and self._seeded else (_entropy(), 0, 0, 0)
 
 
@@ -336,7 +352,7 @@ def enter_worker(position: Position | None) -> None:
     rng._philox.get()
 
 
-def _mixed(*numbers: int) -> int:
+def derived_seed(*numbers: int) -> int:
     """A seed derived from 64-bit numbers."""
     from hashlib import blake2b
 

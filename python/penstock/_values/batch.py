@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import builtins
 import operator
+import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, SupportsIndex, overload
 
 import numpy as np
 
@@ -18,13 +19,16 @@ from penstock._runtime.device import DeviceLike
 from penstock._values.arithmetic import Arithmetic
 from penstock._values.array import Array
 from penstock._values.conversion import LARGEST_BATCH, relabel, rows, single, stack
+from penstock._values.dtype import bfloat16
 from penstock._values.dtype import dtype as to_dtype
 from penstock._values.indexing import subscript
 from penstock._values.repr import batch_text
-from penstock._values.tensor import Tensor, array_of
+from penstock._values.tensor import Tensor, array_of, put_in_jax
 
 if TYPE_CHECKING:
     import torch
+    from jax import Array as JaxArray
+    from torch import Tensor as TorchTensor
 
 __all__ = ["Batch", "as_batch", "batch"]
 
@@ -37,8 +41,11 @@ class Batch(Arithmetic, batch=True):
     computed; reading it waits.
 
     There is no `batch[i]`, which could mean two things: `tensors[i]` is sample i, and `slice[i]`
-    indexes into each sample. Python's operators (`b * 2`, `a < b`) work sample by sample; tensors
-    and numbers are broadcast to all samples.
+    indexes into each sample. `len(b)` is the number of samples. Python's operators (`b * 2`,
+    `a < b`) work sample by sample; tensors and numbers are broadcast to all samples.
+
+    Libraries that support Arrow (`pyarrow.array(b)`, `polars.Series(b)`) read a batch as a column
+    of lists, or of numbers; this requires pyarrow.
 
     Args:
         tensors: Anything that `batch` accepts.
@@ -61,6 +68,8 @@ class Batch(Arithmetic, batch=True):
 
     # Makes NumPy leave `array + batch` to the batch.
     __array_ufunc__ = None
+    # A length and a `__getitem__` that only raises would pass for a sequence.
+    __reversed__ = None
 
     def __init__(
         self,
@@ -142,15 +151,48 @@ class Batch(Arithmetic, batch=True):
         """A sample for an integer; a batch of samples for a slice or a list."""
         return self.tensors.select(sample_range)
 
-    def torch(self, copy: bool | None = None, pad: bool = False) -> torch.Tensor:
+    @overload
+    def torch(
+        self,
+        copy: bool | None = None,
+        pad: bool = False,
+        fill_value: float = 0,
+        return_lengths: Literal[False] = False,
+    ) -> torch.Tensor: ...
+    @overload
+    def torch(
+        self,
+        copy: bool | None = None,
+        pad: bool = False,
+        fill_value: float = 0,
+        *,
+        return_lengths: Literal[True],
+    ) -> tuple[torch.Tensor, torch.Tensor]: ...
+    def torch(
+        self,
+        copy: bool | None = None,
+        pad: bool = False,
+        fill_value: float = 0,
+        return_lengths: bool = False,
+    ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
         """All samples as one PyTorch tensor.
 
         Args:
             copy: True always copies; False never does, and raises if a copy is required; by
                 default memory is shared if the samples are contiguous.
-            pad: Pad samples of different shapes with zeros.
+            pad: Pad samples of different shapes.
+            fill_value: The number to pad with, converted to the type of the samples.
+            return_lengths: Also return the length of each sample before padding, as an int64
+                tensor on the CPU. It is the extent of axis "t" if the layout has one, as that of
+                spectrograms does ("ft"), else of the first axis.
+
+        Example:
+            >>> sounds = ndd.batch([[1.0, 2.0, 3.0], [4.0]])
+            >>> padded, lengths = sounds.torch(pad=True, return_lengths=True)
+            >>> padded.tolist(), lengths.tolist()
+            ([[1.0, 2.0, 3.0], [4.0, 0.0, 0.0]], [3, 1])
         """
-        stacked = Tensor._wrap(stack(self._value, pad, "Batch.torch"))
+        stacked = Tensor._wrap(stack(self._value, pad, "Batch.torch", fill_value))
         if copy is False:
             settle(stacked._value)
             if stacked._value.memory(0, False).address != self._value.memory(0, False).address:
@@ -159,11 +201,72 @@ class Batch(Arithmetic, batch=True):
                     "into one tensor. Omit `copy` to allow that."
                 )
         try:
-            return stacked.torch(copy=bool(copy))
+            made = stacked.torch(copy=bool(copy))
         except RuntimeError as error:
             if "requires PyTorch" not in str(error):
                 raise
             raise RuntimeError("Batch.torch() requires PyTorch to be installed.") from None
+        return (made, _lengths(self)) if return_lengths else made
+
+    def jax(self, sharding: Any = None, pad: bool = False) -> JaxArray:
+        """All samples as one JAX array.
+
+        Memory is shared if the samples are contiguous, the array is on the CPU, and JAX can. As
+        everywhere in JAX, 64-bit types become 32-bit ones unless `jax_enable_x64` is set.
+
+        Args:
+            sharding: A `Sharding` or a device of JAX; by default the array is on JAX's default
+                device. The first dimension is the batch.
+            pad: Pad samples of different shapes with zeros.
+        """
+        stacked = stack(self._value, pad, "Batch.jax")
+        settle(stacked)
+        return put_in_jax(array_of(stacked.memory(0, False), self.dtype), sharding, "Batch.jax")
+
+    def nested(self) -> TorchTensor:
+        """All samples as a nested tensor of PyTorch, with the layout `torch.jagged`.
+
+        The samples may differ in their first dimension, and in no other. They are copied.
+
+        Example:
+            >>> rows = ndd.batch([[1, 2, 3], [4]]).nested()
+            >>> [row.tolist() for row in rows.unbind()]
+            [[1, 2, 3], [4]]
+        """
+        try:
+            import torch
+        except ImportError:
+            raise RuntimeError("Batch.nested() requires PyTorch to be installed.") from None
+        shapes = self.shape
+        if not shapes:
+            raise RuntimeError("Batch.nested: an empty batch can't be converted to a tensor.")
+        if self.ndim == 0:
+            raise ValueError(
+                "Batch.nested: the samples are numbers, which have no dimension to differ in. Use "
+                "`torch()`."
+            )
+        for number, shape in enumerate(shapes):
+            if shape[1:] != shapes[0][1:]:
+                raise ValueError(
+                    "Batch.nested: samples may differ in their first dimension only: sample "
+                    f"{number} is {shape}, sample 0 is {shapes[0]}. Use `torch(pad=True)`, or "
+                    "`resize`, `crop` or `pad` before."
+                )
+        lengths = [shape[0] for shape in shapes]
+        offsets = np.cumsum([0, *lengths])
+        memory: Any = self._value.concatenated()
+        data = np.ndarray(memory.shape, np.uint8, memory, memory.offset)
+        whole = (int(offsets[-1]), *shapes[0][1:])
+        joined = _core.unpack(
+            data, self._value.dtype, self.ndim, False, [whole], [None], None, self._value.device
+        )
+        values = Tensor._wrap(joined).torch()
+        # Without these, PyTorch may pad it to more than its longest sample.
+        limits = {"min_seqlen": min(lengths), "max_seqlen": max(lengths)}
+        return torch.nested.nested_tensor_from_jagged(values, torch.from_numpy(offsets), **limits)
+
+    def __len__(self) -> int:
+        return len(self._value)
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.tensors)
@@ -185,6 +288,22 @@ class Batch(Arithmetic, batch=True):
             "A Batch can't be converted to one array, since its samples may differ in shape. Use "
             "`as_tensor(batch)` (with `pad=True` if they do), or `[np.asarray(t) for t in batch]`."
         )
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError:
+            raise RuntimeError("Exporting a batch to Arrow requires pyarrow.") from None
+        from penstock._values import arrow
+
+        value = self._value
+        if self.dtype is bfloat16:
+            raise TypeError("Arrow has no type for bfloat16; use `cast` first.")
+        settle(value)
+        memory: Any = value.concatenated()
+        flat = np.ndarray(memory.shape, np.uint8, memory, memory.offset).view(self.dtype.dtype)
+        column = arrow.exported(flat, value.shapes(), value.ndim)
+        return column.__arrow_c_array__(requested_schema)
 
     def __repr__(self) -> str:
         settle(self._value)
@@ -260,7 +379,7 @@ def _position(index: Any, count: int) -> int:
     except TypeError:
         hint = " To index into each sample, use `slice[...]`."
         if isinstance(index, Array):
-            hint = " Read a tensor's value with `.item()`."
+            hint = " A tensor must have one element, an integer."
         raise TypeError(
             f"Samples are selected by an integer, a slice or a list of integers, not "
             f"{type(index).__name__}.{hint}"
@@ -268,6 +387,19 @@ def _position(index: Any, count: int) -> int:
     if not -count <= position < count:
         raise IndexError(f"Sample {position} is out of range for a batch of {count} samples.")
     return position % count
+
+
+def _lengths(batch: Batch) -> torch.Tensor:
+    """The length of each sample along axis "t", or else along the first one."""
+    import torch
+
+    if batch.ndim == 0:
+        raise ValueError(
+            "Batch.torch: `return_lengths` needs samples with at least one dimension, but these "
+            "are scalars."
+        )
+    axis = max((batch.layout or "").find("t"), 0)
+    return torch.tensor([shape[axis] for shape in batch.shape], dtype=torch.int64)
 
 
 def _pool() -> _core.Pool:
@@ -285,7 +417,8 @@ def batch(
 
     Args:
         tensors: A list (or any iterable) of samples, an array or Tensor whose first dimension is
-            the batch, or a Batch.
+            the batch, a column of binary values or lists (Arrow, such as of pyarrow or polars, or
+            pandas), or a Batch.
         dtype: The type of the elements; by default that of the first sample, to which the types of
             the others must be safely convertible.
         device: The device of the batch; by default that of the data.
@@ -328,3 +461,10 @@ def _make(
         )
     made = Batch._wrap(relabel(value, layout))
     return made if device is None else made.to_device(device)
+
+
+if sys.modules.get("torch.utils.data") is not None:
+    # Otherwise `penstock.torch` does this; PyTorch is not to be loaded for it.
+    from penstock._torch.collate import register
+
+    register()

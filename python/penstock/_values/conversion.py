@@ -12,6 +12,7 @@ from penstock._errors import messages
 from penstock._operators.call_sites import warn
 from penstock._operators.submit import invoke, settle
 from penstock._runtime.context import EvalContext
+from penstock._values import dali
 from penstock._values.array import Array
 from penstock._values.dtype import BY_CODE, DataType, DType, ImageType, InterpType, bfloat16
 from penstock._values.promotion import PROMOTED
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 _CAST = _core.register("cast", "cast")
 _COPY = _core.register("copy", "copy")
-_STACK = {owner: _core.register(owner, "stack") for owner in ("as_tensor", "Batch.torch")}
+_STACK = {
+    owner: _core.register(owner, "stack") for owner in ("as_tensor", "Batch.torch", "Batch.jax")
+}
 
 _INTEGERS = (DType.Kind.signed, DType.Kind.unsigned)
 _ENUMS = {DALIDataType: DataType, DALIImageType: ImageType, DALIInterpType: InterpType}
@@ -32,12 +35,18 @@ LARGEST_BATCH = 2**24
 _DEEPEST = 64  # NumPy's limit on dimensions
 
 
-def single(data: Any, dtype: DType | None = None, copy: bool = False, pad: bool = False) -> Value:
+def single(
+    data: Any,
+    dtype: DType | None = None,
+    copy: bool = False,
+    pad: bool = False,
+    fill_value: float = 0,
+) -> Value:
     """One sample from anything that `tensor` accepts."""
     if isinstance(data, Array):
         value = data._value
         if value.batch:
-            value = stack(value, pad)
+            value = stack(value, pad, fill_value=fill_value)
             return value if dtype is None else cast(value, dtype)
         return _converted(value, dtype, copy)
     if isinstance(data, np.ndarray | np.generic):
@@ -46,6 +55,9 @@ def single(data: Any, dtype: DType | None = None, copy: bool = False, pad: bool 
         return _from_python(data, dtype)
     if isinstance(data, str) or data is None:
         raise messages.not_data(data)
+    own = dali.constant(data)
+    if own is not data:
+        return _from_python(own, dtype)
     if hasattr(data, "__dlpack__"):
         return _converted(_from_dlpack(data, copy), dtype, False)
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
@@ -74,6 +86,9 @@ def rows(data: Any, dtype: DType | None = None, copy: bool = False) -> tuple[Val
         return _split(_converted(value, dtype, copy)), value.layout
     if isinstance(data, str) or data is None:
         raise messages.not_data(data)
+    column = _column(data)
+    if column is not None:
+        return rows(column, dtype, copy)
     if isinstance(data, np.ndarray) or any(hasattr(data, name) for name in _PROTOCOLS):
         return _split(single(data, dtype, copy)), None
     if not isinstance(data, Iterable) and not hasattr(data, "__getitem__"):
@@ -84,14 +99,31 @@ def rows(data: Any, dtype: DType | None = None, copy: bool = False) -> tuple[Val
     return _gather(list(data), dtype, copy)
 
 
+def _column(data: Any) -> Any:
+    """The rows of a column of Arrow or pandas, or None for other data."""
+    if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "dtype"):
+        if data.dtype == object:
+            return list(data)
+        if isinstance(data.dtype, np.dtype):
+            return None  # an array as any other
+    if not hasattr(data, "__arrow_c_array__") and not hasattr(data, "__arrow_c_stream__"):
+        return None
+    from penstock._values import arrow  # rarely needed, and `ctypes` takes time to load
+
+    return arrow.samples(data)
+
+
 def cast(value: Value, dtype: DType) -> Value:
     """The value converted to another type."""
     promise = (dtype._code, value.ndim, value.layout)
     return _apply(_CAST, value, (dtype._code,), promise)
 
 
-def stack(value: Value, pad: bool, owner: str = "as_tensor") -> Value:
+def stack(value: Value, pad: bool, owner: str = "as_tensor", fill_value: float = 0) -> Value:
     """The samples of a batch stacked along a new first dimension; errors name the `owner`."""
+    args: tuple[float, ...] = (int(pad),)
+    if type(fill_value) is not int or fill_value:
+        args = int(pad), _fill_number(owner, fill_value)
     if len(value) == 0:
         raise RuntimeError(f"{owner}: an empty batch can't be converted to a tensor.")
     ndim = value.ndim + 1
@@ -99,7 +131,16 @@ def stack(value: Value, pad: bool, owner: str = "as_tensor") -> Value:
     if layout is not None or ndim == 1:
         layout = "N" + (layout or "")
     promise = (value.dtype, ndim, layout)
-    return invoke(_STACK[owner], (value,), 1, (int(pad),), None, (promise,), value.device)[0]
+    return invoke(_STACK[owner], (value,), 1, args, None, (promise,), value.device)[0]
+
+
+def _fill_number(owner: str, fill_value: Any) -> float:
+    try:
+        if isinstance(fill_value, str | bytes):
+            raise TypeError
+        return float(fill_value)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{owner}: `fill_value` must be a number, got {fill_value!r}.") from None
 
 
 def relabel(value: Value, layout: str | None) -> Value:
@@ -262,7 +303,7 @@ def _as_array(data: Any) -> Any:
 def _from_python(data: Any, dtype: DType | None) -> Value:
     """Numbers and nested lists; 32 bits by default."""
     if isinstance(data, list | tuple) and dtype is None:
-        dtype = _ENUMS.get(type(_first(data)))
+        dtype = _ENUMS.get(type(dali.constant(_first(data))))
     elif dtype is None:
         dtype = _ENUMS.get(type(data))
     if dtype is not None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from penstock._errors.messages import describe
 from penstock._errors.tracebacks import hide_frames, public
+from penstock._values import dali
 from penstock.types import DALIDataType
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class DType:
 
     @staticmethod
     def from_fw_type(numpy_type: Any) -> DType:
-        """The type for one of NumPy, PyTorch, JAX or Python."""
+        """The type for one of NumPy, PyTorch, JAX, NVIDIA DALI or Python."""
         if isinstance(numpy_type, str):
             return DType.parse(numpy_type)
         name = _framework_name(numpy_type)
@@ -132,9 +133,19 @@ class DType:
     @staticmethod
     def from_type_id(type_id: DALIDataType | int) -> DType:
         """The type for a `types.DALIDataType` or its number."""
-        found = _BY_TYPE_ID.get(type_id)
+        found = _BY_TYPE_ID.get(dali.constant(type_id))
         if found is None:
             raise ValueError(f"Tensors can't have elements of type {type_id!r}. {_ALLOWED}")
+        return found
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy type, which lets NumPy accept this one: `np.zeros(2, dtype=ndd.float32)`."""
+        found = self._numpy
+        if found is None:
+            raise TypeError(
+                "NumPy has no bfloat16. Install the package `ml_dtypes`, or use another type."
+            )
         return found
 
     @property
@@ -201,6 +212,7 @@ def type_id(dtype: Any) -> DALIDataType | None:
         >>> ndd.type_id("uint8") == ndd.types.UINT8
         True
     """
+    dtype = dali.constant(dtype)
     if isinstance(dtype, DALIDataType):
         return dtype
     try:
@@ -218,6 +230,10 @@ def _convert(value: Any) -> DType:
         return _CACHE[value]
     except (KeyError, TypeError):  # not cached, or not hashable
         pass
+    own = dali.constant(value)
+    if isinstance(own, DALIDataType):
+        # Not cached: NVIDIA's constants hash and compare as integers.
+        return DType.from_type_id(own)
     found = _CACHE[value] = DType.from_fw_type(value)
     return found
 
@@ -272,6 +288,8 @@ def _framework_name(value: Any) -> str | None:
         return "bool"
     if value is builtins.float:
         return "float32"  # as in DALI
+    if (name := dali.type_name(value)) is not None:
+        return name
     if type(value).__module__ == "torch":
         return str(value).removeprefix("torch.")
     # Only a program that has imported NumPy can pass a NumPy type.

@@ -20,10 +20,12 @@ from penstock._values.repr import tensor_text
 
 if TYPE_CHECKING:
     import torch
+    from jax import Array as JaxArray
 
 __all__ = ["Tensor", "as_tensor", "tensor"]
 
 _HOST = (1, 0)  # DLPack's name for host memory
+_INTEGERS = (DType.Kind.signed, DType.Kind.unsigned)
 
 
 @public
@@ -33,10 +35,13 @@ class Tensor(Arithmetic, batch=False):
     Returned by `tensor` and `as_tensor`, by operators and by batches. Its data may still be being
     computed; reading it waits.
 
-    Indexing (`t[1:, ::2]`) and Python's operators (`t * 2 + 1`, `a < b`) return new tensors. NumPy
-    and all libraries that support DLPack can read a tensor. Their arrays share its memory and are
-    writable: earlier calls on the tensor have read it by then, and later calls, which see what was
-    written, run synchronously.
+    Indexing (`t[1:, ::2]`) and Python's operators (`t * 2 + 1`, `a < b`) return new tensors.
+    `len(t)` is the size of the first dimension; a tensor with one element converts with `int`,
+    `float` and `bool`, and can be an index if its type is an integer.
+
+    NumPy and all libraries that support DLPack can read a tensor. Their arrays share its memory and
+    are writable: earlier calls on the tensor have read it by then, and later calls, which see what
+    was written, run synchronously.
 
     Args:
         data: Anything that `tensor` accepts.
@@ -63,7 +68,7 @@ class Tensor(Arithmetic, batch=False):
         layout: str | None = None,
         copy: bool = False,
     ) -> None:
-        made = _make(data, dtype, device, layout, False, copy)
+        made = _make(data, dtype, device, layout, False, 0, copy)
         self._value = made._value
 
     @property
@@ -112,6 +117,21 @@ class Tensor(Arithmetic, batch=False):
         made: torch.Tensor = from_dlpack(source._capsule(versioned=False))
         return made
 
+    def jax(self, sharding: Any = None) -> JaxArray:
+        """The data as a JAX array.
+
+        On the CPU it shares memory if JAX can, which never writes to it. As everywhere in JAX,
+        64-bit types become 32-bit ones unless `jax_enable_x64` is set.
+
+        Args:
+            sharding: A `Sharding` or a device of JAX; by default the array is on JAX's default
+                device.
+        """
+        return put_in_jax(_view(self), sharding, "Tensor.jax")
+
+    def __jax_array__(self) -> JaxArray:
+        return self.jax()
+
     def __getitem__(self, key: Any) -> Tensor:
         return subscript(self, key)
 
@@ -127,6 +147,32 @@ class Tensor(Arithmetic, batch=False):
                 "reduction, or NumPy's any() and all()."
             )
         return bool(self.item())
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise TypeError("A tensor without dimensions has no length.")
+        return self.shape[0]
+
+    def __int__(self) -> int:
+        return int(self._number("int"))
+
+    def __float__(self) -> float:
+        return float(self._number("float"))
+
+    def __index__(self) -> int:
+        if self.dtype.kind not in _INTEGERS:
+            raise TypeError(
+                f"A tensor of {self.dtype} can't be an index; only tensors of integers can."
+            )
+        return int(self._number("index"))
+
+    def _number(self, function: str) -> Any:
+        if self.size != 1:
+            raise TypeError(
+                f"{function}: only a tensor with one element converts to a Python number, but "
+                f"this one has {self.size}."
+            )
+        return self.item()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         if self._value.device >= 0:
@@ -193,6 +239,17 @@ def array_of(memory: Any, dtype: DType) -> Any:
     return np.ndarray(memory.shape, kind, memory, memory.offset, memory.strides)
 
 
+def put_in_jax(array: Any, sharding: Any, owner: str) -> JaxArray:
+    """A NumPy array as a JAX array, on devices of JAX."""
+    try:
+        from jax import device_put
+    except ImportError:
+        raise RuntimeError(f"{owner}() requires JAX to be installed.") from None
+    # Reads the array in place where it can; `jax.numpy.asarray` would copy it.
+    made: JaxArray = device_put(array, sharding)
+    return made
+
+
 @public
 def tensor(
     data: Any,
@@ -200,6 +257,7 @@ def tensor(
     device: DeviceLike | None = None,
     layout: str | None = None,
     pad: bool = False,
+    fill_value: float = 0,
 ) -> Tensor:
     """Copy data into a new tensor.
 
@@ -210,13 +268,14 @@ def tensor(
             become int32, float32 or bool.
         device: The device of the tensor; by default that of the data.
         layout: One letter per dimension, such as "HWC".
-        pad: Pad samples of different shapes with zeros when they are stacked.
+        pad: Pad samples of different shapes when they are stacked.
+        fill_value: The number to pad with, converted to the type of the samples.
 
     Example:
         >>> ndd.tensor([[1, 2], [3, 4]], layout="HW").shape
         (2, 2)
     """
-    return _make(data, dtype, device, layout, pad, True)
+    return _make(data, dtype, device, layout, pad, fill_value, True)
 
 
 @public
@@ -226,6 +285,7 @@ def as_tensor(
     device: DeviceLike | None = None,
     layout: str | None = None,
     pad: bool = False,
+    fill_value: float = 0,
 ) -> Tensor:
     """Make a tensor that shares memory with `data` if possible. Arguments as for `tensor`.
 
@@ -235,7 +295,7 @@ def as_tensor(
         >>> np.shares_memory(ndd.as_tensor(pixels, layout="HWC"), pixels)
         True
     """
-    return _make(data, dtype, device, layout, pad, False)
+    return _make(data, dtype, device, layout, pad, fill_value, False)
 
 
 def _make(
@@ -244,8 +304,9 @@ def _make(
     device: DeviceLike | None,
     layout: str | None,
     pad: bool,
+    fill_value: float,
     copy: bool,
 ) -> Tensor:
-    value = single(data, None if dtype is None else to_dtype(dtype), copy, pad)
+    value = single(data, None if dtype is None else to_dtype(dtype), copy, pad, fill_value)
     made = Tensor._wrap(relabel(value, layout))
     return made if device is None else made.to_device(device)

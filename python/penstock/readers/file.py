@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
@@ -17,6 +18,7 @@ from penstock.errors import ArgumentError
 from penstock.readers._base.options import Common
 from penstock.readers._base.paths import Name, path, paths, texts
 from penstock.readers._base.reader import Reader
+from penstock.readers._base.sampling import Sampled, Sampling, Weighted
 from penstock.readers._base.source import Source, open_source
 
 if TYPE_CHECKING:
@@ -58,6 +60,15 @@ class File(Reader):
             their names.
         files: The names of files.
         labels: A label for each of `files`; by default its number.
+        sampler: The samples of an epoch, in order: an iterable of their numbers, such as a list
+            or a sampler of PyTorch. It is iterated over anew for each epoch, also for the next
+            one when that is read ahead; before that its `set_epoch` is called, if it has one.
+            Without that, only sequences can be divided into shards, and have a state to resume
+            from.
+        weights: Draw the samples of an epoch with replacement, as many as there are: a weight for
+            each sample, or a dict with one for each class, by the name of its folder or its
+            label. The samples depend on `seed`, which must be the same for all shards, and on the
+            number of the epoch.
 
     Example:
         >>> import pathlib, tempfile
@@ -86,6 +97,8 @@ class File(Reader):
         file_root: Name | None = None,
         files: Name | Iterable[Name] | None = None,
         labels: int | Iterable[int] | None = None,
+        sampler: Iterable[SupportsIndex] | None = None,
+        weights: Any = None,
         **common: Unpack[Common],
     ) -> None:
         self._what = what = "readers.File"
@@ -96,7 +109,29 @@ class File(Reader):
         self._file_filters = self._patterns("file_filters", file_filters)
         self._dir_filters = self._patterns("dir_filters", dir_filters)
         self._ignore_case = not case_sensitive_filter
+        self._sampler, self._weights = sampler, weights
+        self._class_numbers: dict[str, int] | None = None
+        if sampler is not None or weights is not None:
+            self._check_sampling(common)
         super().__init__(max_batch_size, name, device, num_inputs, **common)
+        if weights is not None:
+            # One for all shards, which divide what is drawn.
+            seed = int(common.get("seed") or 0)
+            self._options = replace(self._options, seed=max(seed, 0))
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """The label of each folder, by name, as in the `ImageFolder` of torchvision.
+
+        Only for readers whose classes are the folders of `file_root`.
+        """
+        source = self._opened()
+        if self._has_names or self._file_list is not None:
+            raise AttributeError(
+                f"{self._what}: `class_to_idx` is about the folders of `file_root`, but this "
+                "reader has `files` or `file_list`, which come with labels of their own."
+            )
+        return dict(self._classes(source))
 
     def _open(self) -> Source:
         if self._files is not None and self._file_list is not None:
@@ -117,7 +152,56 @@ class File(Reader):
         positional, given = self._arguments
         rest = {key: given[key] for key in given if key not in ("files", "labels")}
         self._arguments = positional, rest
+        self._sampling = self._sampled(files)
         return files
+
+    def _check_sampling(self, common: Mapping[str, Any]) -> None:
+        if self._sampler is not None and self._weights is not None:
+            raise self._wrong("weights", "and `sampler` both choose the samples; give one of them")
+        key = "weights" if self._sampler is None else "sampler"
+        for other in ("random_shuffle", "shuffle_after_epoch", "shuffle"):
+            if common.get(other):
+                raise self._wrong(key, f"decides the order; it can't be used with `{other}`")
+
+    def _sampled(self, source: Source) -> Sampling | None:
+        count = len(source)
+        if self._weights is not None:
+            weights = self._weights
+            if isinstance(weights, Mapping):
+                weights = self._class_weights(source, weights)
+            return Weighted(self._what, weights, count)
+        if self._sampler is None:
+            return None
+        sampled = Sampled(self._what, self._sampler, count)
+        if self._options.num_shards > 1 and not sampled.is_repeatable:
+            raise self._wrong(
+                "sampler",
+                "must be a sequence, or have `set_epoch`, to be divided into shards; or leave out "
+                "`num_shards`, and give each process a sampler with its own part",
+            )
+        return sampled
+
+    def _class_weights(self, source: Source, weights: Mapping[Any, Any]) -> list[Any]:
+        has_folders = not self._has_names and self._file_list is None
+        folders = self._classes(source) if has_folders else {}
+        by_label = {folders.get(key, key): weight for key, weight in weights.items()}
+        labels = self._every_label(source)
+        for label in sorted(set(labels)):
+            if label not in by_label:
+                names = [name for name, number in folders.items() if number == label]
+                named = f"{names[0]!r} (label {label})" if names else f"label {label}"
+                raise self._wrong("weights", f"has no weight for {named}")
+        return [by_label[label] for label in labels]
+
+    def _classes(self, source: Source) -> dict[str, int]:
+        if self._class_numbers is None:
+            folders = (os.path.dirname(source.name(number)) for number in range(len(source)))
+            self._class_numbers = dict(zip(folders, self._every_label(source), strict=True))
+        return self._class_numbers
+
+    def _every_label(self, source: Source) -> list[int]:
+        every = wrap(source.output(LABELS, np.arange(len(source), dtype=np.int64)))
+        return [int(label) for label in np.asarray(as_tensor(every)).ravel()]
 
     def _renewed(self) -> dict[str, Any]:
         renewed = super()._renewed()
@@ -132,8 +216,7 @@ class File(Reader):
             )
         renewed["files"] = names
         if self._has_labels:
-            every = wrap(source.output(LABELS, np.arange(len(source), dtype=np.int64)))
-            renewed["labels"] = [int(label) for label in np.asarray(as_tensor(every)).ravel()]
+            renewed["labels"] = self._every_label(source)
         return renewed
 
     def _named(self, names: Iterable[Any]) -> Source:

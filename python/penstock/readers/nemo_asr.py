@@ -25,7 +25,7 @@ DTYPES = {"f32": "float32", "i16": "int16", "i32": "int32"}
 
 
 class NemoAsr(Reader):
-    """Reads speech by manifests as NeMo has them, and decodes it: WAV, FLAC and Ogg Vorbis.
+    """Reads speech by manifests as NeMo has them, and decodes it as `decoders.audio` does.
 
     A manifest has a line of JSON for each utterance, with `audio_filepath`, and, if known,
     `duration` and `offset` (in seconds: the part of the file that is read) and `text`. The outputs

@@ -1,3 +1,5 @@
+import operator
+
 import numpy as np
 import pytest
 
@@ -288,11 +290,24 @@ def test_iteration_gives_tensors_again_and_again():
 
 def test_what_the_api_does_not_have_is_an_error():
     made = ndd.batch([1, 2])
-    for use in (len, int, float, hash, memoryview, reversed):
+    for use in (int, float, operator.index, hash, memoryview, reversed):
         with pytest.raises(TypeError):
             use(made)
     for name in ("size", "item", "nbytes", "__dlpack__", "__cuda_array_interface__"):
         assert not hasattr(made, name)
+
+
+def test_len_is_the_number_of_samples():
+    assert len(ndd.batch([[1], [2, 3]])) == 2
+    assert len(ndd.batch([], dtype=ndd.int32)) == 0
+    assert list(range(3)[: len(ndd.batch([1, 2]))]) == [0, 1]
+
+
+def test_samples_are_selected_by_a_tensor_of_one_integer():
+    made = ndd.batch([[1], [2, 3]])
+    assert numbers([made.tensors[ndd.tensor(1)]]) == [[2, 3]]
+    with pytest.raises(TypeError, match="one element, an integer"):
+        made.tensors[ndd.tensor([0, 1])]
 
 
 def test_it_is_not_one_array_and_says_what_to_do():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.ids import steady_repr
 
+import penstock as ndd
 from penstock import types
 from penstock._values import dtype as _dtype
 from penstock._values.dtype import BY_CODE, DType, dtype, type_id
@@ -230,3 +231,23 @@ def test_called_it_makes_a_tensor_of_its_type(monkeypatch):
     )
     _dtype.int32([1, 2], layout="X")
     assert made == [([1, 2], {"dtype": _dtype.int32, "layout": "X"})]
+
+
+@pytest.mark.parametrize("known", BY_CODE, ids=str)
+def test_numpy_accepts_the_types(known):
+    assert np.dtype(known) is known._numpy
+    made = np.zeros(2, dtype=known)
+    assert made.dtype == known._numpy
+    assert np.asarray(ndd.tensor(made)).dtype == made.dtype
+
+
+def test_bfloat16_without_ml_dtypes_is_a_type_error(monkeypatch):
+    monkeypatch.setattr(_dtype, "_find_numpy", lambda dtype: None)
+    object.__setattr__(_dtype.bfloat16, "_numpy_cache", None)
+    with pytest.raises(TypeError, match="ml_dtypes"):
+        np.dtype(_dtype.bfloat16)
+
+
+def test_jax_accepts_the_types():
+    jnp = pytest.importorskip("jax.numpy")
+    assert jnp.zeros(2, dtype=_dtype.bfloat16).dtype == jnp.bfloat16

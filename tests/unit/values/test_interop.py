@@ -353,6 +353,55 @@ def test_jax_arrays_are_wrapped(dtype):
     assert jax.dlpack.from_dlpack(made).tolist() == given.tolist()
 
 
+@pytest.mark.parametrize("dtype", ["bool", "i8", "u8", "i32", "u32", "f16", "bfloat16", "f32"])
+def test_tensors_and_batches_become_jax_arrays_that_share_their_memory(dtype):
+    made = ndd.zeros(shape=(2, 3), dtype=dtype)
+    out = made.jax()
+    assert isinstance(out, jax.Array)
+    assert (out.shape, str(ndd.dtype(out.dtype))) == ((2, 3), dtype)
+    assert out.unsafe_buffer_pointer() == address(made)
+    together = ndd.zeros(shape=(3,), dtype=dtype, batch_size=4)
+    out = together.jax()
+    assert (out.shape, str(ndd.dtype(out.dtype))) == ((4, 3), dtype)
+    assert out.unsafe_buffer_pointer() == address(together.tensors[0])
+
+
+def test_jax_arrays_outlive_their_tensors():
+    out = (ndd.tensor([1.0, 2.0]) + 1).jax()
+    gc.collect()
+    assert out.tolist() == [2, 3]
+
+
+def test_jax_gets_32_bits_of_64_as_from_numpy():
+    assert ndd.tensor(np.arange(3)).jax().dtype == jnp.asarray(np.arange(3)).dtype
+    with jax.enable_x64(True):
+        assert ndd.tensor(np.arange(3)).jax().dtype == np.int64
+
+
+def test_strided_and_scalar_tensors_become_jax_arrays():
+    made = ndd.tensor(np.arange(12).reshape(3, 4).astype(np.int32))
+    assert made[:, 1:3].jax().tolist() == [[1, 2], [5, 6], [9, 10]]
+    assert ndd.tensor(3).jax().shape == ()
+    assert ndd.zeros(shape=(0, 3)).jax().shape == (0, 3)
+
+
+def test_ragged_batches_become_jax_arrays_only_with_pad():
+    ragged = ndd.batch([[1, 2], [3]])
+    assert ragged.jax(pad=True).tolist() == [[1, 2], [3, 0]]
+    with pytest.raises(ValueError, match=r"(?s)Batch\.jax.*pad=True"):
+        ragged.jax()
+    with pytest.raises(RuntimeError, match=r"Batch\.jax.*empty"):
+        ndd.batch([], dtype=ndd.int32).jax()
+
+
+def test_without_jax_the_error_names_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(RuntimeError, match=r"Tensor\.jax\(\) requires JAX"):
+        ndd.tensor([1]).jax()
+    with pytest.raises(RuntimeError, match=r"Batch\.jax\(\) requires JAX"):
+        ndd.batch([1]).jax()
+
+
 def test_jax_shapes_and_batches_come_in():
     assert ndd.as_tensor(jnp.zeros((2, 0))).shape == (2, 0)
     assert ndd.as_tensor(jnp.float32(3)).item() == 3

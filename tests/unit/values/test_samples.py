@@ -81,9 +81,10 @@ def test_other_keys_are_type_errors_that_name_the_way(batch, key):
             pick(key)
 
 
-def test_a_tensor_as_key_is_pointed_to_item(batch):
-    for key in (ndd.tensor(0), ndd.tensor([0]), ndd.batch([0])):
-        with pytest.raises(TypeError, match="item"):
+def test_a_tensor_as_key_must_be_one_integer(batch):
+    assert np.asarray(batch.tensors[ndd.tensor(1)]).tolist() == [1, 1]
+    for key in (ndd.tensor(0.0), ndd.tensor([0, 1]), ndd.batch([0])):
+        with pytest.raises(TypeError, match="one element, an integer"):
             batch.tensors[key]
 
 

@@ -1,4 +1,5 @@
 import gc
+import operator
 import weakref
 
 import ml_dtypes
@@ -224,9 +225,39 @@ def test_iteration_gives_the_rows():
         iter(ndd.tensor(1))
 
 
+def test_len_is_the_first_extent():
+    assert len(ndd.zeros(shape=(4, 2))) == 4
+    assert len(ndd.tensor([])) == 0
+    assert numbers(next(reversed(ndd.tensor([[1], [2]])))) == [2]
+    with pytest.raises(TypeError, match="without dimensions"):
+        len(ndd.tensor(3))
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
+def test_one_element_converts_to_python_numbers(dtype):
+    for one in (ndd.tensor(1, dtype=dtype), ndd.tensor([[1]], dtype=dtype)):
+        assert (int(one), type(int(one))) == (1, int)
+        assert (float(one), type(float(one))) == (1.0, float)
+
+
+@pytest.mark.parametrize("use", [int, float, operator.index])
+@pytest.mark.parametrize(("data", "count"), [([1, 2], 2), (np.zeros(0, np.int32), 0)])
+def test_more_or_fewer_elements_are_no_python_number(use, data, count):
+    with pytest.raises(TypeError, match=f"one element.*has {count}"):
+        use(ndd.tensor(data))
+
+
+def test_integers_are_indices():
+    assert range(5)[ndd.tensor(3)] == 3
+    assert range(5)[: ndd.tensor([2], dtype=ndd.uint8)] == range(2)
+    for other in (1.0, True, types.INTERP_LINEAR):
+        with pytest.raises(TypeError, match="only tensors of integers"):
+            operator.index(ndd.tensor(other))
+
+
 def test_what_the_api_does_not_have_is_a_type_error():
     made = ndd.tensor(3)
-    for use in (len, int, float, hash, memoryview, reversed, range(5).__getitem__):
+    for use in (hash, memoryview):
         with pytest.raises(TypeError):
             use(made)
     with pytest.raises(TypeError, match="assignment"):

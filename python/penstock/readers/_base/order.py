@@ -21,7 +21,7 @@ of their turns is put together, and divided anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -86,6 +86,8 @@ class Plan:
         seed: What the order is made of, beside the number of the turn.
         last_batch: One of `POLICIES`.
         cuts: Where others had stopped before.
+        draw: Which samples a turn of all shards has, from seed and turn, where weights or a
+            sampler decide that; `size` of them.
     """
 
     size: int
@@ -96,6 +98,7 @@ class Plan:
     seed: int = 0
     last_batch: str = "wrap"
     cuts: tuple[Cut, ...] = ()
+    draw: Callable[[int, int], Numbers] | None = field(default=None, compare=False)
 
 
 def bounds(shard: int, size: int, shards: int) -> tuple[int, int]:
@@ -288,6 +291,8 @@ class Order:
         rest = self._rest(turn)
         if rest is not None:
             return rest[start:end]
+        if plan.draw is not None:
+            return plan.draw(plan.seed, turn)[start:end]
         if plan.shuffle is None:
             return range(start, end)
         if plan.shuffle == "global":
@@ -330,7 +335,8 @@ class Order:
         return self.plan.num_shards if self._rotates() else 1
 
     def _rotates(self) -> bool:
-        return not self.plan.stick and self.plan.shuffle != "global"
+        plan = self.plan
+        return not plan.stick and plan.shuffle != "global" and plan.draw is None
 
     def _shard(self, turn: int, reader: int) -> int:
         return (reader + turn) % self.plan.num_shards if self._rotates() else reader

@@ -33,7 +33,9 @@ samples are bad (`on_error`), or because the mode is synchronous.
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, SupportsIndex, TypeVar, overload
 
@@ -59,8 +61,9 @@ from penstock.readers._base.options import (
     with_arguments,
     with_parameters,
 )
-from penstock.readers._base.order import Numbers, Order, Place
+from penstock.readers._base.order import Numbers, Order, Place, Plan, as_array
 from penstock.readers._base.position import Position, Use, begun
+from penstock.readers._base.sampling import Sampling, mixed
 from penstock.readers._base.source import Source, fetch
 from penstock.readers._base.state import ReaderState, Snapshot
 
@@ -116,6 +119,10 @@ class Reader:
     _has_told_of_workers = False
     _has_warned: bool
     """Whether of unfinished epochs has been warned."""
+    _sampling: Sampling | None = None
+    """What decides which samples an epoch has, if not all of them; set by `_open`."""
+    __iter__ = None
+    """By its `__getitem__` it would pass for a sequence; epochs are what is iterated over."""
     _is_put_back: bool
     """Whether it was a loop over `prefetch` that has left the epoch unfinished."""
 
@@ -275,6 +282,33 @@ class Reader:
                     item_states.before_set_state(self)
                 self._restored = start._replace(batch_size=None)
 
+    def __getitem__(self, index: SupportsIndex) -> Any:
+        """One sample by its number in the data set, as `next_epoch()` gives single ones.
+
+        The reader stays where it is. Negative numbers count from the end.
+        """
+        try:
+            if isinstance(index, bool):
+                raise TypeError
+            number = operator.index(index)
+        except TypeError:
+            raise TypeError(
+                f"{self._what}: samples are selected by a whole number, got "
+                f"{messages.describe(index)}."
+            ) from None
+        source = self._opened()
+        count = len(source)
+        if not -count <= number < count:
+            raise IndexError(
+                f"{self._what}: sample {number} is out of range for a data set of {count} samples."
+            )
+        numbers = as_array([number % count])
+        values = fetch(source, numbers, False)
+        if current_mode() > EvalMode.eager:
+            for value in values:
+                settle(value)
+        return self._yields(bad_samples.mark(values, self, numbers))
+
     @hides_frames
     def __call__(self, *, batch_size: SupportsIndex | None = None) -> Any:
         """The next batch, or without a batch size the next sample, with no end of an epoch.
@@ -330,8 +364,9 @@ class Reader:
 
     @property
     def epoch_size(self) -> int:
-        """How many samples the whole data set has."""
-        return len(self._opened())
+        """How many samples an epoch has: the whole data set, or as many as a sampler chooses."""
+        source = self._opened()
+        return len(source) if self._sampling is None else self._sampling.size
 
     @property
     def errors(self) -> list[SampleError]:
@@ -368,6 +403,7 @@ class Reader:
         Args:
             cuda_stream: Without effect: a reader's state is not on a GPU.
         """
+        self._check_resumable()
         seen = item_states.visible_state(self) if item_states.loops else None
         with self._guard():
             snapshot = self._snapshot() if seen is None else seen.snapshot
@@ -435,20 +471,50 @@ class Reader:
             if self._refusal is None:
                 source = self._open()
                 shards = self._options.num_shards
-                if len(source) >= shards:
+                count = len(source) if self._sampling is None else self._sampling.size
+                if count >= shards:
                     self._source = source
                     return source
-                self._refusal = (
-                    f"there are {len(source)} samples, fewer than the {shards} shards that "
-                    "`num_shards` asks for."
-                )
+                self._refusal = _too_few(count, shards)
             raise RuntimeError(f"{self._what}: {self._refusal}")
 
     def _fingerprint(self) -> str:
-        return f"{self._opened().fingerprint():016x}"
+        data = f"{self._opened().fingerprint():016x}"
+        return data if self._sampling is None else mixed(data, self._sampling)
+
+    def _plan(self) -> Plan:
+        plan = self._options.plan(self.epoch_size)
+        return plan if self._sampling is None else replace(plan, draw=self._sampling.draw)
+
+    def _check_resumable(self) -> None:
+        self._opened()
+        if self._sampling is not None and not self._sampling.is_repeatable:
+            raise RuntimeError(
+                f"{self._what}: with this `sampler` the reader has no state to resume from, since "
+                "its epochs can't be repeated. Pass a sequence of indices, a sampler with "
+                "`set_epoch`, or `weights`."
+            )
 
     def _check_batch_size(self, size: SupportsIndex, key: str = "batch_size") -> int:
         return checked_batch_size(self._what, size, key)
+
+    def _take_shard(self, shard_id: int, num_shards: int) -> None:
+        """Read a shard, unless the reader was made with one."""
+        with self._guard():
+            given, options = self._arguments[1], self._options
+            if given.get("num_shards") is not None or given.get("shard_id") is not None:
+                return
+            if (options.shard_id, options.num_shards) == (shard_id, num_shards):
+                return
+            if self._position is not None:
+                raise RuntimeError(
+                    f"{self._what}: the reader can't be divided between {num_shards} processes "
+                    "after iteration has begun. Create it with `num_shards` and `shard_id`, such "
+                    "as `**penstock.torch.distributed_options()`."
+                )
+            if self.epoch_size < num_shards:
+                raise RuntimeError(f"{self._what}: {_too_few(self.epoch_size, num_shards)}")
+            self._options = replace(options, shard_id=shard_id, num_shards=num_shards)
 
     # Where the reader is
 
@@ -458,6 +524,8 @@ class Reader:
     def _start_over(self) -> None:
         self._position = self._restored = None
         self._has_warned = self._is_put_back = False
+        if self._sampling is not None:
+            self._sampling.forget()
         self._ahead.clear()
         self._bad.clear()
 
@@ -471,7 +539,7 @@ class Reader:
 
     def _first_position(self, number: int) -> Position:
         """The beginning of an epoch, for a reader that nobody has used yet."""
-        order = Order(self._options.plan(len(self._opened())))
+        order = Order(self._plan())
         return Position(Use("epochs", None), self._options.shard_id, order).at_epoch(number)
 
     def _place(self, position: Position) -> None:
@@ -491,7 +559,8 @@ class Reader:
             )
         snapshot = Snapshot.loads(state, self._what)
         with self._guard():
-            plan = self._options.plan(self.epoch_size)
+            self._check_resumable()
+            plan = self._plan()
             snapshot.check(self._what, self._fingerprint(), plan)
             if item_states.loops:
                 item_states.before_set_state(self)
@@ -500,8 +569,13 @@ class Reader:
 
     def _renewed(self) -> dict[str, Any]:
         """Arguments that a copy gets in place of those that were given."""
-        # It may have been drawn.
-        return {"seed": self._options.seed} if self._options.shuffle == "buffer" else {}
+        options = self._options
+        renewed: dict[str, Any] = {}
+        if options.shuffle == "buffer":
+            renewed["seed"] = options.seed  # it may have been drawn
+        if options.num_shards > 1:
+            renewed.update(num_shards=options.num_shards, shard_id=options.shard_id)
+        return renewed
 
     def _unfinished(self, position: Position) -> str:
         unit = "batches" if position.use.is_batched else "samples"
@@ -551,15 +625,28 @@ class Reader:
             position.use.check(self._what, use)
         return position
 
+    def _coming(self, batch_size: int) -> int:
+        """How many batches the next epoch has, if an unfinished one is dropped.
+
+        Does not begin it.
+        """
+        with self._guard():
+            position = self._position
+            if position is None:
+                position = self._begun(Use("epochs", batch_size))
+            elif position.is_unfinished:
+                position = position.at_epoch(position.next_number())
+            return position.coming()
+
     def _begun(self, use: Use) -> Position:
-        options, count, size = self._options, len(self._opened()), use.size or 1
+        options, count, size = self._options, self.epoch_size, use.size or 1
         shard = count // options.num_shards
         if options.last_batch == "drop" and shard < size:
             raise ValueError(
                 f"{self._what}: with `last_batch='drop'` nothing would be left: a shard has "
                 f"{shard} samples, and a batch {size}."
             )
-        return begun(use, options.shard_id, options.plan(count), self._restored)
+        return begun(use, options.shard_id, self._plan(), self._restored)
 
     # Going on
 
@@ -567,6 +654,21 @@ class Reader:
         """Begin an epoch, and return its number of batches."""
         self._bad.clear()
         return position.begin()
+
+    def _epoch_to_come(self, batch_size: int) -> tuple[int, int]:
+        """The number of the epoch that comes next, and how many batches it has altogether.
+
+        That is the rest of one that a state was taken in, but not of one that was left unfinished.
+        """
+        with self._guard():
+            position = self._position
+            if position is None:
+                position = self._begun(Use("epochs", self._check_batch_size(batch_size)))
+            if position.is_resumed:
+                return position.number, position.step + position.left
+            if position.is_unfinished:
+                position = position.at_epoch(position.next_number())
+            return position.number + position.is_done, position.coming()
 
     def _next_called(self, position: Position) -> tuple[Any, Position]:
         """What a call gives, and where the reader is then."""
@@ -651,6 +753,12 @@ def _made_again(
     if state is not None:
         made.set_state(state)
     return made
+
+
+def _too_few(samples: int, shards: int) -> str:
+    return (
+        f"there are {samples} samples, fewer than the {shards} shards that `num_shards` asks for."
+    )
 
 
 def _is_at_fault(head: Fetched) -> bool:

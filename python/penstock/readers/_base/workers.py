@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 
+from penstock._runtime.loader_workers import worker
+
 ALL_IN_EACH = (
     "this reader was made in another process, and each process that uses its copy reads all of the "
     "data: every sample comes once per worker. Make a reader in each worker with a shard of its "
@@ -22,18 +24,11 @@ def should_tell(is_copy: bool) -> bool:
     Args:
         is_copy: Whether the reader was unpickled here, and not forked.
     """
-    worker, workers = _worker()
+    number, workers = worker()
     if workers:
-        return worker == 0 and workers > 1  # the first one speaks for all
+        return number == 0 and workers > 1  # the first one speaks for all
     # Of other processes nothing is known but how they came about.
     return not is_copy and _is_child()
-
-
-def _worker() -> tuple[int, int]:
-    """Which worker of a DataLoader this process is, and of how many; of 0 if it is none."""
-    asked = getattr(sys.modules.get("torch.utils.data"), "get_worker_info", None)
-    info = None if asked is None else asked()
-    return (0, 0) if info is None else (info.id, info.num_workers)
 
 
 def _is_child() -> bool:
