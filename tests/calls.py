@@ -11,6 +11,7 @@ import importlib
 import io
 import os
 import pkgutil
+import wave
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -98,6 +99,17 @@ def _jpeg(number: int) -> np.ndarray:
 
 
 @functools.cache
+def _wav(number: int) -> np.ndarray:
+    file = io.BytesIO()
+    with wave.open(file, "wb") as writer:
+        writer.setnchannels(2)
+        writer.setsampwidth(2)
+        writer.setframerate(8000)
+        writer.writeframes((np.arange(40 + 2 * number, dtype=np.int16) * 700).tobytes())
+    return np.frombuffer(file.getvalue(), np.uint8)
+
+
+@functools.cache
 def _npy(number: int) -> np.ndarray:
     file = io.BytesIO()
     np.save(file, np.arange(6, dtype=np.int16).reshape(2, 3) + number)
@@ -111,8 +123,10 @@ BYTE_IMAGE = Input(_image, "HWC")
 """An image that must be of uint8."""
 SEQUENCE = Input(lambda number: np.stack([_image(number), _image(number + 1)]), "FHWC")
 JPEG = Input(_jpeg)
+WAV = Input(_wav)
 RAW_IMAGE = Input(lambda number: _image(number)[..., 0].copy(), "HW")
 PLACES = Input(lambda number: np.float32([[0.5, number, 3], [1, 2.25, -4]]), "HW")
+SIGNAL = Input(lambda number: np.float32([0, 0.5, -1, 0.25, number / 8, 1, 0, 0.125]))
 NUMBERS = Input(lambda number: np.float32([0.25, 0.5, 0.75]) + np.float32(number) / 8)
 ONE_NUMBER = Input(lambda number: np.float32(number + 1))
 LABEL = Input(lambda number: np.int64(number % 4))
@@ -127,13 +141,17 @@ MASK_IDS = Input(lambda number: np.int32([number % 2]))
 POLYGONS = Input(lambda number: np.int32([[0, 0, 3], [1, 3, 6]]))
 VERTICES = Input(lambda number: np.arange(12, dtype=np.float32).reshape(6, 2) + number)
 NPY = Input(_npy)
+SOUND = Input(lambda number: np.sin(np.arange(700 + 10 * number, dtype=np.float32) / 9))
+SPECTROGRAM = Input(lambda number: np.arange(40, dtype=np.float32).reshape(4, 10) + number, "ft")
 DEFLATED = Input(lambda number: np.frombuffer(zlib.compress(bytes(range(6))), np.uint8))
 VIDEO = Input(lambda number: np.stack([photograph(24, 32, seed=number)] * 2), "FHWC")
 FILE_NAME = Input(lambda number: np.frombuffer(os.fsencode(__file__), np.uint8))
-ENCODED = (JPEG, NPY, DEFLATED, FILE_NAME)
+ENCODED = (JPEG, WAV, NPY, DEFLATED, FILE_NAME)
 """Inputs whose bytes are not numbers."""
 
 ROWS: dict[str, Call] = {
+    "add_noise": call(SOUND, snr_db=10),
+    "audio_resample": call(SIGNAL, in_rate=2, out_rate=3),
     "auto_aug.apply": call(BYTE_IMAGE, operations=[5, 8, 1], magnitudes=[20.0, 0.5, 0.2]),
     "auto_aug.auto_augment": call(BYTE_IMAGE),
     "auto_aug.augmix": call(BYTE_IMAGE),
@@ -162,6 +180,7 @@ ROWS: dict[str, Call] = {
     ),
     "debayer": call(RAW_IMAGE, blue_position=[0, 1]),
     "cutmix": whole_batch(call(IMAGE, LABEL, num_classes=4)),
+    "decoders.audio": call(WAV),
     "decoders.image": call(JPEG),
     "decoders.image_crop": call(JPEG, crop=[4, 5]),
     "decoders.image_random_crop": call(JPEG),
@@ -169,15 +188,19 @@ ROWS: dict[str, Call] = {
     "dump_image": call(BYTE_IMAGE),
     "decoders.inflate": call(DEFLATED, algorithm="zlib", shape=[2, 3]),
     "decoders.numpy": call(NPY),
+    "delta": call(SPECTROGRAM),
     "element_extract": call(SEQUENCE, element_map=[0, 1]),
     "equalize": call(BYTE_IMAGE),
     "erase": call(IMAGE, anchor=[0, 1], shape=[1, 2], axes=[0, 1]),
     "expand_dims": call(IMAGE, axes=[0]),
     "experimental.remap": call(IMAGE, PLACES, PLACES),
     "experimental.warp_perspective": call(IMAGE, matrix=[1, 0.1, 0, 0, 1, 1, 0, 0.01, 1]),
+    "fade": call(SOUND, fade_in_len=20, fade_out_len=30),
     "filter": call(NAMED_IMAGE, SMOOTHING),
+    "frequency_mask": call(SPECTROGRAM, max_width=2),
     "full": call(NUMBERS, shape=[2, 3]),
     "full_like": call(IMAGE, ONE_NUMBER),
+    "gain": call(SOUND, gain_db=6),
     "gaussian_blur": call(NAMED_IMAGE, sigma=1.0),
     "get_property": call(NAMED_IMAGE, key="layout"),
     "grid_mask": call(IMAGE, tile=2, angle=0.5),
@@ -187,7 +210,10 @@ ROWS: dict[str, Call] = {
     "jpeg_compression_distortion": call(BYTE_IMAGE, quality=30),
     "laplacian": call(NAMED_IMAGE, window_size=3),
     "lookup_table": call(IMAGE, keys=[1, 6], values=[5.0, 7.0]),
+    "mel_filter_bank": call(SPECTROGRAM, nfilter=2, sample_rate=16000),
+    "mfcc": call(SPECTROGRAM, n_mfcc=2),
     "mixup": whole_batch(call(IMAGE, LABEL, num_classes=4)),
+    "nonsilent_region": call(SIGNAL, window_length=2),
     "one_hot": call(IMAGE, num_classes=4),
     "ones": call(shape=[2, 3]),
     "optical_flow": call(VIDEO),
@@ -196,7 +222,10 @@ ROWS: dict[str, Call] = {
     "peek_image_shape": call(JPEG),
     "per_frame": call(SEQUENCE),
     "permute_batch": whole_batch(call(IMAGE, indices=0)),
+    "pitch_shift": call(SOUND, n_steps=3, nfft=64),
     "posterize": call(IMAGE, bits=4),
+    "power_spectrum": call(SIGNAL),
+    "preemphasis_filter": call(SIGNAL),
     "random.beta": call(shape=[2, 3]),
     "random.choice": call(NUMBERS, shape=[4]),
     "random.coin_flip": call(shape=[2, 3]),
@@ -222,9 +251,13 @@ ROWS: dict[str, Call] = {
     "shear_x": call(IMAGE, shear=0.3),
     "shear_y": call(IMAGE, shear=0.3),
     "slice": call(IMAGE, start=[0], shape=[2], axes=[1], out_of_bounds_policy="pad"),
+    "spectrogram": call(SIGNAL, window_length=4, window_step=2),
     "squeeze": call(ROW, axes=[0]),
     "stack": call(IMAGE, IMAGE, axis=1),
     "tensor_resize": call(IMAGE, sizes=2),
+    "time_mask": call(SPECTROGRAM, max_width=3),
+    "time_stretch": call(SOUND, rate=1.25, nfft=64),
+    "to_decibels": call(SPECTROGRAM),
     "transforms.combine": call(MATRIX, MATRIX),
     "transforms.crop": call(from_end=[10, 20]),
     "transforms.rotation": call(MATRIX, angle=30),

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -34,9 +36,6 @@ def outcomes(files: list[tuple[str, bytes]], value: int) -> list[str]:
     """The outcome for each file and way to decode it: a digest of the pixels, or the error."""
     import penstock as ndd
 
-    ndd.set_num_threads(1)
-    sizes = [(4 + quarter) << power for power in range(11, 14) for quarter in range(4)]
-    poison = [np.full(size, value, np.uint8) for size in sizes for _ in range(3)]
     flat = encoded(np.full((HEIGHT, WIDTH, 3), value, np.uint8))
     crop = {"crop": [HEIGHT - 5, WIDTH - 9], "crop_pos_x": 0.7}
     anchor, extent = np.int32([11, 3]), np.int32([WIDTH - 11, HEIGHT - 6])
@@ -45,18 +44,45 @@ def outcomes(files: list[tuple[str, bytes]], value: int) -> list[str]:
         "floats": lambda file: ndd.decoders.image(
             file, output_type=ndd.types.ANY_DATA, dtype=ndd.float32
         ),
+        "reduced": lambda file: ndd.decoders.image(file, min_size=[HEIGHT - 7, 1]),
         "crop": lambda file: ndd.decoders.image_crop(file, **crop),
         "slice": lambda file: ndd.decoders.image_slice(file, anchor, extent),
     }
+    return _outcomes(files, value, ways, lambda: ndd.decoders.image_crop(flat, **crop).evaluate())
+
+
+def audio_outcomes(files: list[tuple[str, bytes]], value: int) -> list[str]:
+    """The same for sounds."""
+    import penstock as ndd
+
+    ways = {
+        "audio": lambda file: ndd.decoders.audio(file)[0],
+        "part": lambda file: ndd.decoders.audio(file, dtype=ndd.int16, start=0.02)[0],
+        "mixed": lambda file: ndd.decoders.audio(file, downmix=True, sample_rate=16000)[0],
+    }
+    return _outcomes(files, value, ways, lambda: None)
+
+
+def _outcomes(
+    files: list[tuple[str, bytes]],
+    value: int,
+    ways: dict[str, Callable[[Any], Any]],
+    before: Callable[[], None],
+) -> list[str]:
+    import penstock as ndd
+
+    ndd.set_num_threads(1)
+    sizes = [(4 + quarter) << power for power in range(11, 14) for quarter in range(4)]
+    poison = [np.full(size, value, np.uint8) for size in sizes for _ in range(3)]
     found = []
     for name, file in files:
         held = [ndd.tensor(array) for array in poison]
-        ndd.decoders.image_crop(flat, **crop).evaluate()
+        before()
         del held
         for way, decode in ways.items():
             try:
-                image = np.asarray(decode(np.frombuffer(file, np.uint8)))
-                outcome = f"{image.shape} {hashlib.sha256(image.tobytes()).hexdigest()[:16]}"
+                made = np.asarray(decode(np.frombuffer(file, np.uint8)))
+                outcome = f"{made.shape} {hashlib.sha256(made.tobytes()).hexdigest()[:16]}"
             except RuntimeError as error:
                 outcome = type(error).__name__
             found.append(f"{name} {way}: {outcome}")

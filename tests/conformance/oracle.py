@@ -88,7 +88,7 @@ class Oracle:
         if self.cache is None:
             return None
         try:
-            return self.cache.key(_python(), source, inputs)
+            return self.cache.key(oracle_python(), source, inputs)
         except (OSError, subprocess.CalledProcessError):
             return None  # there is no such environment; starting it says what is wrong
 
@@ -106,7 +106,7 @@ class Oracle:
     def _start(self) -> subprocess.Popen[bytes]:
         if self._unusable is not None:
             raise OracleError(self._unusable)
-        python = _python()
+        python = oracle_python()
         advice = (
             "`make oracle` installs DALI; PENSTOCK_ORACLE names the Python of another "
             "environment that has it, PENSTOCK_ORACLE=off skips the tests that need it."
@@ -215,7 +215,8 @@ def _report(source: str, inputs: dict[str, Any], difference: str, a: Any, b: Any
     return "\n".join(parts)
 
 
-def _python() -> Path:
+def oracle_python() -> Path:
+    """The Python of the environment that has DALI."""
     # Not resolved: the link is what makes it the environment's Python.
     return ROOT / (os.environ.get("PENSTOCK_ORACLE") or ".venv-oracle/bin/python")
 

@@ -106,7 +106,7 @@ def test_places_of_any_kind_are_outside():
 
 def test_bad_maps_are_refused():
     picture, (x, y) = image(), maps()
-    with pytest.raises(RuntimeError, match="one shape"):
+    with pytest.raises(RuntimeError, match="the same shape"):
         remapped(picture, x, y[1:])
     with pytest.raises(RuntimeError, match="a height and a width"):
         remapped(picture, x.ravel(), y.ravel())

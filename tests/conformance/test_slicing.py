@@ -174,7 +174,6 @@ SELECTIONS = [
     "b.select('a')",
     "b.select(1.5)",
     "b.select()",
-    "len(b)",
     "reversed(b)",
 ]
 
@@ -205,6 +204,7 @@ def test_both_refuse(source):
 SELECTED = "a selection is what it says, not the whole batch"
 AXIS = "None makes a new axis, as in NumPy"
 DIFFERS = [
+    Differs("len(ndd.batch([10, 20, 30]))", "3", "a batch has a length, as a list has"),
     Differs("ndd.batch([10, 20, 30]).select([2, 0])", "ndd.batch([30, 10])", SELECTED),
     Differs("ndd.batch([10, 20, 30]).select(slice(1, None))", "ndd.batch([20, 30])", SELECTED),
     Differs("ndd.batch([10, 20, 30]).tensors[1:]", "ndd.batch([20, 30])", SELECTED),

@@ -59,23 +59,23 @@ def check(operator: str, on_error: str | None, along: Any, data: Any) -> bool:
     return True
 
 
-def drop_or_replace(result: Array, data: Array, on_error: str, along: Any) -> Any:
-    """The result without its bad samples; with `along`, a tuple of the result and the others.
+def drop_or_replace(results: Sequence[Value], data: Array, on_error: str, along: Any) -> Any:
+    """The results without bad samples, followed by what was given as `along`.
 
-    The arguments have passed `check`.
+    Several of them are a tuple. The arguments have passed `check`.
     """
-    bad = dict(result._value.faults())
+    bad = {index: fault for result in results for index, fault in result.faults()}
     for fault in bad.values():
         if fault.cause[0] not in TOLERATED:
             faults.raise_fault(fault)
-    values = [result._value, *(other._value for other in _as_list(along))]
+    values = [*results, *(other._value for other in _as_list(along))]
     if bad:
         _report(data, bad)
-        kept = _kept(len(result._value), bad, on_error)
+        kept = _kept(len(results[0]), bad, on_error)
         pool = EvalContext.current()._native_pool()
         values = [value.pick(pool, kept) for value in values]
     arrays = tuple(map(wrap, values))
-    return arrays[0] if along is None else arrays
+    return arrays[0] if len(arrays) == 1 and along is None else arrays
 
 
 def _kept(count: int, bad: dict[int, Fault], on_error: str) -> list[int]:

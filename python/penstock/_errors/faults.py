@@ -59,10 +59,16 @@ _DECODE_HINTS = {
     "broken": "the other samples of the batch are still available.",
 }
 
+_AUDIO_HINTS = {
+    **_DECODE_HINTS,
+    "unknown": "give the bytes of a whole audio file, one file per sample.",
+    "large": "the limit protects from files that claim to be much longer than they are.",
+}
+
 
 def _undecodable(fault: _core.Fault, kind: str, problem: Problem) -> Exception:
-    hint = _DECODE_HINTS[kind]
-    if fault.operator.startswith("decoders.image") and kind != "large":
+    hint = (_AUDIO_HINTS if fault.operator == "decoders.audio" else _DECODE_HINTS)[kind]
+    if fault.operator.startswith(("decoders.image", "decoders.audio")) and kind != "large":
         hint += f' `{fault.operator}(..., on_error="skip")` drops samples like this one.'
     return DecodeError(_located(fault, sentence(problem), hint=hint))
 
@@ -79,7 +85,7 @@ def _ragged(
         _located(
             fault,
             f"the batch has a non-uniform shape: sample {sample} is {shape}, sample 0 is {first}",
-            hint="`pad=True` pads the shorter samples with zeros.",
+            hint="`pad=True` pads the shorter samples.",
         )
     )
 

@@ -13,6 +13,7 @@ from penstock import _core
 from penstock._errors import messages
 from penstock._operators.constraints import Constraint
 from penstock._operators.submit import settle
+from penstock._values import dali
 from penstock._values.array import Array, wrap
 from penstock._values.conversion import single
 from penstock._values.dtype import DType
@@ -51,10 +52,15 @@ class Argument(NamedTuple):
 
     def read(self, owner: str, item: Any) -> Any:
         """Convert the argument for definition and kernel; arrays are values per sample."""
-        if self.per_sample:
+        if not isinstance(item, _PLAIN):
             if isinstance(item, Array):
-                return item
-            if not isinstance(item, _PLAIN) and self.kind not in (Ints, Floats):
+                if self.per_sample:
+                    return item
+                # Its number would be taken otherwise, after a wait for it.
+                raise messages.wrong_argument(owner, self.name, item, self.wanted)
+            item = dali.constant(item)
+            is_plain = isinstance(item, _PLAIN) or self.kind in (Ints, Floats)
+            if self.per_sample and not is_plain:
                 return self._array(owner, item)
         try:
             return self.convert(item)

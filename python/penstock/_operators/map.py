@@ -15,6 +15,7 @@ from penstock._runtime.mode import EvalMode
 from penstock._values.array import Array, wrap
 from penstock._values.conversion import relabel, rows, single
 from penstock._values.dtype import BY_CODE, DType
+from penstock._values.dtype import dtype as to_dtype
 
 __all__ = ["TensorSpec", "map"]
 
@@ -242,7 +243,10 @@ def _submit(
 def _specs(outputs: int | TensorSpec | Sequence[TensorSpec]) -> Sequence[TensorSpec]:
     if isinstance(outputs, int):
         return (TensorSpec(),) * outputs
-    return (outputs,) if isinstance(outputs, TensorSpec) else outputs
+    specs = (outputs,) if isinstance(outputs, TensorSpec) else outputs
+    return [
+        spec if spec.dtype is None else spec._replace(dtype=to_dtype(spec.dtype)) for spec in specs
+    ]
 
 
 def _batch_size(values: Sequence[Value], batch_size: int | None, name: str) -> int | None:

@@ -158,7 +158,7 @@ class Operator:
             not skips,
         )
         if skips:
-            return bad_samples.drop_or_replace(wrap(made[0]), inputs[0], on_error, along)
+            return bad_samples.drop_or_replace(made, inputs[0], on_error, along)
         if self._is_random and samples is None and not data_inputs:
             return shared_draw.mark(wrap(made[0]), self.name)
         return wrap(made[0]) if len(made) == 1 else tuple(map(wrap, made))

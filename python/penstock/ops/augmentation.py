@@ -1,8 +1,8 @@
 """Augmentation.
 
-Shear, translate, random erasing, blurs and warps, as torchvision and albumentations have them.
-Random operators draw from `rng`, or from the calling thread's default RNG, separately for each
-sample; all frames of a sequence get the same.
+Shear, translate, random erasing, blurs and warps, as in torchvision and albumentations. Random
+operators draw from `rng`, or from the calling thread's default RNG, separately for each sample.
+All frames of a sequence are augmented in the same way.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def shear_x(
 ) -> Like:
     """Shear images along the x axis.
 
-    The upper edge stays in place. The pixel at x, y comes from x + shear * y.
+    The top edge stays in place. The pixel at (x, y) is taken from x + shear * y.
 
     Args:
         input: The images.
-        fill_value: The value outside of the image: one, or one for each channel.
+        fill_value: The value outside the image: one number, or one for each channel.
         interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
         shear: The factor.
 
@@ -59,11 +59,11 @@ def shear_y(
 ) -> Like:
     """Shear images along the y axis.
 
-    The left edge stays in place. The pixel at x, y comes from y + shear * x.
+    The left edge stays in place. The pixel at (x, y) is taken from y + shear * x.
 
     Args:
         input: The images.
-        fill_value: The value outside of the image: one, or one for each channel.
+        fill_value: The value outside the image: one number, or one for each channel.
         interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
         shear: The factor.
 
@@ -83,13 +83,13 @@ def translate_x(
     interp_type: Interpolation = _NEAREST,
     offset: PerSample[float] = REQUIRED,
 ) -> Like:
-    """Move images to the right.
+    """Translate images along the x axis.
 
     Args:
         input: The images.
-        fill_value: The value outside of the image: one, or one for each channel.
+        fill_value: The value outside the image: one number, or one for each channel.
         interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
-        offset: By how many pixels; a negative number moves images to the left.
+        offset: The distance in pixels; positive moves the image to the right.
 
     Example:
         >>> ndd.translate_x(ndd.tensor([[1, 2, 3]], dtype=ndd.uint8), offset=1).torch().tolist()
@@ -106,13 +106,13 @@ def translate_y(
     interp_type: Interpolation = _NEAREST,
     offset: PerSample[float] = REQUIRED,
 ) -> Like:
-    """Move images down.
+    """Translate images along the y axis.
 
     Args:
         input: The images.
-        fill_value: The value outside of the image: one, or one for each channel.
+        fill_value: The value outside the image: one number, or one for each channel.
         interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
-        offset: By how many pixels; a negative number moves images up.
+        offset: The distance in pixels; positive moves the image down.
 
     Example:
         >>> image = ndd.tensor([[1, 2], [3, 4]], dtype=ndd.uint8)
@@ -134,16 +134,15 @@ def random_erasing(
 ) -> Like:
     """Erase a random rectangle of each image.
 
-    If no rectangle that was drawn in ten attempts fits into the image, the image stays as it is.
+    If none of ten random rectangles fits into the image, the image is left unchanged.
 
     Args:
         input: The images.
-        fill_value: The value of erased pixels: one, or one for each channel.
-        noise: Whether to fill with noise of the standard normal distribution instead, for images
-            that have been normalized.
+        fill_value: The value of erased pixels: one number, or one for each channel.
+        noise: Whether to fill with standard normal noise instead, for normalized images.
         p: The probability that an image is changed.
-        ratio: The range of the rectangle's height divided by its width.
-        scale: The range of the rectangle's area, as a fraction of the image's.
+        ratio: The range of the rectangle's aspect ratio, height divided by width.
+        scale: The range of the rectangle's area, as a fraction of the image area.
 
     Example:
         >>> image = ndd.ones(shape=[10, 10, 3], dtype=ndd.uint8)
@@ -164,15 +163,15 @@ def motion_blur(
 ) -> Like:
     """Blur images along a line, as if the camera had moved.
 
-    Edges are reflected. For random blurs, give random numbers for each sample: for example
+    Edges are reflected. For random blurs, pass random arguments per sample, such as
     `angle=ndd.random.uniform(range=[0, 360], batch_size=n)`.
 
     Args:
         input: The images.
         angle: The angle of the line in degrees, counter-clockwise; 0 is horizontal.
-        direction: How the weight is spread along the line: evenly if 0, from nothing at one end to
-            twice the average at the other if -1 or 1.
-        kernel_size: The length of the line in pixels, odd, up to 255.
+        direction: How the weight is distributed along the line: evenly if 0; rising from zero at
+            one end to twice the average at the other if -1 or 1.
+        kernel_size: The length of the line in pixels; must be odd and at most 255.
 
     Example:
         >>> dot = ndd.tensor([[0.0, 0.0, 0.0], [0.0, 9.0, 0.0], [0.0, 0.0, 0.0]])
@@ -191,18 +190,18 @@ def elastic_transform(
     interp_type: Interpolation = _LINEAR,
     sigma: PerSample[Floats] = (5.0,),  # type: ignore[assignment]
 ) -> Like:
-    """Distort images like a sheet of rubber.
+    """Apply a random elastic deformation.
 
-    Each pixel comes from a place beside it. The displacements are uniform noise between
-    -alpha / 2 and alpha / 2 pixels, blurred with a Gaussian kernel.
+    Each pixel is displaced by uniform noise between -alpha / 2 and alpha / 2 pixels, smoothed with
+    a Gaussian kernel.
 
     Args:
         input: The images.
         alpha: The strength: one number, or one for x and one for y.
-        fill_value: The value outside of the image: one, or one for each channel.
+        fill_value: The value outside the image: one number, or one for each channel.
         interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
-        sigma: The standard deviation of the blur in pixels, up to 200: one number, or one for x
-            and one for y. 0 turns it off.
+        sigma: The standard deviation of the Gaussian in pixels, up to 200: one number, or one for
+            x and one for y. 0 disables smoothing.
 
     Example:
         >>> image = ndd.ones(shape=[8, 8, 3], dtype=ndd.uint8)
@@ -221,12 +220,13 @@ def random_perspective(
     interp_type: Interpolation = _LINEAR,
     p: Probability = 0.5,
 ) -> Like:
-    """Show images in a random perspective: each corner moves inwards.
+    """Apply a random perspective transform: each corner moves inwards.
 
     Args:
         input: The images.
-        distortion_scale: How far corners move at most, as a fraction of half the height and width.
-        fill_value: The value outside of the image: one, or one for each channel.
+        distortion_scale: The maximum displacement of corners, as a fraction of half the height
+            and width.
+        fill_value: The value outside the image: one number, or one for each channel.
         interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
         p: The probability that an image is changed.
 

@@ -1,8 +1,7 @@
 """Automatic augmentation.
 
 Each sample draws its own operations, with the magnitudes of the papers, and only those are run. All
-frames of a sequence get the same operations. Results of each operation are those of torchvision for
-uint8.
+frames of a sequence get the same operations. Each operation matches torchvision's for uint8.
 """
 
 from __future__ import annotations
@@ -33,18 +32,18 @@ def apply(
     magnitudes: PerSample[Floats] = _ZERO,
     operations: PerSample[Ints] = REQUIRED,
 ) -> Like:
-    """Apply a chain of operations, which may be different ones for each sample.
+    """Apply a chain of operations, which may differ between samples.
 
-    This is what the other operators here do with what they have drawn. Neighboring operations that
-    only change tones are done in one step.
+    The other operators of this module draw random chains; this one applies a given chain.
+    Consecutive point operations run in a single pass.
 
     Args:
         input: Grayscale or RGB images.
-        fill_value: The value outside of the image: one, or one for each channel.
+        fill_value: The value outside the image: one number, or one for each channel.
         interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
-        magnitudes: A magnitude for each operation, or one for all: factors of shears, pixels of
-            translations, degrees of rotations; brightness, color, contrast and sharpness are
-            multiplied by 1 plus the magnitude; the bits that posterize keeps; the threshold of
+        magnitudes: A magnitude for each operation, or one for all: the factor of shears, pixels
+            for translations, degrees for rotations, the factor minus 1 of brightness, color,
+            contrast and sharpness, the number of bits that posterize keeps, and the threshold of
             solarize as a fraction of 255. Other operations ignore it.
         operations: The operations in order, such as `auto_aug.Operation.ROTATE`.
 
@@ -66,16 +65,16 @@ def auto_augment(
     interp_type: Interpolation = _NEAREST,
     policy: Annotated[str, OneOf("imagenet", "cifar10", "svhn")] = "imagenet",
 ) -> Like:
-    """Augment images with a policy that was learned for a data set (AutoAugment).
+    """Augment images with a learned policy (AutoAugment).
 
-    Each sample draws one of the 25 pairs of operations of the policy. The paper is "AutoAugment:
-    Learning Augmentation Strategies from Data" (Cubuk and others, 2018).
+    Each sample draws one of the policy's 25 pairs of operations. See "AutoAugment: Learning
+    Augmentation Strategies from Data" (Cubuk et al., 2018).
 
     Args:
         input: Grayscale or RGB images.
-        fill_value: The value outside of the image: one, or one for each channel.
+        fill_value: The value outside the image: one number, or one for each channel.
         interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
-        policy: The data set.
+        policy: The dataset that the policy was learned on.
 
     Example:
         >>> images = ndd.batch([ndd.zeros(shape=[32, 32, 3], dtype=ndd.uint8)] * 2, layout="HWC")
@@ -95,18 +94,18 @@ def rand_augment(
     num_magnitude_bins: Bins = 31,
     num_ops: Annotated[PerSample[int], Between(0, 100)] = 2,
 ) -> Like:
-    """Augment images with random operations of one magnitude (RandAugment).
+    """Augment images with random operations of a fixed magnitude (RandAugment).
 
-    The paper is "RandAugment: Practical automated data augmentation with a reduced search space"
-    (Cubuk and others, 2019).
+    See "RandAugment: Practical automated data augmentation with a reduced search space" (Cubuk et
+    al., 2019).
 
     Args:
         input: Grayscale or RGB images.
-        fill_value: The value outside of the image: one, or one for each channel.
+        fill_value: The value outside the image: one number, or one for each channel.
         interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
-        magnitude: How strong operations are, below `num_magnitude_bins`.
-        num_magnitude_bins: The number of magnitudes.
-        num_ops: How many operations each sample gets.
+        magnitude: The strength of the operations; must be less than `num_magnitude_bins`.
+        num_magnitude_bins: The number of magnitude levels.
+        num_ops: The number of operations per sample.
 
     Example:
         >>> images = ndd.batch([ndd.zeros(shape=[32, 32, 3], dtype=ndd.uint8)] * 2, layout="HWC")
@@ -124,16 +123,16 @@ def trivial_augment_wide(
     interp_type: Interpolation = _NEAREST,
     num_magnitude_bins: Bins = 31,
 ) -> Like:
-    """Augment each image with one random operation of a random magnitude (TrivialAugment, wide).
+    """Augment each image with one random operation of random magnitude (TrivialAugment, wide).
 
-    The paper is "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation" (Müller and
-    Hutter, 2021).
+    See "TrivialAugment: Tuning-free Yet State-of-the-Art Data Augmentation" (Müller and Hutter,
+    2021).
 
     Args:
         input: Grayscale or RGB images.
-        fill_value: The value outside of the image: one, or one for each channel.
+        fill_value: The value outside the image: one number, or one for each channel.
         interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
-        num_magnitude_bins: The number of magnitudes.
+        num_magnitude_bins: The number of magnitude levels.
 
     Example:
         >>> images = ndd.batch([ndd.zeros(shape=[32, 32, 3], dtype=ndd.uint8)] * 2, layout="HWC")
@@ -155,21 +154,21 @@ def augmix(
     mixture_width: Annotated[PerSample[int], Between(1, 100)] = 3,
     severity: Annotated[PerSample[int], Between(1, 10)] = 3,
 ) -> Like:
-    """Mix images with what several short chains of random operations make of them (AugMix).
+    """Mix images with the results of several random chains of operations (AugMix).
 
-    The paper is "AugMix: A Simple Data Processing Method to Improve Robustness and Uncertainty"
-    (Hendrycks and others, 2019).
+    See "AugMix: A Simple Data Processing Method to Improve Robustness and Uncertainty" (Hendrycks
+    et al., 2019).
 
     Args:
         input: Grayscale or RGB images.
         all_ops: Whether brightness, color, contrast and sharpness are among the operations.
-        alpha: The parameter of the distributions that weights are drawn from: Beta for the image
-            itself, Dirichlet for the chains.
-        chain_depth: The number of operations of a chain; 0 or -1 draws 1 to 3 for each.
-        fill_value: The value outside of the image: one, or one for each channel.
+        alpha: The parameter of the distributions that the weights are drawn from: Beta for the
+            original image, Dirichlet for the chains.
+        chain_depth: The number of operations per chain; 0 or -1 means 1 to 3 at random.
+        fill_value: The value outside the image: one number, or one for each channel.
         interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
         mixture_width: The number of chains.
-        severity: How strong operations can be.
+        severity: The maximum strength of the operations.
 
     Example:
         >>> images = ndd.batch([ndd.zeros(shape=[32, 32, 3], dtype=ndd.uint8)] * 2, layout="HWC")

@@ -1,6 +1,6 @@
 """Boxes.
 
-Bounding boxes are rows of numbers. Their coordinates go from 0 to 1 over the image, unless an
+Bounding boxes are rows of numbers. Coordinates are relative to the image, from 0 to 1, unless an
 operator says otherwise.
 """
 
@@ -29,12 +29,12 @@ def bb_flip(
     ltrb: bool = False,
     vertical: PerSample[int] = 0,
 ) -> Like:
-    """Mirror boxes, as `flip` does with their images.
+    """Flip bounding boxes, to match images that were flipped with `flip`.
 
     Args:
-        input: Boxes: x, y, width and height of each, or its corners.
+        input: Boxes, as x, y, width and height, or as corners (see `ltrb`).
         horizontal: Non-zero mirrors left and right.
-        ltrb: Whether boxes are given by their corners: left, top, right and bottom.
+        ltrb: Whether boxes are given as left, top, right and bottom.
         vertical: Non-zero mirrors top and bottom.
 
     Example:
@@ -54,14 +54,14 @@ def bbox_paste(
     paste_y: PerSample[float] = 0.5,
     ratio: PerSample[float] = REQUIRED,
 ) -> Like:
-    """Move boxes to where they are after `paste` has put their image on a larger canvas.
+    """Transform bounding boxes, to match images that were pasted with `paste`.
 
     Args:
-        input: Boxes: x, y, width and height of each, or its corners.
-        ltrb: Whether boxes are given by their corners: left, top, right and bottom.
+        input: Boxes, as x, y, width and height, or as corners (see `ltrb`).
+        ltrb: Whether boxes are given as left, top, right and bottom.
         paste_x: Horizontal position of the image: 0 is the left edge, 1 the right one.
         paste_y: Vertical position: 0 is the top, 1 the bottom.
-        ratio: How many times larger than the image the canvas is.
+        ratio: The ratio of the canvas size to the image size.
 
     Example:
         >>> boxes = ndd.tensor([[0.0, 0.0, 1.0, 0.5]], dtype=ndd.float32)
@@ -86,28 +86,29 @@ def bbox_rotate(
     shape_layout: str = "HW",
     size: PerSample[Floats] = (),  # type: ignore[assignment]
 ) -> tuple[Result, ...]:
-    """Rotate boxes, as `rotate` does with their images.
+    """Rotate bounding boxes, to match images that were rotated with `rotate`.
 
-    Boxes are clipped to the rotated image. Those of which too little is left are removed, and
-    their labels with them.
+    Boxes are clipped to the rotated image. Boxes that are mostly outside are removed together
+    with their labels (see `remove_threshold`).
 
     Args:
         bboxes: The boxes.
         labels: A label for each box.
         angle: The angle, in degrees; counter-clockwise if positive.
-        bbox_layout: Whether boxes end with their last corner, "xyXY", or with their size, "xyWH".
-        bbox_normalized: Whether coordinates go from 0 to 1; if not, they count pixels.
+        bbox_layout: "xyXY" for two corners, "xyWH" for a corner and a size.
+        bbox_normalized: Whether coordinates are relative, from 0 to 1, or in pixels.
         input_shape: The shape of the image before the rotation.
-        keep_size: Whether the rotated image is as large as the original. If not, it is large
-            enough for all of it, unless `size` is given.
-        mode: The size of rotated boxes: "expand" encloses the original box, "fixed" keeps its
-            size, "halfway" is between the two.
-        remove_threshold: The share of a box's area that must be left for the box to be kept.
-        shape_layout: The axes of `input_shape`. Axes other than H and W are ignored.
-        size: Height and width of the rotated image, if that was rotated with a `size`.
+        keep_size: Whether the rotated image keeps the size of the original. If not, it is large
+            enough to hold the whole rotated image, unless `size` is given.
+        mode: The size of rotated boxes: "expand" encloses the whole rotated box, "fixed" keeps
+            the original size, "halfway" is the average of the two.
+        remove_threshold: The fraction of a box's area that must remain inside the image for the
+            box to be kept.
+        shape_layout: The layout of `input_shape`. Axes other than H and W are ignored.
+        size: Height and width of the rotated image, if `rotate` was called with a `size`.
 
     Returns:
-        The boxes, and their labels if those are given.
+        The boxes, and the labels if given.
 
     Example:
         >>> boxes = ndd.tensor([[0.0, 0.0, 0.5, 0.25]], dtype=ndd.float32)
@@ -133,26 +134,26 @@ def box_encoder(
     scale: float = 1.0,
     stds: Floats = (1.0, 1.0, 1.0, 1.0),  # type: ignore[assignment]
 ) -> tuple[Result, Result]:
-    """Match boxes with anchors, for the training of single-shot detectors.
+    """Match boxes with anchors, for training single-shot detectors (SSD).
 
-    Each box gets the anchor that it overlaps most. An anchor that is still free gets the box that
-    it overlaps most, if their intersection over union is above `criteria`. Anchors without a box
-    have the label 0.
+    Each box is assigned the anchor with the highest intersection over union (IoU). Each remaining
+    anchor is assigned the box with the highest IoU, if that is above `criteria`. Anchors without
+    a box get the label 0.
 
     Args:
-        input_0: Boxes: left, top, right and bottom of each.
+        input_0: Boxes, as left, top, right and bottom.
         input_1: A label for each box.
-        anchors: Left, top, right and bottom of each anchor, in a list or a matrix.
-        criteria: The intersection over union from which on an anchor gets a box.
-        means: What is subtracted from offsets: for x, y, width and height.
-        offset: Whether to return how boxes differ from their anchors: the distance of the centers
-            in sizes of the anchor, and the logarithms of the ratios of sizes. Without, the result
-            has the boxes themselves, or the anchors where there are none.
-        scale: What boxes and anchors are multiplied by before offsets are computed.
-        stds: What offsets are divided by.
+        anchors: Left, top, right and bottom of each anchor, as a flat list or a matrix.
+        criteria: The IoU above which an anchor is matched with a box.
+        means: Means of x, y, width and height, subtracted from the offsets.
+        offset: Whether to return offsets from the anchors instead of boxes: the distance between
+            the centers divided by the anchor size, and the logarithm of the ratio of sizes. If
+            not, the result is the matched box, or the anchor itself if it has none.
+        scale: A factor for boxes and anchors, applied before offsets are computed.
+        stds: Standard deviations that the offsets are divided by.
 
     Returns:
-        For each anchor, a box as x and y of its center, width and height; and a label.
+        For each anchor, a box as center x, center y, width and height; and a label.
 
     Example:
         >>> boxes = ndd.tensor([[0.0, 0.0, 0.5, 0.25]], dtype=ndd.float32)
@@ -188,45 +189,43 @@ def random_bbox_crop(
     thresholds: Annotated[Floats, Between(0, 1)] = (0.0,),  # type: ignore[assignment]
     total_num_attempts: int = -1,
 ) -> tuple[Result, ...]:
-    """Draw a random window of an image that holds enough of its boxes, and crop the boxes.
+    """Choose a random crop window that keeps enough of an image's boxes, and crop the boxes.
 
-    Windows are drawn until one holds the boxes as one of `thresholds` demands and keeps at least
-    one of them. `slice` can then crop the image.
+    Windows are drawn at random until one meets a randomly chosen threshold and keeps at least one
+    box. Pass the window to `slice` to crop the image.
 
     Args:
         boxes: Boxes in two or three dimensions, with coordinates from 0 to 1.
         labels: A label for each box.
-        all_boxes_above_threshold: Whether the threshold is meant for each of the boxes, or for any.
-        allow_no_crop: Whether the whole image is a possible result too, as likely as the choice
-            of each of the thresholds. Ignored with `crop_shape`.
-        aspect_ratio: The smallest and the largest ratio of width to height; 1 by default. In three
+        all_boxes_above_threshold: Whether all boxes must be above the threshold, or at least one.
+        allow_no_crop: Whether the whole image is also a possible result, with the same probability
+            as each of the thresholds. Ignored with `crop_shape`.
+        aspect_ratio: The minimum and maximum ratio of width to height; 1 by default. In three
             dimensions, optionally six numbers: limits for x/y, x/z and y/z. With `input_shape`,
-            ratios are those of pixels.
-        bbox_layout: What the numbers of a box are: x, y (and z) of its first corner, and X, Y, Z
-            of its last one or W, H, D for its size, in any order. "xyXY" or "xyzXYZ" by default.
-        bbox_prune_threshold: The share of a box that must be inside of the window for the box to
-            be kept. By default, boxes are kept whose center is inside.
-        crop_shape: The extents of windows in pixels, instead of random ones; needs `input_shape`.
-        input_shape: The extents of the image.
+            the ratio is in pixels, otherwise in relative coordinates.
+        bbox_layout: The order of the numbers of a box: x, y (and z) for the first corner, and X,
+            Y, Z for the last corner or W, H, D for the size. "xyXY" or "xyzXYZ" by default.
+        bbox_prune_threshold: The fraction of a box that must be inside the window for the box to
+            be kept. By default, a box is kept if its center is inside.
+        crop_shape: A fixed window size in pixels, instead of a random one; needs `input_shape`.
+        input_shape: The size of the image.
         ltrb: Deprecated: True stands for the layout "xyXY", False for "xyWH".
-        num_attempts: How many windows to try with a threshold before another one is chosen.
+        num_attempts: How many windows to try before another threshold is chosen.
         output_bbox_indices: Whether to return the indices of the boxes that were kept.
-        quiet: Accepted for compatibility: nothing is printed in any case.
-        scaling: The smallest and the largest extent of windows, relative to the image's; 1 by
-            default.
-        shape_layout: The order of the extents in `crop_shape` and `input_shape`; "WH" or "WHD" by
-            default.
-        threshold_type: How well a window holds a box: "iou" is their intersection over their
-            union, "overlap" the share of the box that is inside.
-        thresholds: How well windows must hold boxes. One of these is chosen at random.
-        total_num_attempts: How many windows to try in total, at most 100000; the one that holds
-            the boxes best is the result if none suffices. By default, it is an error if none of
-            100000 does.
+        quiet: Accepted for compatibility; nothing is ever printed.
+        scaling: The minimum and maximum size of the window relative to the image; 1 by default.
+        shape_layout: The layout of `crop_shape` and `input_shape`; "WH" or "WHD" by default.
+        threshold_type: What the threshold applies to: "iou" is the intersection over union of
+            window and box, "overlap" the fraction of the box that is inside the window.
+        thresholds: Minimum values of the metric. One is chosen at random.
+        total_num_attempts: How many windows to try in total, at most 100000. If none meets the
+            conditions, the best one is returned. By default, an error is raised after 100000
+            attempts.
 
     Returns:
-        The first corner and the extents of the window: x, y (and z), relative, or in pixels with
-        `crop_shape`. Then the boxes that were kept, in coordinates of the window, their labels if
-        given, and their indices if asked for.
+        The start and the size of the window as x, y (and z), relative to the image, or in pixels
+        with `crop_shape`. Then the boxes that were kept, in window coordinates, their labels if
+        given, and their indices if requested.
 
     Example:
         >>> boxes = ndd.tensor([[0.25, 0.25, 0.5, 0.75]], dtype=ndd.float32)
@@ -288,23 +287,22 @@ def roi_random_crop(
     roi_shape: PerSample[Ints] | None = None,
     roi_start: PerSample[Ints] = REQUIRED,
 ) -> Result:
-    """Draw the start of a window that holds as much as it can of a region of interest.
+    """Choose a random crop window that covers as much as possible of a region of interest.
 
-    A window that is smaller than the region is inside of it; a larger one holds all of it. Each
-    such place is as likely.
+    A window smaller than the region lies inside it; a larger one contains all of it. All such
+    positions are equally likely.
 
     Args:
-        input: The data to be cropped, whose bounds the window must not exceed. Its values are not
-            used.
-        crop_shape: The extents of the window.
-        in_shape: The extents of the data, if that isn't an input. Without either, windows may
-            exceed the data.
-        roi_end: Where the region ends; or give `roi_shape`.
-        roi_shape: The extents of the region.
-        roi_start: Where the region starts.
+        input: The data to be cropped. Only its shape is used: the window stays inside.
+        crop_shape: The shape of the window.
+        in_shape: The shape of the data, if it isn't passed as `input`. Without either, the window
+            may exceed the data.
+        roi_end: The end of the region. Give either this or `roi_shape`.
+        roi_shape: The shape of the region.
+        roi_start: The start of the region.
 
     Returns:
-        The coordinates of the window's start, one for each entry of `crop_shape`.
+        The start of the window, one coordinate for each entry of `crop_shape`.
 
     Example:
         >>> ndd.roi_random_crop(

@@ -20,18 +20,18 @@ def debayer(
     algorithm: Annotated[str, _ALGORITHMS] | None = None,
     blue_position: PerSample[Ints] = REQUIRED,
 ) -> Like:
-    """Convert the raw images of a sensor behind a Bayer filter to RGB.
+    """Convert raw Bayer images to RGB (demosaicing).
 
     Args:
-        input: Images of one channel, or sequences of them: uint8 or uint16.
-        algorithm: How the colors are found that a pixel has no value of. "bilinear_ocv", the
-            default, takes the mean of the neighbors; "edgeaware_ocv" takes green from the
-            direction in which less changes; "vng_ocv" (for uint8) takes the mean over the
-            directions in which little changes; "gray_ocv" makes images of brightness, with one
-            channel. "default_npp", the algorithm of DALI on a GPU, runs as "edgeaware_ocv".
-        blue_position: The row and the column, 0 or 1, of the blue value in the 2x2 tile that
-            begins in the second row and column of the image, as OpenCV has it: [0, 0] for BGGR,
-            [0, 1] for GBRG, [1, 0] for GRBG, [1, 1] for RGGB.
+        input: Images with one channel, or sequences of them: uint8 or uint16.
+        algorithm: How missing colors are interpolated. "bilinear_ocv", the default, averages the
+            neighbors; "edgeaware_ocv" interpolates green in the direction of the smaller gradient;
+            "vng_ocv" (variable number of gradients, uint8 only) averages over the directions with
+            small gradients; "gray_ocv" returns grayscale images. "default_npp", DALI's algorithm
+            on the GPU, runs as "edgeaware_ocv".
+        blue_position: Row and column, 0 or 1, of the blue pixel in the 2x2 tile that starts at the
+            second row and column of the image, as in OpenCV: [0, 0] for BGGR, [0, 1] for GBRG,
+            [1, 0] for GRBG, [1, 1] for RGGB.
 
     Example:
         >>> raw = ndd.zeros(dtype=ndd.uint8, shape=[4, 4])

@@ -31,13 +31,83 @@ from penstock._operators.constraints import NUMBERS, Between, Elements, OneOf
 from penstock._operators.definition import Data, PerSample, Result, operator
 from penstock._operators.deprecated import Deprecated
 from penstock._values.axes import fitting
-from penstock._values.dtype import DType, float32, float64, int32, int64, uint8, uint32, uint64
+from penstock._values.dtype import (
+    DType,
+    float32,
+    float64,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint32,
+    uint64,
+)
 
 NumberType: TypeAlias = Annotated[DType, NUMBERS]
 ImageType: TypeAlias = Annotated[int, OneOf(*types.DALIImageType)]
 MinSize: TypeAlias = Annotated[PerSample[Ints], Between(1, None)]
 Place: TypeAlias = Annotated[PerSample[float], Between(0, 1)]
+SampleType: TypeAlias = Annotated[DType, Elements("float32, int16 or int32", float32, int16, int32)]
 _WIDE = Elements("32- or 64-bit numbers", int32, uint32, int64, uint64, float32, float64)
+
+
+@operator(namespace="decoders", can_skip_bad_samples=True)
+def audio(
+    input: Data,
+    *,
+    downmix: bool = False,
+    dtype: SampleType = float32,
+    duration: Annotated[PerSample[float], Between(0, None)] | None = None,
+    quality: Annotated[float, Between(0, 100)] = 50.0,
+    sample_rate: PerSample[float] = 0.0,
+    start: Annotated[PerSample[float], Between(0, None)] = 0.0,
+) -> tuple[Result, Result]:
+    """Decode audio: WAV, FLAC, Ogg (Vorbis, Opus, FLAC), MP3, M4A, WebM and more.
+
+    Formats that DALI lacks are MP3 and MP2, AAC (AAC-LC with one or two channels, in M4A or by
+    itself), ALAC in M4A, FLAC in Ogg, and audio in WebM and Matroska files. Silence that encoders
+    add in front and at the end is left out if the file tells of it. Opus is decoded at the rate
+    that it was made from if that is 8, 12, 16 or 24 kHz, otherwise at 48 kHz.
+
+    Files that are damaged or truncated are errors that say where, in seconds. More than 2^30
+    samples, or more than a file of its size can have, are refused; the environment variable
+    PENSTOCK_MAX_AUDIO_SAMPLES changes that limit.
+
+    Args:
+        input: Encoded audio: the bytes of files.
+        downmix: Whether to mix all channels to one, their mean, and to drop their axis.
+        dtype: The element type of the samples: float32, from -1 to 1, or int16 or int32, scaled to
+            their range.
+        duration: How many seconds to decode at most, rounded to whole samples; by default up to
+            the end. Not in DALI.
+        quality: How well rates are converted, from 0 to 100.
+        sample_rate: The rate to convert to, in Hz; 0 keeps that of the file.
+        start: Where to start, in seconds, rounded to whole samples. The samples are the same as
+            those of the whole file from there on; in WAV and similar files, FLAC and MP3, what
+            comes before is not decoded. Not in DALI.
+
+    Returns:
+        The samples, of shape (time, channels) or, with `downmix`, (time,), and the sampling rate,
+        a float32.
+
+    Example:
+        >>> import io, wave
+        >>> import numpy as np
+        >>> file = io.BytesIO()
+        >>> with wave.open(file, "wb") as writer:
+        ...     writer.setnchannels(2)
+        ...     writer.setsampwidth(2)
+        ...     writer.setframerate(8000)
+        ...     writer.writeframes(np.zeros((16000, 2), "int16").tobytes())
+        >>> data = np.frombuffer(file.getvalue(), "uint8")
+        >>> samples, rate = ndd.decoders.audio(data)
+        >>> samples.shape, rate.torch().item()
+        ((16000, 2), 8000.0)
+        >>> samples, rate = ndd.decoders.audio(data, start=0.5, duration=1, downmix=True)
+        >>> samples.shape
+        (8000,)
+    """
+    return Result(dtype, 1 if downmix else 2), Result(float32, 0)
 
 
 @operator(namespace="decoders", also_in="experimental.decoders", can_skip_bad_samples=True)

@@ -18,6 +18,70 @@ TensorLike: TypeAlias = Tensor | ArrayLike
 DTypeLike: TypeAlias = DType | str | type | Any
 
 @overload
+def audio(
+    input: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    downmix: bool | None = None,
+    dtype: DTypeLike | None = None,
+    duration: float | TensorLike | Batch | None = None,
+    quality: float | None = None,
+    sample_rate: float | TensorLike | Batch | None = None,
+    start: float | TensorLike | Batch | None = None,
+    on_error: str | None = None,
+    along: None = None,
+) -> tuple[Batch, Batch]: ...
+@overload
+def audio(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: int,
+    device: DeviceLike | None = None,
+    downmix: bool | None = None,
+    dtype: DTypeLike | None = None,
+    duration: float | TensorLike | Batch | None = None,
+    quality: float | None = None,
+    sample_rate: float | TensorLike | Batch | None = None,
+    start: float | TensorLike | Batch | None = None,
+    on_error: str | None = None,
+    along: None = None,
+) -> tuple[Batch, Batch]: ...
+@overload
+def audio(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: None = None,
+    device: DeviceLike | None = None,
+    downmix: bool | None = None,
+    dtype: DTypeLike | None = None,
+    duration: float | TensorLike | Batch | None = None,
+    quality: float | None = None,
+    sample_rate: float | TensorLike | Batch | None = None,
+    start: float | TensorLike | Batch | None = None,
+    on_error: str | None = None,
+    along: None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def audio(
+    input: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    downmix: bool | None = None,
+    dtype: DTypeLike | None = None,
+    duration: float | TensorLike | Batch | None = None,
+    quality: float | None = None,
+    sample_rate: float | TensorLike | Batch | None = None,
+    start: float | TensorLike | Batch | None = None,
+    on_error: str | None = None,
+    along: Batch | Sequence[Batch],
+) -> tuple[Batch, ...]: ...
+@overload
 def image(
     input: Batch,
     /,

@@ -11,7 +11,7 @@ from penstock.types import INTERP_LINEAR, INTERP_NN
 
 _NEAREST = Interp(INTERP_NN)
 _FREQUENCY = 0.04908738521234052
-"""A wave of 128 pixels."""
+"""2 * pi / 128: a wavelength of 128 pixels."""
 
 Interpolation: TypeAlias = Annotated[Interp, OneOf(INTERP_NN, INTERP_LINEAR)]
 Images: TypeAlias = Annotated[Data, NUMBERS]
@@ -26,16 +26,17 @@ def jitter(
     mask: PerSample[int] = 1,
     nDegree: Annotated[int, Between(0, None)] = 2,
 ) -> Like:
-    """Move each pixel by a random number of pixels, along x and y.
+    """Displace each pixel by a random number of pixels, along x and y.
 
-    A pixel that would come from outside of the image comes from its edge.
+    Edge pixels are replicated.
 
     Args:
         input: The images.
-        fill_value: Ignored: no pixel comes from outside of the image.
-        interp_type: Ignored: pixels move by whole pixels.
-        mask: Which images to change: non-zero for those that are, 0 for the others.
-        nDegree: Twice the largest distance: pixels move by up to half of it, in either direction.
+        fill_value: Ignored: no pixel is taken from outside the image.
+        interp_type: Ignored: displacements are whole pixels.
+        mask: Which images to change: non-zero to change an image, 0 to leave it unchanged.
+        nDegree: Twice the maximum displacement: pixels move by up to half of this value, in either
+            direction.
 
     Example:
         >>> image = ndd.tensor([[[1], [2], [3]]], layout="HWC")
@@ -59,9 +60,9 @@ def sphere(
 
     Args:
         input: The images.
-        fill_value: The value outside of the image.
+        fill_value: The value outside the image.
         interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
-        mask: Which images to change: non-zero for those that are, 0 for the others.
+        mask: Which images to change: non-zero to change an image, 0 to leave it unchanged.
 
     Example:
         >>> image = ndd.tensor([[[1], [2], [3], [4], [5], [6]]], layout="HWC")
@@ -85,22 +86,22 @@ def water(
     phase_x: float = 0.0,
     phase_y: float = 0.0,
 ) -> Like:
-    """Distort images as if seen through waves.
+    """Distort images as if seen through water waves.
 
-    The pixel at `x`, `y` comes from `x + ampl_x * sin(freq_x * y + phase_x)` and
+    The pixel at (x, y) is taken from `x + ampl_x * sin(freq_x * y + phase_x)` and
     `y + ampl_y * cos(freq_y * x + phase_y)`.
 
     Args:
         input: The images.
-        ampl_x: How far pixels are moved along x, at most, in pixels.
-        ampl_y: How far pixels are moved along y.
-        fill_value: The value outside of the image.
+        ampl_x: The amplitude of the waves along x, in pixels.
+        ampl_y: The amplitude of the waves along y, in pixels.
+        fill_value: The value outside the image.
         freq_x: The frequency of the waves along x, in radians per row.
         freq_y: The frequency of the waves along y, in radians per column.
         interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
-        mask: Which images to change: non-zero for those that are, 0 for the others.
+        mask: Which images to change: non-zero to change an image, 0 to leave it unchanged.
         phase_x: The phase of the waves along x, in radians.
-        phase_y: The phase of the waves along y.
+        phase_y: The phase of the waves along y, in radians.
 
     Example:
         >>> image = ndd.tensor([[[1], [2], [3], [4]]], layout="HWC")

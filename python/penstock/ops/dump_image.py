@@ -1,6 +1,6 @@
 """Debugging.
 
-Looking at what goes through a program.
+Inspecting intermediate results.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ def dump_image(
     input_layout: Annotated[str, OneOf("HWC")] = "HWC",
     suffix: str = "",
 ) -> Like:
-    """Write images to files in the current folder, and pass them on.
+    """Write images to files in the current directory, and return them unchanged.
 
-    The file of the first sample is `0-<suffix>-0.ppm`, that of the next one `1-<suffix>-0.ppm`, in
-    the text form of the PPM format (PGM for one channel). The next call with the same suffix writes
-    the same files.
+    The first sample is written to `0-<suffix>-0.ppm`, the next one to `1-<suffix>-0.ppm` and so on,
+    in the plain-text PPM format (PGM for one channel). Another call with the same suffix overwrites
+    these files.
 
     Args:
-        input: Images of one or three channels, of uint8.
+        input: Images of uint8 with one or three channels.
         input_layout: The layout of the images: "HWC".
-        suffix: A part of the file names.
+        suffix: Part of the file names.
 
     Example:
         >>> import pathlib

@@ -31,8 +31,8 @@ def gaussian_blur(
         dtype: The element type of the result; that of the input by default.
         sigma: The standard deviation in pixels: one number, or one for each spatial axis. If 0, it
             is derived from `window_size`.
-        window_size: The size of the kernel, odd: one number, or one for each spatial axis. If 0,
-            it covers three standard deviations to each side.
+        window_size: The size of the kernel, which must be odd: one number, or one for each spatial
+            axis. If 0, it covers three standard deviations on each side.
 
     Example:
         >>> spot = ndd.tensor([0.0, 0.0, 1.0, 0.0, 0.0])
@@ -54,7 +54,7 @@ def laplacian(
 ) -> Like:
     """Detect edges: the sum of the second derivatives along all spatial axes.
 
-    The derivative along an axis is smoothed along the other ones.
+    The derivative along each axis is smoothed along the other axes.
 
     Args:
         input: Images, volumes or sequences of them.
@@ -62,11 +62,11 @@ def laplacian(
         normalized_kernel: Whether to normalize the smoothing weights of each derivative.
         scale: Factor: one number, or one for the derivative along each axis; 1 by default. Can't
             be combined with `normalized_kernel`.
-        smoothing_size: The size of the smoothing window along an axis, odd, up to 31: one number,
-            or one for each spatial axis. That of the derivative's window by default; 1 turns
-            smoothing off.
-        window_size: The size of the window of a derivative, odd, from 3 to 31: one number, or one
-            for each spatial axis.
+        smoothing_size: The size of the smoothing window along an axis, odd, at most 31: one
+            number, or one for each spatial axis. By default, the size of the derivative's window;
+            1 disables smoothing.
+        window_size: The size of the derivative's window, odd, from 3 to 31: one number, or one for
+            each spatial axis.
 
     Example:
         >>> dot = ndd.tensor([[0.0, 0.0, 1.0, 0.0, 0.0]])
@@ -95,20 +95,20 @@ def filter(
 ) -> Like:
     """Correlate data with a filter.
 
-    The filter isn't mirrored. It has as many dimensions as the data has spatial axes, which are
+    The filter is not flipped. It has as many dimensions as the data has spatial axes, which are
     all axes except channels (C) and frames (F); without a layout, all of them.
 
     Args:
         data: Images, volumes or sequences of them.
         filter: The weights.
-        fill_value: The value beyond the edges if `border` is "constant"; 0 by default.
-        anchor: The element of the filter that is placed on the result's position: one index, or
+        fill_value: The value outside the data if `border` is "constant"; 0 by default.
+        anchor: The element of the filter that is aligned with the output element: one index, or
             one for each spatial axis. -1 is the center.
-        border: How to extend the data beyond its edges: "reflect_101" reflects without repeating
-            the edge, "reflect_1001" repeats it; "wrap", "clamp", "constant".
+        border: The border mode: "reflect_101" reflects without repeating the edge,
+            "reflect_1001" or "reflect" repeats it; "wrap", "clamp", "constant".
         dtype: The element type of the result; that of the data by default.
-        mode: "same" for a result of the data's size, "valid" for only the positions where the
-            filter is inside the data.
+        mode: "same" for a result of the size of the data, "valid" for only those positions where
+            the whole filter is inside the data.
 
     Example:
         >>> ndd.filter([[1.0, 2.0, 4.0]], [[1.0, 0.0, -1.0]], mode="valid").torch().tolist()
@@ -130,17 +130,17 @@ def dilate(
     iterations: Annotated[int, Between(0, None)] = 1,
     mask_size: PerSample[Ints] = (3, 3),  # type: ignore[assignment]
 ) -> Like:
-    """Dilate images: each pixel becomes the largest one in a rectangle around it.
+    """Dilate images: each pixel becomes the maximum over a rectangle around it.
 
     Args:
-        input: Images or sequences of images. Channels are treated separately.
-        anchor: The column and the row of the rectangle that are placed on the pixel; -1 is the
+        input: Images or sequences of images. Channels are processed separately.
+        anchor: The column and row of the rectangle that are aligned with the pixel; -1 is the
             center.
-        border_mode: What is beyond the edges: "constant" for nothing, "replicate" for the edge
-            pixels, "reflect" and "reflect_101" for the mirrored image, with and without repeating
-            the edge, "wrap" for the opposite side.
-        iterations: How often to dilate.
-        mask_size: The width and the height of the rectangle, or one number for both.
+        border_mode: How pixels outside the image are handled: "constant" ignores them,
+            "replicate" repeats the edge pixels, "reflect" and "reflect_101" reflect the image with
+            and without repeating the edge, "wrap" continues at the opposite side.
+        iterations: How many times to dilate.
+        mask_size: The width and height of the rectangle, or one number for both.
 
     Example:
         >>> image = ndd.tensor([[0, 0, 7, 0, 0]], layout="HW")
@@ -161,14 +161,14 @@ def erode(
     iterations: Annotated[int, Between(0, None)] = 1,
     mask_size: PerSample[Ints] = (3, 3),  # type: ignore[assignment]
 ) -> Like:
-    """Erode images: each pixel becomes the smallest one in a rectangle around it.
+    """Erode images: each pixel becomes the minimum over a rectangle around it.
 
     Args:
-        input: Images or sequences of images. Channels are treated separately.
+        input: Images or sequences of images. Channels are processed separately.
         anchor: As in `dilate`.
         border_mode: As in `dilate`.
-        iterations: How often to erode.
-        mask_size: The width and the height of the rectangle, or one number for both.
+        iterations: How many times to erode.
+        mask_size: The width and height of the rectangle, or one number for both.
 
     Example:
         >>> image = ndd.tensor([[7, 7, 0, 7, 7]], layout="HW")
@@ -184,14 +184,14 @@ def median_blur(
     *,
     window_size: PerSample[Ints] = (3, 3),  # type: ignore[assignment]
 ) -> Like:
-    """Blur images: each pixel becomes the median of a window around it.
+    """Apply a median filter: each pixel becomes the median of a window around it.
 
     Edge pixels are replicated.
 
     Args:
-        input: Images or sequences of images. Channels are treated separately.
-        window_size: The width and the height of the window, odd, up to 255, or one number for
-            both.
+        input: Images or sequences of images. Channels are processed separately.
+        window_size: The width and height of the window, both odd and at most 255, or one number
+            for both.
 
     Example:
         >>> image = ndd.tensor([[1, 2, 99, 4, 5]], layout="HW")

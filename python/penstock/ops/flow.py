@@ -25,26 +25,27 @@ def optical_flow(
     output_grid: int = 4,
     preset: Annotated[float, Between(0, 1)] = 0.0,
 ) -> Result:
-    """Compute how pixels move from each frame to the next.
+    """Compute the optical flow between consecutive frames.
 
     For a sequence of F frames, the result has F - 1 frames with a vector (x, y) for each cell of
-    `output_grid` x `output_grid` pixels: what is at (x, y) in a frame is at (x, y) plus its vector
-    in the next one. Vectors are in pixels of the input, whatever the grid.
+    `output_grid` x `output_grid` pixels: the motion from a frame to the next one. Vectors are in
+    pixels of the input, whatever the grid.
 
-    DALI computes this with a circuit of some GPUs. Here it is a dense inverse search with
+    DALI uses the optical flow hardware of some GPUs. Penstock uses dense inverse search with
     variational refinement, on the CPU.
 
     Args:
         input_0: Sequences of frames.
-        input_1: Vectors to begin with, if `enable_external_hints` is True.
-        enable_external_hints: Whether to begin with the vectors of the second input: a sequence
-            like the result, with a vector for each cell of `hint_grid` x `hint_grid` pixels.
-        enable_temporal_hints: Whether to begin with the vectors of the frame before.
-        hint_grid: The size of a cell of the hints: 1, 2, 4 or 8.
+        input_1: External hints, if `enable_external_hints` is True.
+        enable_external_hints: Whether the search starts from the vectors of the second input: a
+            sequence like the result, with a vector for each cell of `hint_grid` x `hint_grid`
+            pixels.
+        enable_temporal_hints: Whether the search starts from the vectors of the previous frame.
+        hint_grid: The cell size of the hints: 1, 2, 4 or 8.
         image_type: The color space of the frames: `types.RGB`, `types.BGR` or `types.GRAY`.
         output_format: Deprecated alias of `output_grid`.
-        output_grid: The size of a cell of the result: 1, 2, 4 or 8.
-        preset: From 0, the best result, to 1, the fastest. DALI takes 0, 0.5 and 1.
+        output_grid: The cell size of the result: 1, 2, 4 or 8.
+        preset: From 0, the most accurate, to 1, the fastest. DALI accepts 0, 0.5 and 1.
 
     Example:
         >>> import numpy as np

@@ -37,7 +37,7 @@ def imread(filepaths: Any, /, **decoding: Any) -> Any:
     Args:
         filepaths: For one image, a file name: a string, a path, or its bytes as a 1-D uint8 array;
             for a batch, a list or a batch of them.
-        **decoding: All keywords of `decoders.image`.
+        **decoding: Keyword arguments of `decoders.image`.
 
     Example:
         >>> import tempfile
@@ -52,14 +52,14 @@ def imread(filepaths: Any, /, **decoding: Any) -> Any:
     return image(_encoded(filepaths), **decoding)
 
 
-# What `help` and editors show.
+# Shown by `help` and editors.
 imread.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
     [inspect.Parameter("filepaths", inspect.Parameter.POSITIONAL_ONLY), *_DECODING.values()]
 )
 
 
 def _encoded(names: Any) -> Array:
-    """What is in the files."""
+    """The contents of the files."""
     if is_text(names):
         return _read([names], batch=False)
     if isinstance(names, Sequence) and all(map(is_text, names)):
@@ -75,7 +75,7 @@ def _encoded(names: Any) -> Array:
             "imread", "filepaths", names, "a file name, a list of them, or names as uint8"
         )
     if current_mode() is EvalMode.deferred and not isinstance(rows, Array):
-        # A copy: memory that its owner may change would be read at once.
+        # Copy, because the caller may modify the memory before the deferred read.
         rows = tensor(rows)
     found: Array = read(rows)
     return found

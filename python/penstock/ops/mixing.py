@@ -1,7 +1,7 @@
 """Mixup and cutmix.
 
-The samples of a batch are mixed with each other, and so are their labels. The partner of a sample
-is the one before it in the batch, as in torchvision, so batches should be shuffled.
+The samples of a batch are mixed with each other, and so are their labels. Each sample is mixed with
+the previous one in the batch, as in torchvision, so batches should be shuffled.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ def mixup(
 ) -> tuple[Like, Result]:
     """Blend each sample of a batch with another one, and their labels in the same proportion.
 
-    Results are the blended samples and float32 labels with a value for each class. The paper is
-    "mixup: Beyond Empirical Risk Minimization" (Zhang and others, 2017).
+    Returns the blended samples, and float32 labels with a value for each class. See "mixup: Beyond
+    Empirical Risk Minimization" (Zhang et al., 2017).
 
     Args:
-        input: The batch, of samples of one shape. Integers are rounded.
-        labels: Class numbers, or vectors with a value for each class.
-        alpha: The proportion is drawn from the distribution Beta(alpha, alpha).
-        label_smoothing: The part of class numbers that is spread over all classes.
-        num_classes: The number of classes; needed if labels are class numbers.
-        per_sample: Whether each sample has a proportion of its own; by default, one is drawn for
-            the whole batch.
+        input: The batch. All samples must have the same shape. Integers are rounded.
+        labels: Class indices, or vectors with a value for each class.
+        alpha: The proportion is drawn from Beta(alpha, alpha).
+        label_smoothing: The amount of label smoothing, for labels that are class indices.
+        num_classes: The number of classes; required if labels are class indices.
+        per_sample: Whether to draw a proportion for each sample instead of one for the whole
+            batch.
 
     Example:
         >>> images = ndd.batch([[0.0, 0.0], [1.0, 1.0]])
@@ -62,21 +62,19 @@ def cutmix(
     num_classes: Classes | None = None,
     per_sample: bool = False,
 ) -> tuple[Like, Result]:
-    """Replace a rectangle of each image by that of another one, and mix their labels by area.
+    """Replace a rectangle of each image by the same part of another one, and mix labels by area.
 
-    Results are the images and float32 labels with a value for each class. The paper is "CutMix:
-    Regularization Strategy to Train Strong Classifiers with Localizable Features" (Yun and others,
-    2019).
+    Returns the images, and float32 labels with a value for each class. See "CutMix: Regularization
+    Strategy to Train Strong Classifiers with Localizable Features" (Yun et al., 2019).
 
     Args:
-        input: The batch, of images of one shape.
-        labels: Class numbers, or vectors with a value for each class.
-        alpha: The area outside of the rectangle is drawn from the distribution Beta(alpha, alpha).
-            What sticks out of the image is cut off, and the labels follow.
-        label_smoothing: The part of class numbers that is spread over all classes.
-        num_classes: The number of classes; needed if labels are class numbers.
-        per_sample: Whether each sample has a rectangle of its own; by default, one is drawn for
-            the whole batch.
+        input: The batch. All images must have the same shape.
+        labels: Class indices, or vectors with a value for each class.
+        alpha: The fraction of the image outside the rectangle is drawn from Beta(alpha, alpha). The
+            rectangle is clipped to the image, and labels are mixed by its clipped area.
+        label_smoothing: The amount of label smoothing, for labels that are class indices.
+        num_classes: The number of classes; required if labels are class indices.
+        per_sample: Whether to draw a rectangle for each sample instead of one for the whole batch.
 
     Example:
         >>> images = ndd.batch([[[0.0] * 8] * 8, [[1.0] * 8] * 8], layout="HW")
@@ -93,7 +91,7 @@ def _mixed(input: Array, labels: Array) -> tuple[Like, Result]:
 
 
 def _partner(data: Array) -> Any:
-    """For each sample the one before it; none for a sample that is alone."""
+    """The previous sample of each sample; None for a single sample."""
     value = data._value
     count = len(value)
     if not value.batch or count < 2:

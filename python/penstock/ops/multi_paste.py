@@ -23,7 +23,7 @@ _SAME = _core.register("multi_paste", "same")
 
 
 class MultiPaste(Operator):
-    """An operator whose samples may be made of other samples of the batch."""
+    """An operator whose outputs may depend on other samples of the batch."""
 
     def call(
         self,
@@ -35,7 +35,7 @@ class MultiPaste(Operator):
         on_error: Any = None,
         along: Any = None,
     ) -> Any:
-        """Submit a call. The samples that `in_ids` names become inputs of their own."""
+        """Submit a call. The samples selected by `in_ids` become additional inputs."""
         arrays = [
             data if isinstance(data, Array) else self._input(position, data)
             for position, data in enumerate(inputs)
@@ -55,13 +55,13 @@ class MultiPaste(Operator):
         return next(i for i, argument in enumerate(self.arguments) if argument.name == name)
 
     def _picked(self, data: Array, ids: Any, batch_size: Any, layout: str | None) -> list[Array]:
-        """The first samples that are named for each sample, the second ones and so on."""
+        """The samples selected by `in_ids`: one array per position in the lists of ids."""
         ids = self.arguments[self._position("in_ids")].read(self.name, ids)
         value = data._value
         values = [value]
         samples = len(value) if value.batch else None
         if isinstance(ids, Array):
-            # How many there are for a sample is how many inputs the call has.
+            # The number of ids per sample must be known: it is the number of inputs.
             settle(ids._value)
             values.append(ids._value)
             count = max((math.prod(shape) for shape in ids._value.shapes()), default=0)
@@ -80,7 +80,7 @@ class MultiPaste(Operator):
 
 
 def _with_frames(data: Array) -> Array:
-    """Sequences whose layout says so."""
+    """The data with the layout FHWC, if it has four dimensions and no layout."""
     value = data._value
     if value.layout is not None or value.ndim != len("FHWC"):
         return data
@@ -110,26 +110,26 @@ def multi_paste(
     shapes: PerSample[Matrix] | None = None,
     shapes_rel: PerSample[Matrix] | None = None,
 ) -> Like:
-    """Put regions of several images on a canvas, such as a mosaic.
+    """Paste regions of several images onto a canvas, for example to make a mosaic.
 
-    There is a region of each input, or of each sample that `in_ids` names. Later regions cover
-    earlier ones; the rest of the canvas is zero. Anchors and shapes have a row of two numbers for
-    each region, along height and width. They may be marked with `per_frame`.
+    Each input, or each sample selected by `in_ids`, contributes one region. Later regions cover
+    earlier ones; the rest of the canvas is zero. Anchors and shapes are rows of two numbers, height
+    and width, one row per region. They may be marked with `per_frame`.
 
     Args:
-        input_0: Images, or sequences of them.
-        inputs: More images, of the same element type.
-        dtype: The element type of the result; that of the images by default. Fractions are
-            rounded, and values are saturated.
-        in_anchors: Where regions start in their images; 0 by default.
-        in_anchors_rel: The same, relative to the size of the image: from 0 to 1.
-        in_ids: The samples that regions are from, by their position in the batch, instead of
-            further inputs. Each sample may name as many as it likes.
-        out_anchors: Where regions go on the canvas; 0 by default.
-        out_anchors_rel: The same, relative to the size of the canvas.
+        input_0: Images, or sequences of images.
+        inputs: More images, with the same element type.
+        dtype: The element type of the result; that of the images by default. Values are rounded
+            and saturated.
+        in_anchors: The start of each region in its image; 0 by default.
+        in_anchors_rel: The same, relative to the image size: from 0 to 1.
+        in_ids: Indices of the samples in the batch to take regions from, instead of additional
+            inputs. Samples may have different numbers of ids.
+        out_anchors: The position of each region on the canvas; 0 by default.
+        out_anchors_rel: The same, relative to the canvas size.
         output_size: Height and width of the canvas; those of the images by default.
-        shapes: The extents of regions; by default all of the image from the anchor on.
-        shapes_rel: The same, relative to the size of the image.
+        shapes: The shape of each region; by default the rest of the image from the anchor on.
+        shapes_rel: The same, relative to the image size.
 
     Example:
         >>> black = ndd.zeros(shape=[2, 3, 1], dtype=ndd.uint8, layout="HWC")

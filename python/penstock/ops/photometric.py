@@ -1,7 +1,7 @@
 """Invert, posterize and sharpen.
 
-Tones go from 0 to the largest number of an integer type, and from 0 to 1 for floats. Results are
-those of torchvision.
+Pixel values range from 0 to the maximum of an integer type, and from 0 to 1 for floats. Results
+match torchvision.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Numbers: TypeAlias = Annotated[Data, NUMBERS]
 
 @operator(in_dali=False)
 def invert(input: Numbers) -> Like:
-    """Invert images, like a negative.
+    """Invert images.
 
-    Integers become the largest one of their type less themselves, floats `1 - x`. Negative
-    integers stay negative.
+    Integers become the maximum of their type minus `x`, floats `1 - x`. Negative integers stay
+    negative.
 
     Args:
         input: Images of any layout.
@@ -36,11 +36,12 @@ def invert(input: Numbers) -> Like:
 
 @operator(in_dali=False)
 def posterize(input: Numbers, *, bits: Annotated[PerSample[int], Between(0, 8)] = REQUIRED) -> Like:
-    """Reduce the number of tones.
+    """Reduce the number of bits of each channel.
 
     Args:
         input: Images of any layout.
-        bits: How many bits to keep, the highest ones. Floats get `2 ** bits` tones in [0, 1).
+        bits: The number of most significant bits to keep. Floats are quantized to `2 ** bits`
+            levels in [0, 1).
 
     Example:
         >>> ndd.posterize(ndd.tensor([10, 100, 255], dtype=ndd.uint8), bits=2).torch().tolist()
@@ -51,7 +52,7 @@ def posterize(input: Numbers, *, bits: Annotated[PerSample[int], Between(0, 8)] 
 
 @operator(in_dali=False)
 def solarize(input: Numbers, *, threshold: PerSample[float] | None = None) -> Like:
-    """Invert all values from a threshold on.
+    """Invert all pixel values at or above a threshold.
 
     Args:
         input: Images of any layout.
@@ -67,10 +68,10 @@ def solarize(input: Numbers, *, threshold: PerSample[float] | None = None) -> Li
 
 @operator(layouts=_LAYOUTS, in_dali=False)
 def autocontrast(input: Numbers) -> Like:
-    """Stretch the tones of each channel to the whole range.
+    """Stretch the values of each channel to the full range.
 
-    The darkest value of a channel becomes 0, its brightest the largest one of the type. A channel
-    with a single value stays as it is. Frames of sequences are stretched separately.
+    The minimum of a channel becomes 0, its maximum the largest value of the type. A channel with
+    a single value is left unchanged. Frames of a sequence are stretched separately.
 
     Args:
         input: Images of any number of channels.
@@ -88,7 +89,7 @@ def sharpness(
 ) -> Like:
     """Sharpen or blur images.
 
-    Pixels at the edges stay as they are.
+    Edge pixels are left unchanged.
 
     Args:
         input: Images of any number of channels.

@@ -33,16 +33,16 @@ def random_mask_pixel(
     threshold: PerSample[float] | None = None,
     value: PerSample[int] | None = None,
 ) -> Result:
-    """Draw the coordinates of a random pixel of a mask.
+    """Choose a random pixel of a mask.
 
     Args:
         input: Masks of integers or float32, with any number of dimensions.
-        foreground: Non-zero chooses among the pixels of the foreground, as long as there are any.
-        threshold: Pixels above this are the foreground; 0 by default.
-        value: Pixels equal to this are the foreground, instead of those above a threshold.
+        foreground: Non-zero chooses a foreground pixel, if there is one.
+        threshold: Pixels above this value are foreground; 0 by default.
+        value: Pixels equal to this value are foreground, instead of those above the threshold.
 
     Returns:
-        A coordinate for each dimension.
+        The coordinates of the pixel, one for each dimension.
 
     Example:
         >>> mask = ndd.tensor([[0, 0, 0], [0, 0, 7]])
@@ -67,31 +67,31 @@ def random_object_bbox(
     output_class: bool = False,
     threshold: PerSample[Ints] | None = None,
 ) -> tuple[Result, ...]:
-    """Draw a random object of a labeled mask, and return the box around it.
+    """Choose a random object of a labeled mask, and return its bounding box.
 
-    First a label is chosen, then one of its objects: sets of pixels of this label that are
-    connected along the axes, not by their corners. If there is no object to choose, the result is
-    the whole mask.
+    First a label is chosen, then one of its objects. An object is a connected component: pixels
+    of the same label that touch along an axis, not just diagonally. If there are no objects, the
+    result is the whole mask.
 
     Args:
         input: Masks with any number of dimensions. A pixel's value is its label.
-        background: The label of pixels that are no object. By default 0, or the next lower number
-            that is not in `classes`.
-        cache_objects: Accepted for compatibility: objects are found anew in each call.
-        class_weights: How likely each label of `classes` is to be chosen. Without `classes`,
-            weights are those of the labels from 0 on, except for the background.
+        background: The label of the background. By default 0, or the next lower number that is
+            not in `classes`.
+        cache_objects: Accepted for compatibility; has no effect.
+        class_weights: The relative probability of each label of `classes`. Without `classes`, the
+            weights are for labels 0, 1, 2 and so on, skipping the background.
         classes: The labels of objects; by default all but the background.
-        foreground_prob: The probability of choosing an object; else the result is the whole mask.
-        format: What to return: "anchor_shape" and "start_end" give two results, "box" one that
-            holds both start and end.
+        foreground_prob: The probability of choosing an object instead of the whole mask.
+        format: What to return: "anchor_shape" and "start_end" give two results, "box" a single
+            one that holds start and end.
         ignore_class: Whether to choose among the objects of all labels at once.
-        k_largest: Choose among so many objects with the largest boxes only.
-        output_class: Whether to return the label as well; that of the background if the result
-            isn't an object.
-        threshold: The smallest extents that the box of an object may have.
+        k_largest: Only choose among this many objects with the largest bounding boxes.
+        output_class: Whether to return the label as well. It is the background label if no object
+            was chosen.
+        threshold: The minimum extents of an object's bounding box.
 
     Returns:
-        The box, in one or two results of a number for each dimension; and the label, if asked for.
+        The bounding box, as one or two results, and the label if requested.
 
     Example:
         >>> mask = ndd.tensor([[0, 0, 0], [0, 5, 5]])
@@ -119,19 +119,19 @@ def select_masks(
     *,
     reindex_masks: bool = False,
 ) -> tuple[Result, Result]:
-    """Select the polygons of some masks, as `readers.COCO` gives them.
+    """Select the polygons of some masks, in the format that `readers.COCO` returns.
 
     The result has the masks in the order of `mask_ids`.
 
     Args:
-        mask_ids: The identifiers of the masks to select, each once.
-        polygons: A row for each polygon: the identifier of its mask, and the indices of its first
-            vertex and of the one behind its last.
+        mask_ids: The identifiers of the masks to select, without duplicates.
+        polygons: A row for each polygon: the mask identifier, the index of the first vertex, and
+            the index after the last vertex.
         vertices: A row of coordinates for each vertex.
-        reindex_masks: Whether masks get new identifiers, which are the positions in `mask_ids`.
+        reindex_masks: Whether to replace mask identifiers by their positions in `mask_ids`.
 
     Returns:
-        Polygons and vertices of the selected masks.
+        The polygons and the vertices of the selected masks.
 
     Example:
         >>> polygons = ndd.tensor([[0, 0, 3], [1, 3, 6]])

@@ -38,7 +38,7 @@ def rotate(
         angle: The angle in degrees, counter-clockwise for images.
         axis: The rotation axis for volumes, as x, y and z.
         dtype: The element type of the result; that of the images by default.
-        fill_value: The value outside of the image. By default, edge pixels are replicated.
+        fill_value: The value outside the image. By default, edge pixels are replicated.
         interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
         keep_size: Whether to keep the size of the images. By default, results are large enough for
             the whole rotated image.
@@ -76,7 +76,7 @@ def warp_affine(
         data: The images, volumes or sequences of them.
         mtx: The matrix, 2x3 for images and 3x4 for volumes, for coordinates x, y (and z).
         dtype: The element type of the result; that of the images by default.
-        fill_value: The value outside of the image. By default, edge pixels are replicated.
+        fill_value: The value outside the image. By default, edge pixels are replicated.
         interp_type: Interpolation: `INTERP_NN` or `INTERP_LINEAR`.
         inverse_map: Whether the matrix maps coordinates of the result to those of the image. If
             not, it maps the image to the result.
@@ -116,23 +116,23 @@ def warp_perspective(
 ) -> Like:
     """Apply perspective transforms to images.
 
-    The matrix maps homogeneous coordinates `x, y, 1`, of which the result is divided by its third
-    component.
+    The matrix is applied to homogeneous coordinates (x, y, 1), and the result is divided by its
+    third component.
 
     Args:
         input: The images or sequences of images.
-        matrix_input: The matrix, 3x3.
-        border_mode: What is beyond the edges: "constant" for `fill_value`, "replicate" for the edge
-            pixels, "reflect" and "reflect_101" for the mirrored image, with and without repeating
-            the edge, "wrap" for the opposite side.
-        fill_value: The value beyond the edges, or one for each channel; 0 by default.
+        matrix_input: The 3x3 matrix.
+        border_mode: How pixels outside the image are handled: "constant" uses `fill_value`,
+            "replicate" repeats the edge pixels, "reflect" and "reflect_101" reflect the image with
+            and without repeating the edge, "wrap" continues at the opposite side.
+        fill_value: The value outside the image: one number, or one for each channel; 0 by default.
         interp_type: Interpolation: `INTERP_NN`, `INTERP_LINEAR` or `INTERP_CUBIC`.
         inverse_map: Whether the matrix maps coordinates of the result to those of the image. If
             not, it maps the image to the result.
         matrix: The matrix, if it isn't an input: its elements row by row.
-        pixel_origin: Where the origin is: "corner" for the corner of the first pixel, "center" for
-            its center, as in OpenCV.
-        size: The height and the width of results; those of the images by default.
+        pixel_origin: The origin of coordinates: "corner" for the corner of the first pixel,
+            "center" for its center, as in OpenCV.
+        size: The height and width of results; those of the images by default.
 
     Example:
         >>> image = ndd.tensor([[[1], [2], [3]]], layout="HWC")
@@ -152,17 +152,18 @@ def remap(
     interp: Smooth = _LINEAR,
     pixel_origin: Annotated[str, _ORIGINS] = "corner",
 ) -> Like:
-    """Take each pixel of a result from its own place in the image.
+    """Sample images at the coordinates given by two maps.
 
-    Outside of the image is 0.
+    Pixels outside the image are 0.
 
     Args:
         input: The images or sequences of images.
-        mapx: For each pixel of the result, the x coordinate that it comes from: height and width.
-        mapy: The same for y. Both maps of a sequence may be sequences ("FHW").
+        mapx: For each pixel of the result, the x coordinate to sample, with the shape of the
+            result: height and width.
+        mapy: The same for y. For sequences, both maps may be sequences ("FHW").
         interp: Interpolation: `INTERP_NN`, `INTERP_LINEAR` or `INTERP_CUBIC`.
-        pixel_origin: Where the origin is: "corner" for the corner of the first pixel, whose center
-            is at 0.5 then, "center" for its center, as in OpenCV.
+        pixel_origin: The origin of coordinates: "corner" for the corner of the first pixel, whose
+            center is then at 0.5, or "center" for its center, as in OpenCV.
 
     Example:
         >>> image = ndd.tensor([[[10], [20], [30]]], layout="HWC")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import penstock as ndd
+from penstock._runtime.cpus import usable_cpus
 from penstock.errors import DecodeError
 from penstock.random import RNG
 
@@ -169,12 +170,63 @@ def check_values(index, image, batch, offset):
     assert np.asarray(offset).tolist() == [1 + index, 2 + index, 3 + index]
 
 
-def test_default_collate_takes_what_torch_gives():
-    loader = data.DataLoader(Images(ours=False), batch_size=2, num_workers=2)
-    assert [batch.shape for batch in loader] == [(2, 2, 3)] * 2
-    loader = data.DataLoader(Images(ours=True), batch_size=2, num_workers=2)
-    with pytest.raises(TypeError, match="default_collate"):
-        next(iter(loader))
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("ours", [True, False])
+def test_default_collate_stacks_tensors(ours, workers):
+    loader = data.DataLoader(Images(ours), batch_size=2, num_workers=workers)
+    batches = list(loader)
+    assert all(type(batch) is torch.Tensor for batch in batches)
+    assert [batch.shape for batch in batches] == [(2, 2, 3)] * 2
+    assert [batch[:, 0, 0].tolist() for batch in batches] == [[0, 1], [2, 3]]
+
+
+def test_default_collate_stacks_batches_in_any_structure():
+    pairs = ndd.batch([[1, 2], [3, 4]])
+    found = data.default_collate([{"a": (pairs, 1)}, {"a": (pairs + 10, 2)}])
+    assert found["a"][0].tolist() == [[[1, 2], [3, 4]], [[11, 12], [13, 14]]]
+    with pytest.raises(RuntimeError, match="equal size"):
+        data.default_collate([ndd.tensor([1]), ndd.tensor([1, 2])])
+
+
+class Threads(data.Dataset):
+    """How many threads a worker has, according to the API and to the pool that does the work."""
+
+    def __init__(self):
+        self.held = ndd.tensor([1, 2, 3])  # unpickling it must not decide on the number
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        (self.held + index).evaluate()
+        pool = ndd.EvalContext.current()._native_pool()
+        return ndd.get_num_threads(), pool.num_threads
+
+
+@pytest.mark.parametrize(
+    "context", ["fork", pytest.param("spawn", marks=[pytest.mark.heavy, pytest.mark.timeout(120)])]
+)
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+@pytest.mark.parametrize("explicit", [None, 3])
+def test_workers_divide_the_cpus(context, explicit, monkeypatch):
+    cpus = usable_cpus()
+    (ndd.tensor([1]) + 1).evaluate()  # the pool that a fork inherits
+    if explicit:
+        monkeypatch.setenv("PENSTOCK_NUM_THREADS", str(explicit))
+    for workers in (2, 1, cpus + 3):
+        expected = explicit or max(1, cpus // workers)
+        found = list(loader_of(Threads(), context, workers, timeout=100))
+        assert found == [[expected, expected]] * 4, workers
+        if context == "spawn":
+            break
+
+
+def test_a_number_that_was_set_counts_in_workers():
+    ndd.set_num_threads(3)
+    try:
+        assert list(loader_of(Threads(), "fork")) == [[3, 3]] * 4
+    finally:
+        ndd.set_num_threads(None)
 
 
 class Undecodable(data.Dataset):

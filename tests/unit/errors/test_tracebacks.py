@@ -191,7 +191,8 @@ def test_public_methods_keep_names_documents_and_signatures():
     import inspect
 
     assert ndd.Batch.torch.__qualname__ == "Batch.torch"
-    assert list(inspect.signature(ndd.Batch.torch).parameters) == ["self", "copy", "pad"]
+    parameters = list(inspect.signature(ndd.Batch.torch).parameters)
+    assert parameters == ["self", "copy", "pad", "fill_value", "return_lengths"]
     assert ndd.Batch.shape.__doc__ == "The shape of each sample."
     assert ndd.Tensor.__add__.__name__ == "__add__"
     with pytest.raises(TypeError, match=r"Batch\.torch\(\) got an unexpected keyword"):

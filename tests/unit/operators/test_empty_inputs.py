@@ -27,6 +27,12 @@ INPUTS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _folder_for_files(monkeypatch, tmp_path):
+    """Among all operators, `dump_image` writes into the current folder."""
+    monkeypatch.chdir(tmp_path)
+
+
 def _read(made: Any) -> None:
     for value in made if isinstance(made, tuple) else (made,):
         if isinstance(value, (ndd.Tensor, ndd.Batch)):

@@ -1,6 +1,7 @@
 """What holds for every operator, asked of the registry."""
 
 import itertools
+import math
 import re
 from pathlib import Path
 
@@ -109,7 +110,7 @@ def invalid(constraint):
         case OneOf():
             return 99
         case Between():
-            return constraint.low - 1
+            return constraint.high + 1 if constraint.low == -math.inf else constraint.low - 1
         case Elements():
             return ndd.DataType
         case Rank():

@@ -95,6 +95,7 @@ CALLS = {
         lambda x, axes=axes: ndd.flip(x, horizontal=axes & 1, vertical=axes >> 1)
         for axes in range(4)
     ],
+    "gain": [lambda x: ndd.gain(x, gain_db=6), lambda x: ndd.gain(x, gain_db=-40)],
     "join": _called("cat", "stack"),
     "lookup_table": _called("lookup_table"),
     "normalize": _called("normalize"),

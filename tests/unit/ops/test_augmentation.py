@@ -54,7 +54,7 @@ each_call = pytest.mark.parametrize("name", CALLS)
 @each_call
 @pytest.mark.parametrize("interpolation", [NEAREST, LINEAR])
 @pytest.mark.parametrize("dtype", ["u1", "f4", "f8"])
-def test_results_are_those_of_torchvision(name, interpolation, dtype):
+def test_results_match_torchvision(name, interpolation, dtype):
     call, amounts, theirs = CALLS[name]
     image = photograph(40, 57).astype(dtype)
     for amount in amounts:
@@ -63,7 +63,7 @@ def test_results_are_those_of_torchvision(name, interpolation, dtype):
         assert made.dtype == expected.dtype
         difference = abs(made.astype("f8") - expected.astype("f8"))
         if interpolation == NEAREST:
-            # Single precision decides between two pixels of which each is as near.
+            # Ties between two pixels are decided by rounding in single precision.
             assert (difference > 0).mean() < 0.01
         else:
             assert difference.max() <= (1 if dtype == "u1" else 1e-2)
@@ -72,7 +72,7 @@ def test_results_are_those_of_torchvision(name, interpolation, dtype):
 @each_call
 @pytest.mark.parametrize("interpolation", [NEAREST, LINEAR])
 @pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u2", "u4", "u8", "f2", "f8", "?"])
-def test_every_type_moves_as_floats_do(name, interpolation, dtype):
+def test_every_type_matches_float32(name, interpolation, dtype):
     call, amounts, _ = CALLS[name]
     image = (photograph(20, 31) // 2).astype(dtype)
     made = np.asarray(call(ndd.tensor(image), amounts[0], interp_type=interpolation, fill_value=1))
@@ -86,7 +86,7 @@ def test_every_type_moves_as_floats_do(name, interpolation, dtype):
 @each_call
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("interpolation", [NEAREST, LINEAR])
-def test_layouts_make_no_difference(name, layout, interpolation):
+def test_every_layout_gives_the_same_result(name, layout, interpolation):
     call, amounts, _ = CALLS[name]
     fill = [10, 20, 30]
     image = photograph(20, 31)
@@ -122,7 +122,7 @@ def test_amounts_may_differ_per_sample_and_per_frame(name):
 
 
 @each_call
-def test_nothing_is_left_of_what_moves_far(name):
+def test_large_shifts_leave_only_the_fill_value(name):
     call, _, _ = CALLS[name]
     for amount, interpolation in itertools.product([1e6, -1e6, 1e300], [NEAREST, LINEAR]):
         made = np.asarray(
@@ -131,7 +131,7 @@ def test_nothing_is_left_of_what_moves_far(name):
         np.testing.assert_array_equal(made, np.broadcast_to(np.uint8([1, 2, 3]), (7, 9, 3)))
 
 
-def test_random_erasing_erases_what_it_should():
+def test_random_erasing_respects_scale_ratio_and_probability():
     image = np.ones((50, 60, 3), np.float32)
     count = 400
     made = ndd.random_erasing(
@@ -179,18 +179,18 @@ def test_random_erasing_of_all_layouts_and_types():
         made = np.asarray(ndd.random_erasing(ndd.tensor(array, layout=layout), p=1))
         axes = tuple(k for k, letter in enumerate(layout) if letter not in "HW")
         assert (made == 0).any()
-        # All channels and frames lose the same pixels.
+        # All channels and frames have the same pixels erased.
         np.testing.assert_array_equal((made == 0).any(axes), (made == 0).all(axes))
 
 
-def test_a_rectangle_that_never_fits_leaves_the_image():
+def test_random_erasing_leaves_the_image_if_no_rectangle_fits():
     image = photograph(10, 10)
     made = ndd.random_erasing(image, p=1, scale=[1, 1])
     np.testing.assert_array_equal(np.asarray(made), image)
 
 
 def motion_weights(size, angle, direction):
-    """A point for each pixel of the line, shared by the four pixels around it."""
+    """Kernel of a line: one point per pixel of length, spread over its four nearest pixels."""
     weights = np.zeros((size + 1, size + 1))
     for along in np.linspace(-1, 1, size) if size > 1 else [0.0]:
         x = size // 2 * (1 + along * math.cos(math.radians(angle)))
@@ -205,7 +205,7 @@ def motion_weights(size, angle, direction):
 
 @pytest.mark.parametrize("size", [1, 3, 7, 15])
 @pytest.mark.parametrize(("angle", "direction"), [(0, 0), (90, 0.5), (33, -1), (-200, 1), (45, 0)])
-def test_motion_blur_is_a_correlation_with_a_line(size, angle, direction):
+def test_motion_blur_matches_scipy_correlation(size, angle, direction):
     image = photograph(30, 41).astype(np.float32)
     made = np.asarray(ndd.motion_blur(image, kernel_size=size, angle=angle, direction=direction))
     weights = motion_weights(size, angle, direction)
@@ -241,12 +241,12 @@ def test_motion_blur_arguments_may_differ_per_sample():
 
 
 def coordinates(height, width):
-    """An image whose pixels say where they are, so that a warp shows where its pixels come from."""
+    """An image of its own pixel coordinates, which shows where a warp samples from."""
     y, x = np.mgrid[:height, :width]
     return np.stack([x, y], -1).astype(np.float64)
 
 
-def test_elastic_transform_displaces_as_torchvision_does():
+def test_elastic_transform_matches_torchvision():
     height, width = 61, 70
     places = coordinates(height, width)
 
@@ -254,7 +254,7 @@ def test_elastic_transform_displaces_as_torchvision_does():
         rng = ndd.random.RNG(seed=9)
         return np.asarray(ndd.elastic_transform(ndd.tensor(image, layout="HWC"), rng=rng, **more))
 
-    # Where pixels come from near the edges is not seen: leave those out.
+    # Near the edges the fill value hides the source coordinates; skip those pixels.
     displaced = run(places, alpha=60.0, sigma=4.0) - places
     inner = displaced[8:-8, 8:-8]
     assert abs(inner).max() > 0.5
@@ -267,7 +267,7 @@ def test_elastic_transform_displaces_as_torchvision_does():
 
 
 @pytest.mark.parametrize(("alpha", "sigma"), [(50.0, 5.0), (30.0, 2.0), (8.0, 0.0)])
-def test_displacements_are_as_large_and_as_smooth_as_those_of_torchvision(alpha, sigma):
+def test_displacement_statistics_match_torchvision(alpha, sigma):
     height, width = 120, 130
     places = coordinates(height, width)
     made = np.asarray(
@@ -284,7 +284,7 @@ def test_displacements_are_as_large_and_as_smooth_as_those_of_torchvision(alpha,
 
 
 def projected(made):
-    """The map of a warped image of coordinates: eight numbers, and how well they fit."""
+    """Fit a homography to a warped coordinate image: eight coefficients and the residual."""
     inside = (made > 0.2).all(-1)
     y, x = np.nonzero(inside)
     u, v = made[inside].T
@@ -300,7 +300,7 @@ def projected(made):
     return found, abs(rows @ found - np.concatenate([u, v])).max()
 
 
-def test_random_perspective_is_that_of_torchvision():
+def test_random_perspective_matches_torchvision():
     height, width = 60, 80
     places = coordinates(height, width)
     image = photograph(height, width)
@@ -320,7 +320,7 @@ def test_random_perspective_is_that_of_torchvision():
         )
         expected = np.moveaxis(theirs.numpy(), 0, -1).astype(int)
         assert abs(made - expected).max() <= 1
-        # Corners of the image come from inside the result, by whole pixels.
+        # Corners move inwards by whole pixels.
         forward = np.linalg.inv(np.array([*coefficients, 1]).reshape(3, 3))
         for corner in [(0, 0), (width - 1, 0), (width - 1, height - 1), (0, height - 1)]:
             x, y, depth = forward @ [*corner, 1]
@@ -332,7 +332,7 @@ def test_random_perspective_is_that_of_torchvision():
             assert moved_y <= 0.5 * (height // 2) + 1e-3
 
 
-def test_half_of_the_images_change_their_perspective():
+def test_random_perspective_respects_its_probability():
     image = photograph(20, 30)
     made = ndd.random_perspective(ndd.batch([image] * 400, layout="HWC"))
     changed = sum((np.asarray(sample) != image).any() for sample in made.tensors)
@@ -347,7 +347,7 @@ RANDOM = {
 
 
 @pytest.mark.parametrize("name", RANDOM)
-def test_the_same_rng_gives_the_same_in_every_mode_and_on_any_threads(name):
+def test_results_depend_only_on_the_rng(name):
     images = ndd.batch([photograph(20 + k, 31, seed=k) for k in range(7)], layout="HWC")
 
     def run(mode, threads):
@@ -362,7 +362,7 @@ def test_the_same_rng_gives_the_same_in_every_mode_and_on_any_threads(name):
 
 
 @pytest.mark.parametrize("name", RANDOM)
-def test_layouts_of_random_operators_make_no_difference(name):
+def test_random_operators_give_the_same_result_in_every_layout(name):
     image = photograph(24, 31)
 
     def run(array, layout):
@@ -377,7 +377,7 @@ def test_layouts_of_random_operators_make_no_difference(name):
 
 
 @pytest.mark.parametrize("shape", [(0, 4, 3), (4, 0, 3), (4, 4, 0)])
-def test_images_without_pixels_stay_so(shape):
+def test_empty_images(shape):
     image = ndd.tensor(np.zeros(shape, np.uint8), layout="HWC")
     calls = [*RANDOM.values(), ndd.motion_blur]
     calls += [functools.partial(call, amount=1) for call, *_ in CALLS.values()]
@@ -409,7 +409,7 @@ def test_images_without_pixels_stay_so(shape):
         (lambda x: ndd.random_perspective(x, distortion_scale=1.5), "`distortion_scale` must be"),
     ],
 )
-def test_what_makes_no_sense_is_refused(call, text):
+def test_invalid_arguments_are_rejected(call, text):
     images = ndd.batch([photograph(6, 7)], layout="HWC")
     with pytest.raises((ValueError, RuntimeError), match=text):
         call(images).evaluate()

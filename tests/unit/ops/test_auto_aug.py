@@ -1,4 +1,4 @@
-"""Automatic augmentation: each operation against torchvision, and what is drawn."""
+"""Automatic augmentation: each operation compared with torchvision, and the random choices."""
 
 import itertools
 import math
@@ -38,7 +38,7 @@ GEOMETRIC = {Operation.SHEAR_X, Operation.SHEAR_Y, Operation.ROTATE}
 
 
 def by_torchvision(image, operation, magnitude, interpolation, fill=None):
-    """What torchvision's own automatic augmentation makes of an operation."""
+    """The result of torchvision's automatic augmentation for an operation."""
     method = v2.RandAugment()._apply_image_or_video_transform
     planes = torch.from_numpy(np.moveaxis(image, -1, -3).copy())
     if operation is Operation.SOLARIZE:
@@ -53,7 +53,7 @@ def by_torchvision(image, operation, magnitude, interpolation, fill=None):
 
 
 def beside_ties(operation, magnitude, height, width):
-    """Pixels that don't lie halfway between two others, where single precision decides."""
+    """Mask of pixels that are not ties, which rounding in single precision would decide."""
     y, x = np.mgrid[:height, :width] + 0.5
     if operation is Operation.SHEAR_X:
         x = x + magnitude * y
@@ -103,12 +103,12 @@ def test_every_operation_is_within_one_of_torchvision(
         sure = beside_ties(operation, magnitude, *image.shape[:2])
         assert sure.mean() > 0.95 or magnitude == 0
     assert abs(made - expected)[sure].max() <= 1
-    # Numbers near a whole one may be cut off either way, and halves rounded, but that is rare.
+    # Values close to an integer may be truncated either way, and ties rounded; both are rare.
     assert (made != expected)[sure].mean() < 0.05
 
 
 @pytest.mark.parametrize("operation", [*GEOMETRIC, Operation.TRANSLATE_X, Operation.TRANSLATE_Y])
-def test_outside_is_the_fill_value(operation):
+def test_pixels_outside_get_the_fill_value(operation):
     image = photograph(40, 50)
     magnitude = 20 if operation not in (Operation.SHEAR_X, Operation.SHEAR_Y) else 0.4
     made = by_ours(image, operation, magnitude, fill_value=[10, 20, 30]).astype(int)
@@ -123,7 +123,7 @@ def images_of(count, height=24, width=30):
 
 
 def outcomes(image, level, space, size=(24, 30)):
-    """What each operation at a level makes of an image, by the bytes of the result."""
+    """The result of each operation at a level, keyed by its bytes."""
     height, width = size
     strengths = {
         Operation.SHEAR_X: space["shear"] * level,
@@ -204,7 +204,7 @@ def test_trivial_augment_wide_draws_magnitudes_too():
 
 
 def policy_outcomes(policy, image):
-    """All that torchvision's policy can make of an image, with our operations."""
+    """All possible results of torchvision's policy, computed with our operations."""
     by_name = {name: operation for operation, name in NAMES.items()}
     steps = {}
 
@@ -279,15 +279,14 @@ def test_augmix_mixes_an_image_with_a_chain():
             along = other - image
             norm = (along**2).sum()
             weight = ((mixed - image) * along).sum() / norm if norm else 0.0
-            # What an operation hardly changes has no certain weight.
+            # The weight is ill-conditioned if the operation hardly changes the image.
             weight = np.clip(weight, 0, 1)
             errors.append(abs(mixed - image - weight * along).max())
         assert min(errors) <= 1.0
 
 
-def test_the_weights_of_augmix_are_one_in_all():
-    # All operations at the lowest level leave a gray image without extremes as it is, but for
-    # posterize, autocontrast and equalize.
+def test_augmix_weights_sum_to_one():
+    # At the lowest level, no operation changes a uniform mid-gray image.
     image = np.full((8, 8, 3), 128, np.uint8)
     made = ndd.auto_aug.augmix(ndd.batch([image] * 50, layout="HWC"), severity=1, mixture_width=5)
     for sample in made.tensors:
@@ -304,7 +303,7 @@ each_random = pytest.mark.parametrize("name", RANDOM)
 
 
 @each_random
-def test_the_same_rng_gives_the_same_in_every_mode_and_on_any_threads(name):
+def test_results_depend_only_on_the_rng(name):
     call = RANDOM[name]
     arrays = [photograph(20 + k, 31, seed=k) for k in range(9)]
     images = ndd.batch(arrays, layout="HWC")
@@ -323,7 +322,7 @@ def test_the_same_rng_gives_the_same_in_every_mode_and_on_any_threads(name):
 
 
 @each_random
-def test_layouts_make_no_difference(name):
+def test_every_layout_gives_the_same_result(name):
     image = photograph(20, 31)
 
     for seed in range(12):
@@ -342,7 +341,7 @@ def test_layouts_make_no_difference(name):
 
 
 @each_random
-def test_samples_without_pixels_stay_so(name):
+def test_empty_images(name):
     for shape in [(0, 4, 3), (4, 0, 3)]:
         images = ndd.batch([np.zeros(shape, np.uint8)] * 20, layout="HWC")
         assert RANDOM[name](images).shape == [shape] * 20
@@ -400,12 +399,12 @@ def test_arguments_may_differ_per_sample():
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused(call, text):
+def test_invalid_arguments_are_rejected(call, text):
     with pytest.raises((ValueError, RuntimeError), match=text):
         call(images_of(1)).evaluate()
 
 
-def test_other_images_are_refused():
+def test_unsupported_images_are_rejected():
     with pytest.raises(ValueError, match="`input` must be of uint8"):
         ndd.auto_aug.rand_augment(np.zeros((4, 4, 3), np.float32))
     with pytest.raises(RuntimeError, match="must have 1 or 3 channels, got 4"):

@@ -1,4 +1,4 @@
-"""Random crops of boxes end, whatever is asked for, and say what to relax."""
+"""Box operators: random crops always terminate, and errors say which argument to relax."""
 
 import itertools
 import time
@@ -14,7 +14,7 @@ LABELS = np.int32([3, 4])
 NAN, INF = float("nan"), float("inf")
 
 
-def test_an_impossible_threshold_ends_with_what_to_relax():
+def test_impossible_threshold_raises_with_hints():
     with pytest.raises(
         ValueError, match="no window met the conditions in 100000 attempts"
     ) as raised:
@@ -25,7 +25,7 @@ def test_an_impossible_threshold_ends_with_what_to_relax():
     assert "metric of 0.0" in text
 
 
-def test_an_impossible_ratio_ends_with_what_to_relax():
+def test_impossible_aspect_ratio_raises_with_hints():
     def crop(attempts):
         return ndd.random_bbox_crop(
             BOXES,
@@ -42,7 +42,7 @@ def test_an_impossible_ratio_ends_with_what_to_relax():
             crop(attempts)
 
 
-def test_few_attempts_still_make_a_window_of_the_right_shape():
+def test_few_attempts_still_give_a_valid_aspect_ratio():
     batch = ndd.batch([BOXES] * 300)
     _, shape, _ = ndd.random_bbox_crop(
         batch, scaling=[0.3, 1], aspect_ratio=[1.5, 1.6], total_num_attempts=1, allow_no_crop=False
@@ -52,7 +52,7 @@ def test_few_attempts_still_make_a_window_of_the_right_shape():
     assert (np.asarray(ndd.as_tensor(shape)) <= 1).all()
 
 
-def test_pixels_have_the_ratio_not_their_relative_extents():
+def test_aspect_ratio_is_in_pixels():
     batch = ndd.batch([BOXES] * 300)
     anchor, shape, _ = ndd.random_bbox_crop(
         batch, scaling=[0.3, 1], input_shape=[200, 100], allow_no_crop=False
@@ -64,7 +64,7 @@ def test_pixels_have_the_ratio_not_their_relative_extents():
 
 
 @pytest.mark.parametrize("kind", ["iou", "overlap"])
-def test_boxes_without_an_area_are_held_or_not(kind):
+def test_boxes_with_zero_area_are_kept(kind):
     points = np.float32([[0.25, 0.25, 0.25, 0.25]])
     *_, kept = ndd.random_bbox_crop(
         ndd.batch([points] * 100),
@@ -125,7 +125,7 @@ def calls():
         yield lambda n=n: ndd.multi_paste(image, in_ids=[n])
 
 
-def test_absurd_numbers_give_a_result_or_an_error_soon():
+def test_extreme_arguments_give_a_result_or_an_error_quickly():
     start, refused = time.monotonic(), 0
     for call in calls():
         try:

@@ -1,4 +1,4 @@
-"""Arrays in NumPy's format, compared with NumPy's own reader."""
+"""Arrays in the NumPy format, compared with NumPy's own reader."""
 
 import io
 
@@ -34,7 +34,7 @@ def assert_same_array(made, expected):
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("layout", ["C", "F"])
 @pytest.mark.parametrize("name", TYPES)
-def test_every_type_in_every_order(name, layout, order):
+def test_every_type_and_byte_order(name, layout, order):
     array = np.asarray(values(TYPES[name], (3, 4, 5)), order=layout)
     array = array.astype(array.dtype.newbyteorder(order))
     assert_same_array(decoded(array), array)
@@ -55,7 +55,7 @@ def test_shapes(shape, layout):
 
 @pytest.mark.parametrize("to", ["uint8", "float16", "float64", "int32", "bool"])
 @pytest.mark.parametrize("kind", ["<f8", ">f8", "<i4", ">i2", "?"])
-def test_elements_are_converted_as_by_cast(kind, to):
+def test_conversion_matches_cast(kind, to):
     array = (values(np.float64) * 3.7 - 100).astype(kind)
     target = getattr(ndd, to)
     plain = array.astype(array.dtype.newbyteorder("="))
@@ -66,7 +66,7 @@ def test_elements_are_converted_as_by_cast(kind, to):
         np.testing.assert_array_equal(np.asarray(made), expected)
 
 
-def test_a_batch_is_ragged():
+def test_ragged_batch():
     arrays = [values(np.int16, (2, 3)), values(np.int16, (5, 1))]
     made = ndd.decoders.numpy(ndd.batch([npy(array) for array in arrays]))
     assert (made.dtype, made.ndim, made.batch_size) == (ndd.int16, 2, 2)
@@ -74,7 +74,7 @@ def test_a_batch_is_ragged():
         assert_same_array(np.asarray(sample), array)
 
 
-def test_arrays_in_row_major_order_share_the_memory_of_their_file():
+def test_row_major_arrays_are_views_of_their_file():
     file = ndd.tensor(npy(values(np.float32)))
     made = ndd.decoders.numpy(file)
     address = np.asarray(made).__array_interface__["data"][0]
@@ -82,7 +82,7 @@ def test_arrays_in_row_major_order_share_the_memory_of_their_file():
     assert start < address < start + np.asarray(file).size
 
 
-def test_memory_that_its_owner_may_change_is_copied():
+def test_mutable_memory_is_copied():
     file = npy(values(np.uint8)).copy()
     made = ndd.decoders.numpy(ndd.as_tensor(file))
     before = np.array(made)
@@ -90,21 +90,21 @@ def test_memory_that_its_owner_may_change_is_copied():
     np.testing.assert_array_equal(np.asarray(made), before)
 
 
-def test_a_batch_of_different_types_is_refused_unless_they_are_converted():
+def test_mixed_types_need_a_dtype():
     files = ndd.batch([npy(values(np.int16)), npy(values(np.float32))])
-    with pytest.raises(RuntimeError, match="sample 1: the array has 2 dimensions of f32"):
+    with pytest.raises(RuntimeError, match="sample 1: the array has 2 dimensions and the type f32"):
         ndd.decoders.numpy(files).evaluate()
     made = ndd.decoders.numpy(files, dtype=ndd.float64)
     assert [np.asarray(sample).dtype.name for sample in made] == ["float64"] * 2
 
 
-def test_a_batch_of_different_ranks_is_refused():
+def test_mixed_ranks_are_rejected():
     files = ndd.batch([npy(values(np.int16, (3,))), npy(values(np.int16))])
-    with pytest.raises(RuntimeError, match="and the first of the batch has 1"):
+    with pytest.raises(RuntimeError, match="but the first one of the batch has 1"):
         ndd.decoders.numpy(files, dtype=ndd.int16).evaluate()
 
 
-def test_a_bad_file_fails_alone():
+def test_a_bad_file_does_not_affect_other_samples():
     good = npy(values(np.int16))
     made = ndd.decoders.numpy(ndd.batch([good[:20], good, good]), dtype=ndd.int16)
     for number in (1, 2):
@@ -130,12 +130,12 @@ GOOD = npy(values(np.float32))
         (npy(np.array([{}], object), allow_pickle=True), "NumPy's type '|O'"),
     ],
 )
-def test_files_that_cant_be_read_say_why(file, words):
+def test_unreadable_files_say_why(file, words):
     with pytest.raises(DecodeError, match=words.replace("|", r"\|")):
         ndd.decoders.numpy(file).evaluate()
 
 
-def test_a_pickle_is_never_run():
+def test_pickles_are_never_loaded():
     class Trap:
         def __reduce__(self):
             return pytest.fail, ("a pickle was run",)
@@ -145,12 +145,12 @@ def test_a_pickle_is_never_run():
         ndd.decoders.numpy(file).evaluate()
 
 
-def test_only_bytes_are_files():
-    with pytest.raises(RuntimeError, match="made of bytes, got f32"):
+def test_inputs_must_be_bytes():
+    with pytest.raises(RuntimeError, match="must consist of bytes, got f32"):
         ndd.decoders.numpy(np.zeros(200, np.float32)).evaluate()
 
 
-def test_any_damage_is_an_error_or_an_array():
+def test_corrupt_files_never_crash():
     rng = np.random.default_rng(0)
     files = [npy(values(np.int16)), npy(np.asfortranarray(values(">f8")))]
     for _ in range(2000):

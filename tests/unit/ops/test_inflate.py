@@ -1,4 +1,4 @@
-"""Compressed chunks."""
+"""Decompression of chunks with `decoders.inflate`."""
 
 import gzip
 import shutil
@@ -13,11 +13,11 @@ from penstock.errors import ArgumentError, DecodeError
 
 
 def lz4_block(data: bytes) -> bytes:
-    """Bytes as an LZ4 block: runs of one byte as matches, everything else as literals."""
+    """Encode an LZ4 block, with runs of equal bytes as matches and the rest as literals."""
     made, literals, at = bytearray(), bytearray(), 0
 
     def extended(length):
-        """What follows a four-bit length of 15."""
+        """Write the extension bytes of a length of 15 or more."""
         rest = length - 15
         while rest >= 255:
             made.append(255)
@@ -54,7 +54,7 @@ def raw_deflate(data: bytes) -> bytes:
 
 
 def zstd_frame(data: bytes) -> bytes:
-    """Bytes as blocks of zstd's frame that are stored, or one byte repeated."""
+    """Encode a zstd frame with raw and RLE blocks only."""
     frame = bytearray(b"\x28\xb5\x2f\xfd\xa0" + len(data).to_bytes(4, "little"))
     blocks = [data[at : at + 1000] for at in range(0, len(data), 1000)] or [b""]
     for number, block in enumerate(blocks):
@@ -93,7 +93,7 @@ def picture(shape, dtype=np.uint8, seed=0):
 @each_algorithm
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64", "bool", "int64"])
 @pytest.mark.parametrize("shape", [(7,), (5, 8, 3), (1, 1), (64, 64)])
-def test_what_was_compressed_comes_back(algorithm, dtype, shape):
+def test_round_trip(algorithm, dtype, shape):
     array = picture(shape, dtype)
     made = ndd.decoders.inflate(
         packed(algorithm, array), algorithm=algorithm, shape=shape, dtype=getattr(ndd, dtype)
@@ -112,7 +112,7 @@ def test_large_and_repetitive_data(algorithm):
 @pytest.mark.parametrize(
     ("algorithm", "command"), [("LZ4_frame", "lz4"), ("zstd", "zstd"), ("gzip", "gzip")]
 )
-def test_files_of_the_commands(algorithm, command):
+def test_files_of_command_line_tools(algorithm, command):
     if shutil.which(command) is None:
         pytest.skip(f"there is no {command}")
     rng = np.random.default_rng(0)
@@ -123,23 +123,23 @@ def test_files_of_the_commands(algorithm, command):
     np.testing.assert_array_equal(np.asarray(made), array)
 
 
-# "penstock" twelve times and "!", by the zstd command at level 19: a block with sequences.
+# "penstock" twelve times and "!", from `zstd -19`: a compressed block with sequences.
 ZSTD_OF_TEXT = bytes.fromhex("28b52ffd00687d00004870656e73746f636b21010075ba5c")
 
 
-def test_a_compressed_block_of_zstd():
+def test_zstd_block_with_sequences():
     file = np.frombuffer(ZSTD_OF_TEXT, np.uint8)
     made = ndd.decoders.inflate(file, algorithm="zstd", shape=97)
     assert bytes(np.asarray(made)) == b"penstock" * 12 + b"!"
 
 
-def test_gzip_files_may_follow_one_another():
+def test_concatenated_gzip_files():
     both = gzip.compress(b"abc") + gzip.compress(b"defg")
     made = ndd.decoders.inflate(np.frombuffer(both, np.uint8), algorithm="gzip", shape=7)
     assert bytes(np.asarray(made)) == b"abcdefg"
 
 
-def test_names_of_algorithms_may_be_in_any_case():
+def test_algorithm_names_are_case_insensitive():
     file = packed("LZ4", picture((9,)))
     for name in ("lz4", "LZ4", "Lz4"):
         made = ndd.decoders.inflate(file, algorithm=name, shape=9)
@@ -166,7 +166,7 @@ def test_chunks_become_frames(where):
     np.testing.assert_array_equal(np.asarray(made), np.stack(FRAMES))
 
 
-def test_chunks_may_lie_anywhere():
+def test_chunks_in_any_order_with_gaps():
     file = np.concatenate([np.zeros(3, np.uint8), CHUNKS[1], np.zeros(5, np.uint8), CHUNKS[0]])
     where = [8 + SIZES[1], 3]
     sizes = [SIZES[0], SIZES[1]]
@@ -175,16 +175,16 @@ def test_chunks_may_lie_anywhere():
     np.testing.assert_array_equal(np.asarray(made), np.stack(FRAMES[:2]))
 
 
-def test_one_chunk_is_a_sequence_of_one():
+def test_one_chunk_gives_one_frame():
     made = ndd.decoders.inflate(
         CHUNKS[0], shape=(4, 5, 3), chunk_offsets=[0], layout="HWC", sequence_axis_name="D"
     )
     assert (made.shape, made.layout) == ((1, 4, 5, 3), "DHWC")
 
 
-def test_samples_have_chunks_and_shapes_of_their_own():
+def test_chunks_and_shapes_per_sample():
     batch = ndd.batch([np.concatenate(CHUNKS), CHUNKS[0]])
-    # Numbers of chunks differ, so that each sample has a list of its own length.
+    # The number of chunks differs between samples.
     sizes = ndd.batch([np.int32(SIZES), np.int32(SIZES[:1])])
     made = ndd.decoders.inflate(batch, shape=ndd.batch([[4, 15], [60, 1]]), chunk_sizes=sizes)
     assert made.shape == [(3, 4, 15), (1, 60, 1)]
@@ -193,7 +193,7 @@ def test_samples_have_chunks_and_shapes_of_their_own():
 
 @pytest.mark.filterwarnings("ignore::penstock.EmulatedDeviceWarning")
 @each_algorithm
-def test_the_gpu_gives_the_same(algorithm):
+def test_gpu_matches_cpu(algorithm):
     array = picture((6, 7))
     file = ndd.tensor(packed(algorithm, array)).gpu()
     made = ndd.decoders.inflate(file, algorithm=algorithm, shape=(6, 7))
@@ -201,21 +201,21 @@ def test_the_gpu_gives_the_same(algorithm):
 
 
 @each_algorithm
-def test_a_bomb_takes_no_more_memory_than_its_shape(algorithm):
+def test_decompression_bombs_are_rejected(algorithm):
     bomb = packed(algorithm, np.zeros(1_000_000, np.uint8))
-    with pytest.raises(DecodeError, match="chunk 0 holds more than the 10 bytes"):
+    with pytest.raises(DecodeError, match="chunk 0 has more than the 10 bytes"):
         ndd.decoders.inflate(bomb, algorithm=algorithm, shape=10).evaluate()
 
 
 @each_algorithm
-def test_data_that_is_too_small_is_refused(algorithm):
+def test_short_data_is_rejected(algorithm):
     file = packed(algorithm, picture((50,)))
-    with pytest.raises(DecodeError, match=r"chunk 0 holds 50 bytes; .* ask for 51"):
+    with pytest.raises(DecodeError, match=r"chunk 0 has 50 bytes, but .* require 51"):
         ndd.decoders.inflate(file, algorithm=algorithm, shape=51).evaluate()
 
 
 @each_algorithm
-def test_truncated_data_is_refused(algorithm):
+def test_truncated_data_is_rejected(algorithm):
     file = packed(algorithm, picture((5000,), seed=1))
     for end in (0, 1, len(file) // 2, len(file) - 6):
         with pytest.raises(DecodeError):
@@ -223,7 +223,7 @@ def test_truncated_data_is_refused(algorithm):
 
 
 @pytest.mark.parametrize("algorithm", [*COMPRESS, "LZ4_frame"])
-def test_any_damage_is_an_error_or_a_result(algorithm):
+def test_corrupt_data_never_crashes(algorithm):
     rng = np.random.default_rng(0)
     file = packed(algorithm, picture((700,), seed=1)) if algorithm in COMPRESS else FRAME
     for _ in range(500):
@@ -241,7 +241,7 @@ FRAME = np.frombuffer(
 """An LZ4 frame with one stored block."""
 
 
-def test_a_frame_of_lz4():
+def test_lz4_frame():
     made = ndd.decoders.inflate(FRAME, algorithm="LZ4_frame", shape=27)
     assert np.asarray(made).tolist() == list(range(27))
 
@@ -254,18 +254,18 @@ def test_a_frame_of_lz4():
         ({"chunk_offsets": [-1]}, "`chunk_offsets` must not be negative"),
         ({"chunk_offsets": [5, 2]}, "`chunk_offsets` must not decrease .* got 2 after 5"),
         ({"chunk_offsets": [999]}, "`chunk_offsets` must not decrease"),
-        ({"chunk_offsets": [0], "chunk_sizes": [1, 2]}, "has 2 numbers, and `chunk_offsets` has 1"),
+        ({"chunk_offsets": [0], "chunk_sizes": [1, 2]}, "has 2 numbers, but `chunk_offsets` has 1"),
         ({"shape": [-1]}, "`shape` must not be negative"),
         ({"shape": [2**40, 2**40]}, "`shape`"),
     ],
 )
-def test_bad_arguments_are_named(where, words):
+def test_invalid_arguments_are_named(where, words):
     arguments = {"shape": (4, 5, 3), **where}
     with pytest.raises(RuntimeError, match=words):
         ndd.decoders.inflate(CHUNKS[0], **arguments).evaluate()
 
 
-def test_shapes_too_large_for_memory_are_refused():
+def test_shapes_too_large_for_memory_are_rejected():
     with pytest.raises(MemoryError):
         ndd.decoders.inflate(CHUNKS[0], shape=2**45).evaluate()
 
@@ -281,5 +281,5 @@ def test_calls_are_checked():
         ndd.decoders.inflate(
             CHUNKS[0], shape=[2], layout="X", chunk_sizes=[1], sequence_axis_name="FG"
         )
-    with pytest.raises(RuntimeError, match="a row of bytes"):
+    with pytest.raises(RuntimeError, match="must be one-dimensional bytes"):
         ndd.decoders.inflate(np.zeros((2, 2), np.uint8), shape=[2]).evaluate()

@@ -1,4 +1,4 @@
-"""Mixup and cutmix: the formulas of torchvision, with the proportion that was drawn."""
+"""Mixup and cutmix, compared with torchvision's formulas for the proportion that was drawn."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def pictures(dtype="u1", count=COUNT, layout="HWC"):
 
 
 def proportions(labels, numbers=HARD):
-    """How much of its own label each sample kept; None where its partner has the same one."""
+    """The weight of each sample's own label; None if its partner has the same label."""
     expected = []
     for k, soft in enumerate(labels):
         own, other = numbers[k], numbers[k - 1]
@@ -51,7 +51,7 @@ def mixed(call, dtype="u1", layout="HWC", labels=None, **more):
 
 @pytest.mark.parametrize("per_sample", [False, True])
 @pytest.mark.parametrize("dtype", ["u1", "i2", "u4", "i8", "f2", "f4", "f8"])
-def test_mixup_blends_images_and_labels_alike(dtype, per_sample):
+def test_mixup_blends_images_and_labels_in_the_same_proportion(dtype, per_sample):
     arrays, images, labels = mixed(ndd.mixup, dtype, per_sample=per_sample)
     shares = proportions(labels)
     known = [share for share in shares if share is not None]
@@ -67,7 +67,7 @@ def test_mixup_blends_images_and_labels_alike(dtype, per_sample):
 
 @pytest.mark.parametrize("per_sample", [False, True])
 @pytest.mark.parametrize("layout", ["HWC", "CHW"])
-def test_cutmix_replaces_a_rectangle_and_labels_follow_its_area(layout, per_sample):
+def test_cutmix_replaces_a_rectangle_and_mixes_labels_by_area(layout, per_sample):
     arrays, images, labels = mixed(ndd.cutmix, layout=layout, per_sample=per_sample, alpha=9)
     shares = proportions(labels)
     windows = []
@@ -87,17 +87,17 @@ def test_cutmix_replaces_a_rectangle_and_labels_follow_its_area(layout, per_samp
     assert (len(set(windows)) == 1) is not per_sample
 
 
-def test_cutmix_cuts_all_frames_alike():
+def test_cutmix_uses_the_same_rectangle_for_all_frames():
     frames = [np.stack(pictures()[k : k + 2]) for k in range(4)]
     made, _ = ndd.cutmix(ndd.batch(frames, layout="FHWC"), ndd.batch([0, 1, 2, 3]), num_classes=4)
     for k, sample in enumerate(made.tensors):
         changed = (np.asarray(sample) != frames[k]).any(-1)
-        # The frames of a partner may agree with the image's own pixels here and there.
+        # Some pixels of the partner's frames may equal the image's own.
         assert changed[0].mean() == pytest.approx(changed[1].mean(), abs=0.05)
 
 
 @pytest.mark.parametrize("call", [ndd.mixup, ndd.cutmix])
-def test_class_numbers_and_vectors_give_the_same(call):
+def test_class_indices_and_vectors_are_equivalent(call):
     *_, from_numbers = mixed(call)
     *_, from_ones = mixed(call, labels=ndd.batch([[n] for n in HARD]))
     *_, from_vectors = mixed(call, labels=ndd.batch(list(one_hot(HARD))), num_classes=None)
@@ -113,20 +113,20 @@ def test_labels_are_smoothed():
     np.testing.assert_allclose(smooth, sharp * 0.9 + 0.1 / CLASSES, atol=1e-6)
 
 
-def test_proportions_have_the_distribution_of_alpha():
+def test_proportions_are_beta_distributed():
     images = ndd.batch([np.zeros((1, 1, 1), np.float32)] * 4000, layout="HWC")
     labels = ndd.batch([0, 1] * 2000)
     for alpha in (0.2, 1.0, 8.0):
         rng = ndd.random.RNG(seed=11)
         _, soft = ndd.mixup(images, labels, alpha=alpha, num_classes=2, per_sample=True, rng=rng)
         shares = soft.torch().numpy()[np.arange(4000), np.array([0, 1] * 2000)]
-        # The mean and the variance of a beta distribution.
+        # Mean and variance of the beta distribution.
         assert shares.mean() == pytest.approx(0.5, abs=0.03)
         assert shares.var() == pytest.approx(1 / (4 * (2 * alpha + 1)), rel=0.1)
 
 
 @pytest.mark.parametrize("call", [ndd.mixup, ndd.cutmix])
-def test_a_sample_alone_stays_as_it_is(call):
+def test_a_single_sample_is_unchanged(call):
     image = photograph(9, 8)
     for images, labels in [
         (ndd.tensor(image, layout="HWC"), 2),
@@ -138,7 +138,7 @@ def test_a_sample_alone_stays_as_it_is(call):
 
 
 @pytest.mark.parametrize("call", [ndd.mixup, ndd.cutmix])
-def test_the_same_rng_gives_the_same_in_every_mode_and_on_any_threads(call):
+def test_results_depend_only_on_the_rng(call):
     arrays = pictures()
 
     def run(mode, threads):
@@ -162,8 +162,8 @@ def test_the_same_rng_gives_the_same_in_every_mode_and_on_any_threads(call):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"num_classes": None}, "`num_classes` is missing: labels that are class numbers"),
-        ({"num_classes": 3}, "3 is not one of 3 classes"),
+        ({"num_classes": None}, "`num_classes` is required if labels are class indices"),
+        ({"num_classes": 3}, "class index 3 is out of range for 3 classes"),
         ({"alpha": 0}, "`alpha` must be positive and finite, got 0"),
         ({"alpha": np.nan}, "`alpha` must be positive and finite, got nan"),
         ({"labels": ndd.batch(list(one_hot(HARD, 6)))}, "each of 5 classes .*, got 6 values"),
@@ -173,13 +173,13 @@ def test_the_same_rng_gives_the_same_in_every_mode_and_on_any_threads(call):
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused(call, change, text):
+def test_invalid_arguments_are_rejected(call, change, text):
     with pytest.raises((ValueError, RuntimeError), match=text):
         mixed(call, **change)
 
 
 @pytest.mark.parametrize("call", [ndd.mixup, ndd.cutmix])
-def test_images_of_different_shapes_are_refused(call):
+def test_images_of_different_shapes_are_rejected(call):
     images = ndd.batch([photograph(5, 6), photograph(5, 7)], layout="HWC")
-    with pytest.raises(RuntimeError, match=r"must have one shape and type.*resize or crop"):
+    with pytest.raises(RuntimeError, match=r"must have the same shape and type.*resize or crop"):
         call(images, ndd.batch([0, 1]), num_classes=2)[0].evaluate()

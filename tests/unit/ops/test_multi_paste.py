@@ -1,4 +1,4 @@
-"""Mosaics that are larger than the caches, which are written in another way than small ones."""
+"""Mosaics larger than the caches, which are written with non-temporal stores."""
 
 import numpy as np
 import pytest
@@ -9,13 +9,13 @@ COUNT, REGIONS, HEIGHT, WIDTH = 64, 5, 375, 500
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_large_mosaics_are_what_numpy_makes_of_them(dtype):
+def test_large_mosaics_match_numpy(dtype):
     numbers = np.random.default_rng(0)
     images = list(numbers.integers(0, 256, (COUNT, HEIGHT, WIDTH, 3), dtype=np.uint8))
     ids = numbers.integers(0, COUNT, (COUNT, REGIONS)).astype(np.int32)
     room = np.array([HEIGHT, WIDTH]) + 1
     shapes = numbers.integers(0, room, (COUNT, REGIONS, 2))
-    # One that covers all others, and one that is as wide as the canvas.
+    # One region covers all others, another one is as wide as the canvas.
     shapes[0, -1], shapes[1, -1] = (HEIGHT, WIDTH), (200, WIDTH)
     sources, targets = (numbers.integers(0, room - shapes) for _ in range(2))
     made = ndd.multi_paste(

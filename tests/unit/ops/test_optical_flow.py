@@ -1,4 +1,4 @@
-"""Optical flow of photographs that were moved by a known map, compared with OpenCV's."""
+"""Optical flow of photographs under known affine motions, compared with OpenCV."""
 
 import functools
 
@@ -35,7 +35,7 @@ MOVES = {
 
 
 def moved(image, matrix):
-    """The image after a motion of its content, and the motion of each pixel."""
+    """The warped image and the ground-truth flow."""
     height, width = image.shape[:2]
     second = cv2.warpAffine(
         image, matrix, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT
@@ -46,7 +46,7 @@ def moved(image, matrix):
 
 
 def error(flow, truth):
-    """The mean distance between the ends of vectors that stay in the image."""
+    """Mean endpoint error over pixels that stay inside the image."""
     height, width = truth.shape[:2]
     y, x = np.mgrid[:height, :width]
     ends = truth + np.stack([x, y], axis=-1)
@@ -77,18 +77,18 @@ def errors(move, preset):
 
 
 @pytest.mark.parametrize("move", MOVES)
-def test_the_best_preset_is_as_good_as_opencv_for_each_kind_of_motion(move):
+def test_best_preset_matches_opencv_for_each_kind_of_motion(move):
     own, reference = errors(move, 0.0)
-    # A hundredth of a pixel is below what either resolves.
+    # Neither resolves a hundredth of a pixel.
     assert own <= 1.1 * reference + 0.01
 
 
-def test_the_medium_preset_is_as_good_as_opencv_over_all():
+def test_medium_preset_matches_opencv_on_average():
     own, reference = np.mean([errors(move, 0.5) for move in MOVES], axis=0)
     assert own <= 1.1 * reference
 
 
-def test_the_fastest_preset_is_still_close():
+def test_fastest_preset_is_still_close():
     image = photographs()[0]
     second, truth = moved(image, MOVES["shift"](image.shape[:2]))
     assert error(ours(image, second, preset=1.0), truth) < 0.5
@@ -99,7 +99,7 @@ VIDEO = np.stack([np.roll(FIRST, shift, axis=1) for shift in (0, 2, 4)])
 
 
 @pytest.mark.parametrize("grid", [1, 2, 4, 8])
-def test_a_cell_of_the_grid_has_the_mean_of_its_pixels(grid):
+def test_grid_cells_are_means_of_their_pixels(grid):
     fine = np.asarray(ndd.optical_flow(VIDEO, output_grid=1))
     made = ndd.optical_flow(VIDEO, output_grid=grid)
     assert (made.dtype, made.layout) == (ndd.float32, "FHWC")
@@ -108,7 +108,7 @@ def test_a_cell_of_the_grid_has_the_mean_of_its_pixels(grid):
     np.testing.assert_allclose(np.asarray(made)[:, 0, 0], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_there_is_a_flow_for_each_pair_of_frames():
+def test_each_pair_of_frames_has_its_own_flow():
     all_pairs = np.asarray(ndd.optical_flow(VIDEO))
     for number in range(2):
         pair = np.asarray(ndd.optical_flow(VIDEO[number : number + 2]))[0]
@@ -125,7 +125,7 @@ def test_color_spaces_agree():
     assert np.abs(made - expected).mean() < 0.1
 
 
-def test_hints_lead_to_motions_that_are_too_far_to_find():
+def test_external_hints_help_find_large_motions():
     rng = np.random.default_rng(0)
     noise = cv2.GaussianBlur(rng.integers(0, 256, (64, 200, 1), np.uint8), (0, 0), 1.5)[..., None]
     video = np.stack([noise, np.roll(noise, 48, axis=1)])
@@ -144,7 +144,7 @@ def test_temporal_hints_change_little_where_they_are_not_needed():
 
 
 @pytest.mark.filterwarnings("ignore::penstock.EmulatedDeviceWarning")
-def test_batches_are_ragged_and_the_gpu_gives_the_same():
+def test_ragged_batches_on_cpu_and_gpu():
     videos = [VIDEO, VIDEO[:2, :30, :41]]
     made = ndd.optical_flow(ndd.batch(videos, layout="FHWC"))
     on_gpu = ndd.optical_flow(ndd.batch(videos, layout="FHWC").gpu()).cpu()
@@ -171,7 +171,7 @@ def test_frames_without_pixels_have_no_vectors():
     assert ndd.optical_flow(np.zeros((3, 0, 8, 3), np.uint8)).shape == (2, 0, 2, 2)
 
 
-def test_the_former_name_of_the_grid():
+def test_output_format_is_a_deprecated_alias():
     with pytest.warns(DeprecationWarning, match="`output_format` is deprecated"):
         made = ndd.optical_flow(VIDEO, output_format=8)
     assert made.shape == (2, 6, 9, 2)
@@ -207,7 +207,7 @@ def test_bad_inputs_are_refused():
         ndd.optical_flow(VIDEO[..., :2].copy()).evaluate()
 
 
-def test_bad_hints_are_no_hints():
+def test_invalid_hints_give_finite_flow():
     hints = np.full((2, 12, 18, 2), np.nan, np.float32)
     hints[:, ::2] = 1e30
     made = ndd.optical_flow(VIDEO, hints, enable_external_hints=True)

@@ -1,4 +1,4 @@
-"""Tones, compared with torchvision, which has the same operations."""
+"""Photometric operators, compared with torchvision."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ EXTENTS = {"F": 2, "H": 13, "W": 37, "C": 3}
 
 
 def picture(layout="HWC", dtype="u1", **extents):
-    """Noise between two tones, which differ between channels."""
+    """Noise between two values that differ between channels."""
     shape = [{**EXTENTS, **extents}[letter] for letter in layout]
     low, high = 0.1 + 0.1 * RNG.random(), 0.8
     noise = low + (high - low) * RNG.random(shape)
@@ -30,7 +30,7 @@ def picture(layout="HWC", dtype="u1", **extents):
 
 
 def by_torchvision(function, array, layout, **arguments):
-    """What torchvision makes of an image of any layout."""
+    """The torchvision result for an image of any layout."""
     axis = layout.find("C")
     planes = np.moveaxis(array, axis, -3) if axis >= 0 else array[..., None, :, :]
     made = function(torch.from_numpy(np.ascontiguousarray(planes)), **arguments).numpy()
@@ -74,14 +74,14 @@ def compare(name, array, layout, tolerance=0):
 
 @each_operation
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_layout_is_what_torchvision_makes(name, layout):
-    # Numbers near a whole one may be cut off either way.
+def test_every_layout_matches_torchvision(name, layout):
+    # Values close to an integer may be truncated either way.
     compare(name, picture(layout), layout, 1 if name in ("autocontrast", "sharpness") else 0)
 
 
 @each_operation
 @pytest.mark.parametrize("dtype", TYPES)
-def test_every_type_is_what_torchvision_makes(name, dtype):
+def test_every_type_matches_torchvision(name, dtype):
     array = picture("HWC", dtype)
     tolerance = 1e-6 if array.dtype.kind == "f" else 1
     if dtype in ("i4", "i8") and name in ("autocontrast", "sharpness"):
@@ -91,7 +91,7 @@ def test_every_type_is_what_torchvision_makes(name, dtype):
 
 @each_operation
 @pytest.mark.parametrize("dtype", ["f2", "i4", "i8", "u4", "u8"])
-def test_types_that_torchvision_lacks_agree_with_wider_ones(name, dtype):
+def test_types_that_torchvision_lacks_match_wider_ones(name, dtype):
     ours, _, arguments = OPERATIONS[name]
     array = picture("HWC", dtype)
     if dtype == "f2":
@@ -110,7 +110,7 @@ def test_types_that_torchvision_lacks_agree_with_wider_ones(name, dtype):
 
 @each_operation
 @pytest.mark.parametrize("size", [(1, 1), (1, 5), (2, 2), (3, 3), (3, 100), (64, 65)])
-def test_sizes_of_all_kinds(name, size):
+def test_small_and_odd_sizes(name, size):
     for channels in (1, 3):
         array = picture("HWC", H=size[0], W=size[1], C=channels)
         compare(name, array, "HWC", 1)
@@ -118,13 +118,13 @@ def test_sizes_of_all_kinds(name, size):
 
 @each_operation
 @pytest.mark.parametrize("shape", [(0, 4, 3), (4, 0, 3), (4, 4, 0)])
-def test_images_without_pixels_stay_so(name, shape):
+def test_empty_images(name, shape):
     ours, _, arguments = OPERATIONS[name]
     assert ours(ndd.tensor(np.zeros(shape, np.uint8)), **arguments).shape == shape
 
 
 @each_operation
-def test_batches_strides_and_channels_make_no_difference(name):
+def test_samples_strides_and_channels_are_independent(name):
     ours, _, arguments = OPERATIONS[name]
     arrays = [picture(H=5 + k, W=40, C=5) for k in range(3)]
     batch = ours(ndd.batch(arrays, layout="HWC"), **arguments)
@@ -154,7 +154,7 @@ def test_arguments_may_differ_per_sample_and_per_frame():
         np.testing.assert_array_equal(frame, np.asarray(alone))
 
 
-def test_the_default_threshold_is_the_middle():
+def test_default_threshold_is_half_of_the_range():
     for dtype, middle in [("u1", 128), ("i1", 64), ("u2", 32768)]:
         array = np.array([[middle - 1, middle]], dtype)
         found = np.asarray(ndd.solarize(array))
@@ -164,7 +164,7 @@ def test_the_default_threshold_is_the_middle():
     )
 
 
-def test_one_tone_stays():
+def test_constant_images_are_unchanged():
     array = np.full((4, 5, 3), 77, np.uint8)
     np.testing.assert_array_equal(np.asarray(ndd.autocontrast(array)), array)
     compare("autocontrast", np.full((4, 5, 3), 0.25, np.float32), "HWC")
@@ -181,7 +181,7 @@ def test_one_tone_stays():
     ],
 )
 @pytest.mark.parametrize("given", [lambda n: n, lambda n: ndd.batch([n])], ids=["call", "sample"])
-def test_what_makes_no_sense_is_refused(call, text, given):
+def test_invalid_arguments_are_rejected(call, text, given):
     images = ndd.batch([picture()], layout="HWC")
     with pytest.raises((ValueError, RuntimeError), match=text.replace("(", "\\(")):
         call(images, given).evaluate()

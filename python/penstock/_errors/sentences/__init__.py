@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 
 from penstock._errors.sentences import (
     arrays,
+    audio,
+    audio_effects,
     augmentation,
     boxes,
     codecs,
@@ -31,6 +33,8 @@ Problem: TypeAlias = tuple[str, dict[str, Any]]
 SENTENCES: dict[str, str | Callable[..., str]] = {
     "MemoryFault.Strides": "its strides reach outside of its {bytes} bytes",
     **arrays.SENTENCES,
+    **audio.SENTENCES,
+    **audio_effects.SENTENCES,
     **augmentation.SENTENCES,
     **boxes.SENTENCES,
     **codecs.SENTENCES,

@@ -1,4 +1,4 @@
-"""Sentences for the problems of augmentation (see `sentences`)."""
+"""Sentences for problems of augmentation, automatic augmentation and mixing (see `sentences`)."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     ),
     "Augmentation.KernelSize": "must be odd, from 1 to {largest}, got {given}",
     "Augmentation.LargeImage": (
-        "an image of {height} x {width} is too large: there may be {largest} pixels"
+        "an image of {height} x {width} is too large: the limit is {largest} pixels"
     ),
     "AutoAug.Operation": "has {given}, but operations are numbered 0 to {last}",
     "AutoAug.Magnitudes": (
         "needs one number, or one for each of {operations} operations, got {given}"
     ),
-    "AutoAug.ManyPixels": "has {pixels} pixels, too many to count",
+    "AutoAug.ManyPixels": "has {pixels} pixels, too many for 32-bit histograms",
     "Mixing.Shapes": (
-        "samples that are mixed must have one shape and type: {shape} and {partner}; resize or "
-        "crop them before"
+        "mixed samples must have the same shape and type, got the shapes {shape} and {partner}; "
+        "resize or crop them first"
     ),
-    "Mixing.NoClasses": "is missing: labels that are class numbers need the number of classes",
+    "Mixing.NoClasses": "is required if labels are class indices",
     "Mixing.OtherClasses": (
-        "labels must be class numbers, or have a value for each of {classes} classes (`num_classes`"
+        "labels must be class indices, or have a value for each of {classes} classes (`num_classes`"
         "), got {given} values"
     ),
     "Mixing.PartnerClasses": (
         "all labels must have the same number of values, got {given} and {partner}"
     ),
-    "Mixing.Label": "{given} is not one of {classes} classes, which are numbered from 0",
+    "Mixing.Label": "class index {given} is out of range for {classes} classes",
     "Mixing.Alpha": "must be positive and finite, got {given}",
 }

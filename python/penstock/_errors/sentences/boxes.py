@@ -1,4 +1,4 @@
-"""Sentences for the problems of operators on boxes (see `sentences`)."""
+"""Sentences for problems of the box operators (see `sentences`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "Boxes.NotRows": "boxes must be rows of {wanted} numbers, got the shape {shape}",
     "Boxes.LabelShape": "{boxes} boxes need as many labels, got the shape {shape}",
     "Boxes.Outside": (
-        "box {index} is not inside of the image: coordinates must be between 0 and 1, got "
+        "box {index} is not inside the image: coordinates must be between 0 and 1, got "
         "{coordinates}"
     ),
     "Boxes.Inverted": "box {index} ends before it starts: {coordinates}",
@@ -36,9 +36,9 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     ),
     "Boxes.RoiEnds": "is {given} on axis {axis}, before the start {start}",
     "Boxes.RoiOutside": (
-        "and the end of the region, {start} and {end}, must be inside of the {extent} elements of "
-        "axis {axis}"
+        "and the end of the region, {start} and {end}, must be inside axis {axis}, which has "
+        "{extent} elements"
     ),
-    "Boxes.LargeCrop": "is {given} on axis {axis}, which has {extent} elements",
+    "Boxes.LargeCrop": "is {given} on axis {axis}, which has only {extent} elements",
     "Boxes.FewAxes": "must have the {wanted} axes of `crop_shape`, got {given}",
 }

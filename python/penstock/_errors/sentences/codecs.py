@@ -39,6 +39,10 @@ def _no_list(name: str) -> str:
     return f"doesn't say {_LISTS[name]}"
 
 
+def _this_sound(format: str | None, problem: str) -> str:
+    return f"this {format} file {problem}" if format else f"this file {problem}"
+
+
 SENTENCES: dict[str, str | Callable[..., str]] = {
     # Images of any format
     "ImageFault.This": "this {format} {problem}",
@@ -118,27 +122,45 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "WebPFault.EndsAfter": "ends after {bytes} of {size} bytes",
     "WebPFault.Feature": "uses a feature that libwebp doesn't know",
     "WebPFault.Damaged": "is damaged",
-    # Sounds
+    # Audio
     "AudioFault.TooLong": (
         "would have {samples} samples or more, and the limit is {limit}; if it is really so long, "
         "set the environment variable PENSTOCK_MAX_AUDIO_SAMPLES to a higher limit"
     ),
-    "AudioFault.TooShort": "is too short to be a sound",
-    "AudioFault.UnknownFormat": "is in an unknown format: it is neither WAV nor FLAC nor Ogg",
+    "AudioFault.This": _this_sound,
+    "AudioFault.TooShort": "is too short to be audio",
+    "AudioFault.UnknownFormat": (
+        "is in an unknown format: it starts with {start}; known are WAV, FLAC, Ogg (Vorbis, Opus, "
+        "FLAC), MP3, M4A, AAC, WebM, AIFF, CAF, AU, W64 and NIST SPHERE"
+    ),
+    "AudioFault.Unsupported": (
+        "is {name}, which can't be decoded; convert it to FLAC or WAV, for example with "
+        "`ffmpeg -i FILE out.flac`"
+    ),
     "AudioFault.EndsEarly": "ends too early",
+    "AudioFault.EndsAt": "ends too early, after {seconds:.3f} s",
+    "AudioFault.EndsBefore": (
+        "ends too early, after {seconds:.3f} s; its header claims {length:.3f} s"
+    ),
     "AudioFault.Read": "could not be read: {text}",
-    "AudioFault.NotWave": "is a RIFF file, but not a sound",
-    "AudioFault.NoFormatChunk": "has no `fmt ` chunk before its samples",
-    "AudioFault.NoDataChunk": "has no `data` chunk",
+    "AudioFault.NotWave": "is a RIFF file, but not audio",
+    "AudioFault.NoFormatChunk": "has no chunk that describes its samples before them",
+    "AudioFault.NoDataChunk": "has no chunk with samples",
     "AudioFault.Coding": "has samples of {bits} bits in format {tag}, which is unknown",
+    "AudioFault.Encoding": "has samples in the encoding {name}, which is unknown",
     "AudioFault.Frames": "claims {channels} channels, {rate} Hz and {block} bytes per frame",
-    "AudioFault.NoSound": "holds no sound that can be decoded",
-    "AudioFault.UnknownCoding": "holds a sound of unknown coding",
+    "AudioFault.Field": "has no valid {name}",
+    "AudioFault.NoSound": "has no audio that can be decoded",
+    "AudioFault.UnknownCoding": "has audio in an unknown encoding",
     "AudioFault.Claims": "claims {channels} channels and {rate} Hz",
-    "AudioFault.Changes": "changes its rate or its channels midway",
-    "AudioFault.FramesMissing": "ends too early: it claims {frames} frames, but has {found}",
+    "AudioFault.Changes": "changes its rate or its channels at {seconds:.3f} s",
+    "AudioFault.Chained": "has another stream after {seconds:.3f} s, which is not supported",
+    "AudioFault.Gap": "is damaged at {seconds:.3f} s: a part is missing",
     "AudioFault.Index": "has a damaged index",
     "AudioFault.Damaged": "is damaged: {text}",
+    "AudioFault.DamagedAt": "is damaged at {seconds:.3f} s: {text}",
     "AudioFault.Undecodable": "can't be decoded: {text}",
-    "AudioFault.Unexpected": "is damaged in a way that its decoder does not expect",
+    "AudioFault.Unexpected": (
+        "is damaged after {seconds:.3f} s, in a way that its decoder does not expect"
+    ),
 }

@@ -82,7 +82,7 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
         "get {first} and frame {frame} {shape}"
     ),
     "Probe.Failed": "says to fail",
-    "Color.TooManyPixels": "has {pixels} pixels, too many to count",
+    "Color.TooManyPixels": "has {pixels} pixels, too many for 32-bit histograms",
     "Color.SpaceChannels": "{space} has {channels} channels, got {given}",
     "Color.NotAnImage": "an image has height, width and channels",
     "Color.LargeJpeg": ("a JPEG has at most {largest} rows and columns, got {height} x {width}"),
@@ -126,13 +126,13 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "Fill.Broadcast": "a fill value of shape {given} can't be broadcast to {wanted}",
     "Filters.NoSpatialAxis": "it has no spatial axis to filter along",
     "Filters.NotOdd": "must be odd, from {least} to {largest}, got {given}",
-    "Filters.WindowSize": "must be odd, or 0 for what `sigma` needs, got {given}",
+    "Filters.WindowSize": "must be odd, or 0 to derive it from `sigma`, got {given}",
     "Filters.NoWindow": "must be positive, unless `window_size` is given",
     "Filters.LargeWindow": "makes a window of more than {largest} pixels",
-    "Filters.Axes": "the filter has {given} axes; the data has {wanted} spatial ones",
+    "Filters.Axes": "the filter has {given} axes, but the data has {wanted} spatial axes",
     "Filters.Empty": "the filter is empty: {shape}",
     "Filters.Larger": "the filter is larger than the data: {size} of {extent} on axis {axis}",
-    "Filters.Anchor": "must be inside of the filter, or -1, got {given} of {size}",
+    "Filters.Anchor": "must be inside the filter, or -1, got {given} for a size of {size}",
     "Filters.TooLarge": "a filter of {size} on rows of {extent} is too large",
     "Generic.ZeroStep": "must not be zero",
     "Generic.EmptyBatch": "an empty batch has no samples to stack",
@@ -152,11 +152,11 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     ),
     "Patches.AnchorNumbers": "has {given} numbers, but `shape` has {shape}",
     "Patches.AxisNumbers": "needs numbers for each of {axes} axes, got {given}",
-    "Patches.Nan": "must be of numbers, got {given}",
+    "Patches.Nan": "must not have NaN, got {given}",
     "Patches.NoRegion": "of {shape} at the `anchor` {anchor} is not a region",
     "Patches.ChannelNumber": "is {given}, but the image has {channels} channels",
     "Patches.NotAnImage": (
-        "images need a height and a width side by side, got the shape {shape} and the layout "
+        "images need adjacent axes for height and width, got the shape {shape} and the layout "
         '"{layout}"'
     ),
     "Random.ShapeAndInput": "can't be given beside an input that the shape is taken from",
@@ -226,7 +226,7 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "Shapes.Inserted": "can't insert an axis at {axis}",
     "Shapes.Permutation": "{perm} does not name each of {ndim} axes once",
     "Shapes.Different": _different,
-    "Warp.NoPixels": "an image without pixels has none to replicate; give `fill_value`",
+    "Warp.NoPixels": "an empty image has no edge pixels to replicate; give `fill_value`",
     "Warp.Size": "must not be negative or huge, got {given}",
     "Warp.MatrixNumbers": "must be {wanted}, got {given} numbers",
     "Warp.NotFinite": "must have finite numbers, got {given}",

@@ -1,4 +1,4 @@
-"""Sentences for the problems of `multi_paste` (see `sentences`)."""
+"""Sentences for problems of `multi_paste` (see `sentences`)."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     ),
     "MultiPaste.OutputSize": "needs a height and a width, got {given}",
     "MultiPaste.NoSize": (
-        "must be given where images differ in size: {first} and {other} (height, width)"
+        "is required if images differ in size, got {first} and {other} (height, width)"
     ),
     "MultiPaste.Channels": (
-        "all images on a canvas must have as many channels, got {first} and {other}"
+        "all images on a canvas must have the same number of channels, got {first} and {other}"
     ),
-    "MultiPaste.Different": "all images must have one element type, got {first} and {other}",
+    "MultiPaste.Different": "all images must have the same element type, got {first} and {other}",
     "MultiPaste.NotAnImage": (
-        "must be images of height, width and channels, or sequences of as many frames, got the "
-        "shape {shape}"
+        "must be images of height, width and channels, or sequences with the same number of "
+        "frames, got the shape {shape}"
     ),
     "MultiPaste.OutsideInput": (
-        "must keep region {region} inside of its image: it starts at {start} with the shape "
-        "{shape}, the image has {input}"
+        "must keep region {region} inside its image: it starts at {start} with the shape {shape}, "
+        "but the image has the size {input}"
     ),
     "MultiPaste.OutsideOutput": (
-        "must keep region {region} inside of the canvas: it starts at {start} with the shape "
-        "{shape}, the canvas has {output}"
+        "must keep region {region} inside the canvas: it starts at {start} with the shape {shape}, "
+        "but the canvas has the size {output}"
     ),
-    "MultiPaste.NoSample": "names sample {id} of a batch of {samples}",
+    "MultiPaste.NoSample": "refers to sample {id}, but the batch has {samples} samples",
 }
