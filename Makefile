@@ -137,6 +137,10 @@ fuzz: native cargo ## the coverage-guided fuzzers alone; ARGS='600 png jpeg': se
 fuzz-images: native ## decode damaged images, 100 000 of them; ARGS='--count 2000 --only png'
 	$(PY) tools/fuzz_images.py $(ARGS)
 
+.PHONY: fuzz-audio
+fuzz-audio: native ## decode damaged sounds, 100 000 of them; ARGS='--count 2000 --only flac'
+	$(PY) tools/fuzz_audio.py $(ARGS)
+
 .PHONY: fuzz-build
 fuzz-build: cargo .make/system ## build the fuzzers, with AddressSanitizer
 	bash fuzz/build.sh address

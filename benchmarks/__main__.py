@@ -12,6 +12,8 @@ from pathlib import Path
 
 import penstock
 from benchmarks import (
+    audio,
+    audio_effects,
     augmentation,
     calls,
     color,
@@ -39,6 +41,11 @@ FAMILIES = (
     color.FAMILY,
     detection.FAMILY,
     augmentation.FAMILY,
+    audio.FAMILY,
+    audio.TORCH,
+    audio.DECODING,
+    audio.SOUNDFILE,
+    audio_effects.FAMILY,
     operators.FAMILY,
     large.FAMILY,
     calls.FAMILY,
@@ -49,8 +56,10 @@ PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 def main() -> None:
     options = _parse()
+    # The page has whole families.
+    matches = _is_of_family if options.write else _matches
     chosen = [
-        (family, [case for case in family.cases() if _matches(case.name, options.names)])
+        (family, [case for case in family.cases() if matches(case.name, options.names)])
         for family in FAMILIES
     ]
     if options.list:
@@ -60,8 +69,8 @@ def main() -> None:
     for side in pair:
         side.library.set_num_threads(options.threads)
     command = _command(sys.argv[1:])
-    setup = [*report.setup(pair), f"command: `{command}`"]
-    print(*setup, sep="\n", end="\n\n")
+    setup = report.setup(pair)
+    print(*setup, f"command: `{command}`", sep="\n", end="\n\n")
     sections = []
     for family, cases in chosen:
         if not cases:
@@ -73,7 +82,12 @@ def main() -> None:
         facts = list(family.facts(pair))
         print(*facts, sep="\n")
         sections.append(report.Section(family, outcomes, facts))
-    if options.write:
+    if options.write and options.names:
+        titles = [family.title for family in FAMILIES]
+        page = report.updated(PAGE.read_text(encoding="utf-8"), sections, setup, titles)
+        PAGE.write_text(page, encoding="utf-8")
+    elif options.write:
+        setup.append(f"command: `{command}`")
         PAGE.write_text(report.page(sections, setup, command), encoding="utf-8")
 
 
@@ -84,7 +98,11 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help="few rounds, to check that everything runs"
     )
-    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="write docs/benchmarks.md, or only the sections of the families that are named",
+    )
     parser.add_argument(
         "--threads",
         type=int,
@@ -92,8 +110,12 @@ def _parse() -> argparse.Namespace:
         help="worker threads of each library; all usable CPUs by default",
     )
     options = parser.parse_args()
-    if options.write and (options.names or options.quick):
-        parser.error("--write needs a full run: omit names and --quick")
+    if options.write and options.quick:
+        parser.error("--write needs all rounds: omit --quick")
+    unknown = set(options.names) - {family.name for family in FAMILIES}
+    if options.write and unknown:
+        known = ", ".join(family.name for family in FAMILIES)
+        parser.error(f"--write takes names of families: {known}; not {', '.join(sorted(unknown))}")
     return options
 
 
@@ -112,6 +134,10 @@ def _contenders(threads: int) -> Pair:
 
 def _matches(name: str, wanted: list[str]) -> bool:
     return not wanted or any(part in name for part in wanted)
+
+
+def _is_of_family(name: str, wanted: list[str]) -> bool:
+    return not wanted or name.split("/", 1)[0] in wanted
 
 
 def _command(arguments: list[str]) -> str:

@@ -51,13 +51,33 @@ def line(outcome: Outcome) -> str:
 def page(sections: Iterable[Section], setup: Sequence[str], command: str) -> str:
     """The page of documentation that `command` writes."""
     parts = [INTRODUCTION.format(command=command), "".join(f"- {text}\n" for text in setup)]
-    for family, outcomes, facts in sections:
-        rows = "".join(_row(outcome) for outcome in outcomes)
-        parts += [
-            f"## {family.title}\n\n{family.about.strip()}\n",
-            HEAD.format(rival=family.rival) + rows,
-        ]
-        parts += [f"{fact}\n" for fact in (*facts, _quiet(outcomes))]
+    return "\n".join([*parts, *(_section(section) for section in sections)])
+
+
+def updated(page: str, sections: Iterable[Section], setup: Sequence[str], titles: list[str]) -> str:
+    """The page with new results of some families; `titles` are those of all, in order.
+
+    Raises:
+        ValueError: If the page's other results are from another machine or other versions.
+    """
+    introduction, *others = page.split("\n## ")
+    missing = [text for text in setup if f"- {text}\n" not in f"{introduction}\n"]
+    if missing:
+        raise ValueError(f"the page's results are from another setup, not {', '.join(missing)}")
+    texts = {text.split("\n", 1)[0]: f"## {text}" for text in others}
+    texts |= {section.family.title: _section(section).rstrip("\n") for section in sections}
+    kept = [texts[title].rstrip("\n") for title in titles if title in texts]
+    return "\n\n".join([introduction.rstrip("\n"), *kept]) + "\n"
+
+
+def _section(section: Section) -> str:
+    family, outcomes, facts = section
+    rows = "".join(_row(outcome) for outcome in outcomes)
+    parts = [
+        f"## {family.title}\n\n{family.about.strip()}\n",
+        HEAD.format(rival=family.rival) + rows,
+        *(f"{fact}\n" for fact in (*facts, _quiet(outcomes))),
+    ]
     return "\n".join(parts)
 
 

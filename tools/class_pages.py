@@ -19,6 +19,7 @@ import penstock
 import penstock.capture
 import penstock.checkpoint
 import penstock.errors
+import penstock.jax
 import penstock.pytorch
 import penstock.readers
 import penstock.tfrecord
@@ -85,6 +86,10 @@ PAGES = {
     "torch": Page(
         inspect.cleandoc(penstock.torch.__doc__ or ""),
         tuple(f"torch.{name}" for name in penstock.torch.__all__),
+    ),
+    "jax": Page(
+        inspect.cleandoc(penstock.jax.__doc__ or ""),
+        tuple(f"jax.{name}" for name in penstock.jax.__all__),
     ),
     "pytorch": Page(
         inspect.cleandoc(penstock.pytorch.__doc__ or ""),
@@ -184,7 +189,8 @@ def _function(function: Callable[..., Any], name: str, level: str) -> str:
 def _alias(name: str) -> str:
     """A type or an object that has a name."""
     namespace, _, key = name.rpartition(".")
-    source = NAMES["penstock"][key] if not namespace else f"penstock.{namespace}"
+    module = f"penstock.{namespace}".removesuffix(".")
+    source = NAMES.get(module, {}).get(key, module)
     text = _documented(inspect.getsource(importlib.import_module(source))).get(key)
     if not text:
         raise LookupError(f"{name} has no docstring")

@@ -109,6 +109,10 @@ def public_names() -> dict[str, dict[str, str]]:
             source = f"penstock.{package}.{name}"
             for exported in getattr(importlib.import_module(source), "__all__", ()):
                 names["penstock"][exported] = source
+    for name in _modules([str(PACKAGE / "_torch")]):
+        source = f"penstock._torch.{name}"
+        for exported in getattr(importlib.import_module(source), "__all__", ()):
+            _nested(names, "torch")[exported] = source
     for operator in OPERATORS.values():
         namespace, _, name = operator.name.rpartition(".")
         for place in {namespace, operator.options.also_in or namespace}:
@@ -225,7 +229,7 @@ def signature(
     if parameters[-1] == "*":
         parameters.pop()
     lines = "".join(f"    {parameter},\n" for parameter in parameters)
-    result = results(operator, result)
+    result = result if along else results(operator, result)
     return f"@overload\ndef {operator.definition.__name__}(\n{lines}) -> {result}: ..."
 
 

@@ -116,7 +116,7 @@ def plans(short: bool) -> dict[str, Plan]:
         "fuzzers": Plan(fuzzed_if_built if short else fuzzed, 150, 1200),
         "corpus": Plan(corpus, 40, 60),
         "images": Plan(mutated("image"), 60, 420),
-        "sounds": Plan(mutated("sound", "sound resampled"), 15, 120),
+        "sounds": Plan(mutated("audio", "sound", "sound resampled"), 15, 120),
         "records": Plan(mutated(*RECORDS), 25, 180),
         "changing bytes": Plan(watched("buffers", "changing_bytes"), 25, 120),
         "lying buffers": Plan(watched("buffers", "lying_buffers", memory=4 * GB), 10, 60),

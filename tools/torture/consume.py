@@ -143,11 +143,22 @@ def images(path: Path) -> Results:
     yield lambda: ndd.decoders.image(encoded, output_type=ndd.types.GRAY)
     yield lambda: ndd.decoders.image(encoded, output_type=ndd.types.ANY_DATA, dtype=ndd.float32)
     poison_like(encoded, 3)
+    yield lambda: ndd.decoders.image(encoded, min_size=23)
+    poison_like(encoded, 3)
     yield lambda: ndd.decoders.image_crop(encoded, crop=(16, 17), crop_pos_x=0.3, crop_pos_y=0.8)
     poison_like(encoded, 3)
     yield lambda: ndd.decoders.image_slice(encoded, start=(3, 1), shape=(20, 33), axes=(0, 1))
     yield lambda: ndd.decoders.image_random_crop(encoded, rng=ndd.random.RNG(1))
     yield lambda: ndd.peek_image_shape(encoded)
+
+
+@way("audio")
+def audio(path: Path) -> Results:
+    encoded = ndd.tensor(np.frombuffer(path.read_bytes(), np.uint8))
+    # The first one must fail for files that must be rejected.
+    yield lambda: ndd.decoders.audio(encoded)
+    yield lambda: ndd.decoders.audio(encoded, dtype=ndd.int16, start=0.02, duration=0.05)
+    yield lambda: ndd.decoders.audio(encoded, downmix=True, sample_rate=16000.0)
 
 
 # Readers

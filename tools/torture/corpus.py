@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from tests import sounds
 
 
 class Attack(NamedTuple):
@@ -454,6 +455,89 @@ def wav_of_65535_channels() -> bytes:
 @attack("sound resampled", error=True)
 def wav_of_no_rate() -> bytes:
     return _wav(1, 0, bytes(100))
+
+
+@attack("audio", error=True)
+def mp4_of_a_billion_packets() -> bytes:
+    """Its table says that all packets have the same size, so that it takes no space."""
+    file = bytearray(sounds.kept("mono.m4a"))
+    at = file.index(b"stsz")
+    file[at + 8 : at + 16] = struct.pack(">II", 1, 1 << 30)
+    at = file.index(b"stts")
+    file[at + 12 : at + 16] = struct.pack(">I", 1 << 30)
+    return bytes(file)
+
+
+@attack("audio", error=True)
+def mp4_with_a_long_table() -> bytes:
+    """Times of 300 000 empty packets of another track, which are searched for each of them."""
+    file = bytearray(sounds.kept("mono.m4a"))
+    count = 300_000
+    at = file.index(b"moov") - 4
+    movie = file[at:]
+    track_at = movie.index(b"trak") - 4
+    track = movie[track_at : track_at + int.from_bytes(movie[track_at : track_at + 4], "big")]
+    track[track.index(b"tkhd") + 16 : track.index(b"tkhd") + 20] = struct.pack(">I", 9)
+    times = struct.pack(">I4sII", 16 + 8 * count, b"stts", 0, count)
+    times += struct.pack(">II", 1, 1) * count
+    old = track.index(b"stts") - 4
+    old_size = int.from_bytes(track[old : old + 4], "big")
+    grown = len(times) - old_size
+    track[old : old + old_size] = times
+    sizes = track.index(b"stsz")
+    track[sizes + 8 : sizes + 16] = struct.pack(">II", 1, count)
+    for name in (b"trak", b"mdia", b"minf", b"stbl"):
+        _grow(track, name, grown)
+    movie += track
+    _grow(movie, b"moov", len(track))
+    return bytes(file[:at] + movie)
+
+
+def _grow(file: bytearray, name: bytes, by: int) -> None:
+    at = file.index(name) - 4
+    size = int.from_bytes(file[at : at + 4], "big") + by
+    file[at : at + 4] = struct.pack(">I", size)
+
+
+@attack("audio", error=True)
+def caf_of_a_billion_packets() -> bytes:
+    file = bytearray(sounds.corpus()["caf alac"])
+    at = file.index(b"pakt")
+    file[at + 12 : at + 20] = struct.pack(">Q", 1 << 30)
+    return bytes(file)
+
+
+@attack("audio", error=True)
+def opus_of_255_channels() -> bytes:
+    """Channels that all are the same one, of packets of 120 ms that take two bytes."""
+    head = b"OpusHead\x01\xff" + struct.pack("<HIhB", 0, 48000, 0, 255) + b"\x01\x00" + bytes(255)
+    file = _ogg_page(2, 0, [head]) + _ogg_page(0, 1, [b"OpusTags" + bytes(8)])
+    packet = b"\x1b\x02"  # two frames of 60 ms, of no bytes
+    for number in range(20):
+        file += _ogg_page(0, 2 + number, [packet] * 255, 5760 * 255 * (number + 1))
+    return file
+
+
+def _ogg_page(flags: int, number: int, packets: list[bytes], position: int = 0) -> bytes:
+    sizes = b"".join(b"\xff" * (len(each) // 255) + bytes([len(each) % 255]) for each in packets)
+    head = b"OggS" + struct.pack("<BBQIII", 0, flags, position, 7, number, 0)
+    page = head + bytes([len(sizes)]) + sizes + b"".join(packets)
+    return page[:22] + _crc(page, 0x04C11DB7, 32).to_bytes(4, "little") + page[26:]
+
+
+@attack("audio", error=True)
+def aiff_of_chunks() -> bytes:
+    return b"FORM\0\0\0\0AIFF" + b"junk\0\0\0\0" * 100_000
+
+
+@attack("audio", error=True)
+def matroska_of_elements() -> bytes:
+    return b"\x1a\x45\xdf\xa3\x80\x18\x53\x80\x67\x01" + b"\xff" * 7 + b"\xec\x80" * 200_000
+
+
+@attack("audio", error=True)
+def tags_without_an_end() -> bytes:
+    return b"ID3\x04\0\0\0\0\0\0" * 100_000
 
 
 def _wav(channels: int, rate: int, data: bytes, length: int | None = None) -> bytes:

@@ -11,11 +11,12 @@ import json
 import os
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from tests import data_sets, images, protobuf, records
+from tests import data_sets, images, protobuf, records, sounds
 
 from .corpus import attacks
 
@@ -91,6 +92,7 @@ def _images() -> dict[str, bytes]:
         "progressive": encoded(picture, quality=80, progressive=True),
         "progressive gray": encoded(images.photograph(80, 90)[..., :1], progressive=True),
         "restarts": encoded(picture, quality=80, restart_marker_blocks=1),
+        "4:2:2": encoded(picture, quality=80, subsampling=1),
         "cmyk": encoded(alpha, mode="CMYK", quality=80),
         "turned": images.turned(6, picture),
         "png": encoded(picture, "PNG"),
@@ -128,26 +130,42 @@ def _frames() -> bytes:
     return file.getvalue()
 
 
-def _sounds() -> dict[str, Seed]:
-    import soundfile
+SOUND_TARGETS = {
+    b"RIFF": "wav",
+    b"RF64": "wav",
+    b"riff": "w64",
+    b"FORM": "aiff",
+    b".snd": "au",
+    b"NIST": "sphere",
+    b"caff": "caf",
+    b"fLaC": "flac",
+    b"OggS": "ogg",
+    b"\x1a\x45\xdf\xa3": "matroska",
+}
 
+
+def _sound_target(sound: bytes) -> str:
+    if sound[4:8] == b"ftyp":
+        return "mp4"
+    if sound[:1] == b"\xff":
+        return "adts" if sound[1] & 0xF6 == 0xF0 else "mpeg"
+    return SOUND_TARGETS.get(sound[:4], "wav")
+
+
+def _sounds() -> dict[str, Seed]:
     rng = np.random.default_rng(1)
-    sound = rng.normal(0, 0.1, (3000, 2)).astype(np.float32)
-    kinds = {
-        "wav": ("WAV", "PCM_16", "wav"),
-        "wav 24": ("WAV", "PCM_24", "wav"),
-        "wav float": ("WAV", "FLOAT", "wav"),
-        "flac": ("FLAC", "PCM_16", "flac"),
-        "vorbis": ("OGG", "VORBIS", "vorbis"),
+    noise = rng.normal(0, 0.1, (3000, 2))
+    files = {
+        **sounds.corpus(),
+        "flac noise": sounds.encoded(noise, 8000, "FLAC", "PCM_16"),
+        "vorbis noise": sounds.encoded(noise, 8000, "OGG", "VORBIS"),
+        "mp3 noise": sounds.encoded(noise, 8000, "MP3"),
     }
-    made = {}
-    for number, (name, (format, subtype, target)) in enumerate(kinds.items()):
-        file = io.BytesIO()
-        samples = sound[:, : 1 + number % 2]
-        soundfile.write(file, samples, 8000, subtype=subtype, format=format)
-        way = "sound resampled" if number % 2 else "sound"
-        made[name] = Seed(way, target, file.getvalue())
-    return made
+    ways = ("audio", "sound", "sound resampled")
+    return {
+        name: Seed(ways[number % 3], _sound_target(data), data)
+        for number, (name, data) in enumerate(files.items())
+    }
 
 
 def _records() -> dict[str, Seed]:
@@ -188,6 +206,35 @@ def _records() -> dict[str, Seed]:
         protobuf.database(folder / "caffe2", tensors)
         data = (folder / "caffe2" / "data.mdb").read_bytes()
         made["caffe2"] = Seed("caffe2", "lmdb", data)
+    return made
+
+
+def _packed() -> dict[str, bytes]:
+    """Compressed bytes, after those that say what they are (see the target `inflate`)."""
+    data = b"penstock " * 20 + bytes(range(100))
+    deflate, zlib_, gzip_ = (zlib.compress(data, wbits=bits) for bits in (-15, 15, 31))
+    # Literals, a match of 8 bytes, and literals again.
+    block = b"\x84penstock\x08\x00\xc0penstocks..."
+    kinds = {
+        "lz4": (0, len(b"penstock") * 3 + 4, block),
+        "lz4 frame": (
+            1,
+            len(b"penstock") * 3 + 4,
+            b"\x04\x22\x4d\x18\x60\x40\x82" + len(block).to_bytes(4, "little") + block + bytes(4),
+        ),
+        "deflate": (2, len(data), deflate),
+        "deflate stored": (2, len(data), zlib.compress(data, 0, wbits=-15)),
+        "zlib": (3, len(data), zlib_),
+        "gzip": (4, len(data), gzip_),
+        "zstd": (5, 5, b"\x28\xb5\x2f\xfd\x20\x05\x29\x00\x00bytes"),
+        "zstd repeated": (5, 5, b"\x28\xb5\x2f\xfd\x20\x05\x2b\x00\x00b"),
+    }
+    made = {
+        name: bytes([algorithm, *size.to_bytes(2, "little"), 0]) + packed
+        for name, (algorithm, size, packed) in kinds.items()
+    }
+    half = len(zlib_)
+    made["zlib chunks"] = bytes([3, *len(data).to_bytes(2, "little"), half]) + 2 * zlib_
     return made
 
 
@@ -270,6 +317,7 @@ TARGETS = {"coco": "coco", "manifest": "nemo", "npy": "npy", "tar": "tar", "tfre
 TARGETS |= {
     "recordio": "recordio",
     "caffe": "lmdb",
+    "audio": "",
     "sound": "",
     "sound resampled": "",
     "image": "",
@@ -280,12 +328,16 @@ def write(folder: Path) -> None:
     """Write the initial corpus of the fuzzers: valid files and small attacks."""
     for name, seed in seeds().items():
         _put(folder / seed.target, name, seed.data)
+        if seed.target == "jpeg":
+            _put(folder / "jpeg_reduced", name, seed.data)
+    for name, data in _packed().items():
+        _put(folder / "inflate", name, data)
     for name, made in attacks():
         target = TARGETS.get(made.kind, "")
         if made.kind == "image" and made.data[:2] in MAGIC:
             target = _target(made.data)
-        elif made.kind.startswith("sound"):
-            target = "flac" if made.data.startswith(b"fLaC") else "wav"
+        elif made.kind == "audio" or made.kind.startswith("sound"):
+            target = _sound_target(made.data)
         if target and len(made.data) < 20_000:
             _put(folder / target, name, made.data)
     row = records.example(image=("bytes", [b"image"]), ids=("int64", [3, -1]), box=("float", [1.5]))
