@@ -85,7 +85,7 @@ def _used() -> int:
 
 
 def _import_families() -> None:
-    """Families load on first use, and without memory Python reports syntax errors in sound files."""
+    """Families load on first use; without memory, Python reports syntax errors in sound files."""
     for package in (penstock.ops, penstock._errors):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
