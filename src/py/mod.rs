@@ -41,7 +41,7 @@ mod _core {
     #[pymodule_export]
     use super::pool::{PyPool, fork_parent, fork_prepare, shut_down};
     #[pymodule_export]
-    use super::readers::{PySource, open_source, shuffle};
+    use super::readers::{PySource, open_source, permute, shuffle};
     #[pymodule_export]
     use super::rng::{PyDraw, PyPhilox};
     #[cfg(feature = "probes")]

@@ -31,16 +31,42 @@ pub fn shuffle(
     epoch: u64,
     stream: u32,
 ) -> PyResult<()> {
+    let row = writable(&items)?;
+    py.detach(|| readers::shuffle(row, fill, seed, epoch, stream));
+    Ok(())
+}
+
+/// Replaces places of a permutation of `0..len` by the items that are there; see
+/// `readers::Permutation`.
+#[pyfunction]
+pub fn permute(
+    py: Python<'_>,
+    places: PyBuffer<i64>,
+    len: u64,
+    seed: u64,
+    epoch: u64,
+) -> PyResult<()> {
+    let row = writable(&places)?;
+    if len > i64::MAX as u64 || row.iter().any(|&place| place < 0 || place as u64 >= len) {
+        return Err(PyValueError::new_err("these places are not in the permutation"));
+    }
+    py.detach(|| {
+        let permutation = readers::Permutation::new(len, seed, epoch);
+        for place in row {
+            *place = permutation.at(*place as u64) as i64;
+        }
+    });
+    Ok(())
+}
+
+/// The numbers of a buffer that the caller has just created and doesn't share.
+fn writable(items: &PyBuffer<i64>) -> PyResult<&mut [i64]> {
     if items.readonly() || !items.is_c_contiguous() {
-        return Err(PyValueError::new_err("shuffle needs a writable, contiguous buffer"));
+        return Err(PyValueError::new_err("expected a writable, contiguous buffer"));
     }
     // SAFETY: the buffer is contiguous, writable and has this many numbers while `items` is alive;
     // the caller has just created it and doesn't share it.
-    let row = unsafe {
-        std::slice::from_raw_parts_mut(items.buf_ptr().cast::<i64>(), items.item_count())
-    };
-    py.detach(|| readers::shuffle(row, fill, seed, epoch, stream));
-    Ok(())
+    Ok(unsafe { std::slice::from_raw_parts_mut(items.buf_ptr().cast::<i64>(), items.item_count()) })
 }
 
 /// Opens a data set of a format; `operator` is the reader that faults name. If something can't be

@@ -3,6 +3,7 @@ never stopped.
 """
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,21 +11,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.readers import File
-from penstock.readers._base.order import Order, Place, Plan, bounds
+from penstock.readers._base.order import PERMUTED, Order, Place, Plan, bounds
 
 SHUFFLES = [
     {},
     {"random_shuffle": True, "seed": 5, "initial_fill": 3},
     {"shuffle": "global", "seed": 9},
+    {"random_shuffle": True, "seed": 5, "is_long": True},
+    {"shuffle": "global", "seed": 9, "is_long": True},
 ]
 POLICIES = ["wrap", "pad", "partial", "drop"]
 # Samples of other readers are known without their files.
 NAMES = [f"missing/{number}" for number in range(23)]
 
 
-def make(size, state=None, **arguments):
+class LongFile(File):
+    """Has the order of a long data set."""
+
+    def _plan(self):
+        plan = super()._plan()
+        return replace(plan, shuffle=PERMUTED[plan.shuffle])
+
+
+def make(size, state=None, is_long=False, **arguments):
     """A reader of files that are never opened: only labels are used."""
-    reader = File(files=NAMES[:size], **arguments)
+    reader = (LongFile if is_long else File)(files=NAMES[:size], **arguments)
     if state is not None:
         reader.set_state(state)
     return reader
@@ -173,7 +184,7 @@ def test_however_often_shards_and_batches_change_nothing_is_lost_or_repeated(
     reader = make(size, state, **arguments)
     reader.next_epoch(batch_size=7)
     order = reader._position.order
-    for turn in range(reader._position.first_turn, order._last_cut() + 1):
+    for turn in range(reader._position.first_turn, order._last_cut + 1):
         given += list(order.numbers(turn, 0))
     counts = np.bincount(np.array(given, int), minlength=size)
     assert counts.min() == counts.max(), counts
@@ -210,6 +221,49 @@ def test_the_rest_of_an_epoch_is_divided_among_other_shards(policy, shuffle):
         assert set(given) | set(rest) == set(range(20))
         if policy != "pad":
             assert len(given) + len(rest) == 20
+
+
+@pytest.mark.parametrize("shuffle", SHUFFLES, ids=str)
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("shards", [1, 3])
+def test_an_epoch_as_numbers_is_what_is_read(policy, shuffle, shards):
+    arguments = {"last_batch": policy, "num_shards": shards, **shuffle}
+    for shard in range(shards):
+        reader = make(11, shard_id=shard, **arguments)
+        for epoch in range(3):
+            coming = [row.tolist() for row in reader.epoch_indices(batch_size=2)]
+            again = [row.tolist() for row in reader.epoch_indices(2, epoch=1)]
+            read = [numbers(outputs) for outputs in reader.next_epoch(batch_size=2)]
+            assert coming == read
+            if epoch == 1 and policy != "wrap":
+                assert again == read
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_rest_of_an_epoch_as_numbers(policy):
+    reader = make(11, last_batch=policy, shuffle="global")
+    state = make(11, last_batch=policy, shuffle="global")
+    take(state, 3, 2)
+    reader.set_state(state.get_state())
+    coming = [row.tolist() for row in reader.epoch_indices(3)]
+    assert coming == [numbers(outputs) for outputs in reader.next_epoch(batch_size=3)]
+
+
+@given(
+    size=st.integers(1, 40),
+    shards=st.integers(1, 9),
+    turn=st.integers(0, 30),
+    turns=st.integers(0, 40),
+    stick=st.booleans(),
+    policy=st.sampled_from(POLICIES),
+    batch_size=st.integers(1, 4),
+)
+def test_sums_over_turns_are_sums(size, shards, turn, turns, stick, policy, batch_size):
+    size = max(size, shards)
+    order = Order(Plan(size=size, num_shards=shards, stick=stick, last_batch=policy))
+    for reader in range(shards):
+        expected = sum(order.batches(turn + i, reader, batch_size) for i in range(turns))
+        assert order.given(reader, turn, turns, 0, batch_size) == expected
 
 
 @given(st.integers(1, 50), st.integers(1, 50))

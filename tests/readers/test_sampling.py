@@ -72,13 +72,37 @@ def test_selecting_samples_leaves_the_reader_where_it_is(make):
     assert [NAMES.index(name) for name in seen] == numbers(other)
 
 
-@pytest.mark.parametrize("number", [6, -7])
+@pytest.mark.parametrize("number", [6, -7, [0, 6], np.array([-7])], ids=str)
 def test_a_number_out_of_range_is_an_index_error(make, number):
-    with pytest.raises(IndexError, match=f"sample {number} is out of range.*6 samples"):
+    with pytest.raises(IndexError, match=r"sample (6|-7) is out of range.*6 samples"):
         make()[number]
 
 
-@pytest.mark.parametrize("index", [True, 1.0, "0", slice(2), None])
+@pytest.mark.parametrize(
+    "index",
+    [[4, 0, 4], np.array([2, -1]), range(1, 4), slice(1, 6, 2), slice(None, None, -1), (3,)],
+    ids=str,
+)
+def test_several_samples_are_a_batch(make, index):
+    files, labels = make(random_shuffle=True)[index]
+    expected = np.array(NAMES)[list(index) if isinstance(index, tuple) else index].tolist()
+    assert files.source_info == expected
+    assert labels.batch_size == len(expected)
+
+
+def test_a_batch_by_number_is_the_one_of_the_epoch(make):
+    reader = make(shuffle="global", seed=3)
+    chosen = [reader[row][0].source_info for row in reader.epoch_indices(batch_size=2)]
+    assert chosen == [files.source_info for files, _ in reader.next_epoch(batch_size=2)]
+
+
+@pytest.mark.parametrize("index", [[], slice(3, 3), np.zeros(0)], ids=str)
+def test_no_samples_are_no_batch(make, index):
+    with pytest.raises(IndexError, match="no samples are selected"):
+        make()[index]
+
+
+@pytest.mark.parametrize("index", [True, 1.0, "0", slice("a"), None, [1.5], [[1]], ["0"], {}.get])
 def test_other_indices_are_type_errors(make, index):
     with pytest.raises(TypeError, match="whole number"):
         make()[index]

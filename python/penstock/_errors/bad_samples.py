@@ -17,8 +17,8 @@ from penstock._values.array import Array, wrap
 if TYPE_CHECKING:
     from penstock._core import Fault, Value
     from penstock._runtime.device import Device
-    from penstock.readers._base.order import Numbers
     from penstock.readers._base.reader import Reader
+    from penstock.readers._base.rows import Numbers
 
 ON_ERROR = ("raise", "skip", "substitute")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from penstock._errors import faults
 from penstock.readers._base.io_pool import io_pool
-from penstock.readers._base.order import Numbers
+from penstock.readers._base.rows import Numbers
 
 if TYPE_CHECKING:
     from penstock._core import Fault, Value

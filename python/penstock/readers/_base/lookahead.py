@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from penstock.readers._base.order import Numbers, Place
+from penstock.readers._base.order import Place
 from penstock.readers._base.position import Position
+from penstock.readers._base.rows import Numbers
 from penstock.readers._base.source import Source, fetch
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from penstock._operators import call_sites
 from penstock._state.rng import get_default_rng
 from penstock._values.conversion import LARGEST_BATCH
 from penstock.errors import ArgumentError
+from penstock.readers._base import order
 from penstock.readers._base.order import MOST_TURNS, POLICIES, SHUFFLES, Plan
 
 GLOBAL_SEED = 0
@@ -57,7 +58,8 @@ class Common(TypedDict, total=False):
         shard_id: Which of the shards this reader has.
         shuffle: "buffer" as `random_shuffle`; "global" for the whole data set in a new order with
             each epoch, without a buffer, from which each shard takes its part. All shards must
-            then be given the same `seed` (or none).
+            then be given the same `seed` (or none). Of more than 10 million samples, the order
+            is computed without a buffer and without memory, in both cases.
         shuffle_after_epoch: As `shuffle="global"`, with a seed that is not `seed`.
         shuffle_after_epoch_seed: The seed of `shuffle_after_epoch`, which all shards must share.
         skip_cached_images: Without effect.
@@ -147,11 +149,14 @@ class Options:
 
     def plan(self, size: int) -> Plan:
         """What the order of so many samples depends on."""
+        shuffle = self.shuffle
+        if shuffle is not None and size > order.LARGEST_SHUFFLE:
+            shuffle = order.PERMUTED[shuffle]
         return Plan(
             size=size,
             num_shards=self.num_shards,
             stick=self.stick,
-            shuffle=self.shuffle,
+            shuffle=shuffle,
             fill=self.fill,
             seed=self.seed,
             last_batch=self.last_batch,

@@ -20,22 +20,26 @@ of their turns is put together, and divided anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from penstock import _core
-
-Numbers: TypeAlias = npt.NDArray[np.int64]
+from penstock.readers._base.rows import Numbers, Permuted, Row, as_array, joined
 
 POLICIES = ("wrap", "pad", "partial", "drop")
 SHUFFLES = ("buffer", "global")
 
+LARGEST_SHUFFLE = 10**7
+"""How many samples are shuffled in memory at most."""
+
+PERMUTED = {"buffer": "permuted shards", "global": "permuted"}
+"""What takes the place of a shuffle in memory."""
+
 MOST_TURNS = 2**48
-"""No reader gets that far, but damaged states do."""
+"""No reader gets that far, but damaged states do. (The bits above tell shards apart.)"""
 
 BASE_SEED = 0x70656E73
 """Of the order that a shuffled data set is in before it is cut into shards: one for all readers,
@@ -81,7 +85,8 @@ class Plan:
         num_shards: Into how many shards they are divided.
         stick: Whether a reader stays with its shard.
         shuffle: None; "buffer" for shards that are shuffled by a buffer; "global" for the whole
-            data set in a new order with each turn.
+            data set in a new order with each turn; "permuted shards" and "permuted" for shards and
+            data sets that are too long for that, with an order that is computed place by place.
         fill: How many samples the buffer holds.
         seed: What the order is made of, beside the number of the turn.
         last_batch: One of `POLICIES`.
@@ -101,6 +106,14 @@ class Plan:
     draw: Callable[[int, int], Numbers] | None = field(default=None, compare=False)
 
 
+_Count: TypeAlias = Callable[[int, int], int]
+"""From the samples that a reader gets of a turn, and those that all get, to what is counted."""
+
+
+def _all_of_it(length: int, whole: int) -> int:
+    return length
+
+
 def bounds(shard: int, size: int, shards: int) -> tuple[int, int]:
     """Where a shard begins and ends."""
     return shard * size // shards, (shard + 1) * size // shards
@@ -113,19 +126,30 @@ def shuffled(numbers: Numbers, fill: int, seed: int, turn: int, stream: int) -> 
 
 
 class Order:
-    """The stream of every reader of a plan. Remembers the turns that it was asked for last."""
+    """The stream of every reader of a plan. Remembers the turns that it was asked for last.
 
-    def __init__(self, plan: Plan) -> None:
+    Args:
+        plan: What the order depends on.
+        before: The order of the readers that were stopped at the last cut, if it is known.
+    """
+
+    def __init__(self, plan: Plan, before: Order | None = None) -> None:
         self.plan = plan
         self._base: Numbers | None = None
-        self._turns: dict[tuple[int, int], Sequence[int] | Numbers] = {}
-        self._rests: dict[int, Numbers] = {}
+        self._turns: dict[tuple[int, int], Row] = {}
+        self._rests: dict[int, Row] = {}
         self._before: Order | None = None
         self._stops: list[Place] = []
+        self._last_cut = -1
+        """The last turn of which something had been given at the last cut."""
         if plan.cuts:
             *earlier, cut = plan.cuts
-            self._before = Order(replace(plan, num_shards=cut.num_shards, cuts=tuple(earlier)))
-            self._stops = [self._before.stop(reader, cut) for reader in range(cut.num_shards)]
+            if before is None:
+                before = Order(replace(plan, num_shards=cut.num_shards, cuts=tuple(earlier)))
+            self._before = before
+            self._stops = [before.stop(reader, cut) for reader in range(cut.num_shards)]
+            touched = (turn if offset else turn - 1 for turn, offset in self._stops)
+            self._last_cut = max(before._last_cut, *touched)
 
     @property
     def first_turn(self) -> int:
@@ -135,7 +159,7 @@ class Order:
     @property
     def is_divided(self) -> bool:
         """Whether the last cut left parts of turns."""
-        return self._last_cut() >= self.first_turn
+        return self._last_cut >= self.first_turn
 
     @property
     def spread(self) -> int:
@@ -145,7 +169,7 @@ class Order:
 
     def is_rest(self, turn: int) -> bool:
         """Whether a cut has left but a part of a turn."""
-        return turn <= self._last_cut()
+        return turn <= self._last_cut
 
     def whole(self, turn: int) -> int:
         """How many samples all readers together have in a turn."""
@@ -157,8 +181,8 @@ class Order:
         start, end = bounds(self._shard(turn, reader), self.whole(turn), self.plan.num_shards)
         return end - start
 
-    def numbers(self, turn: int, reader: int) -> Sequence[int] | Numbers:
-        """The samples of a turn, in order: a range, or an array."""
+    def numbers(self, turn: int, reader: int) -> Row:
+        """The samples of a turn, in order."""
         key = turn, reader
         found = self._turns.get(key)
         if found is None:
@@ -170,12 +194,7 @@ class Order:
 
     def batches(self, turn: int, reader: int, batch_size: int) -> int:
         """How many batches a reader's epoch has that belongs to a turn."""
-        length = self.length(turn, reader)
-        if self.plan.last_batch == "drop":
-            return length // batch_size
-        if self.plan.last_batch == "pad" and length:
-            length = -(-self.whole(turn) // self.plan.num_shards)
-        return -(-length // batch_size)
+        return self._batches(self.length(turn, reader), self.whole(turn), batch_size)
 
     def draw(self, place: Place, reader: int, batch_size: int) -> tuple[Numbers, Place]:
         """The samples of the batch at a place, and the place after it."""
@@ -202,20 +221,15 @@ class Order:
         numbers = self.numbers(turn, reader)
         for index in range(offset + count + 1, offset + count + 1 + len(numbers)):
             yield int(numbers[index % len(numbers)])
-        while turn <= self._last_cut():
+        while turn <= self._last_cut:
             turn += 1
             yield from map(int, self.numbers(turn, reader))
 
     def walk(self, reader: int, turn: int, batches: int, batch_size: int) -> Place:
         """The place that is so many batches after the beginning of a turn."""
         if self.plan.last_batch == "wrap":
-            turn, samples = self._skip(reader, turn, batches * batch_size, self.length)
-            return Place(turn, samples)
-
-        def count(turn: int, reader: int) -> int:
-            return self.batches(turn, reader, batch_size)
-
-        turn, batches = self._skip(reader, turn, batches, count)
+            return Place(*self._skip(reader, turn, batches * batch_size, _all_of_it))
+        turn, batches = self._skip(reader, turn, batches, self._count_batches(batch_size))
         return Place(turn, batches * batch_size)
 
     def stop(self, reader: int, cut: Cut) -> Place:
@@ -237,37 +251,66 @@ class Order:
 
     def given(self, reader: int, turn: int, epoch: int, step: int, batch_size: int) -> int:
         """How many batches a reader has been given since it began with a turn."""
+        count = self._sum(reader, turn, epoch, self._count_batches(batch_size))
+        return count + min(step, self.batches(turn + epoch, reader, batch_size))
 
-        def count(turn: int) -> int:
-            return self.batches(turn, reader, batch_size)
+    def _batches(self, length: int, whole: int, batch_size: int) -> int:
+        """How many batches a reader has that gets so many samples of so many."""
+        if self.plan.last_batch == "drop":
+            return length // batch_size
+        if self.plan.last_batch == "pad" and length:
+            length = -(-whole // self.plan.num_shards)
+        return -(-length // batch_size)
 
-        return self._sum(turn, epoch, count) + min(step, count(turn + epoch))
+    def _count_batches(self, batch_size: int) -> _Count:
+        return lambda length, whole: self._batches(length, whole, batch_size)
 
-    def _skip(
-        self, reader: int, turn: int, amount: int, of: Callable[[int, int], int]
-    ) -> tuple[int, int]:
-        """Skip whole turns of which each has so much; the turn then, and what is left."""
-        last_cut, rotation = self._last_cut(), self._rotation()
-        cycle = sum(of(last_cut + 1 + i, reader) for i in range(rotation))
-        while amount >= (whole := of(turn, reader)):
-            if turn > last_cut and amount >= cycle:
-                turn += amount // cycle * rotation
-                amount %= cycle
-            else:
-                turn += 1
-                amount -= whole
-        return turn, amount
+    def _skip(self, reader: int, turn: int, amount: int, count: _Count) -> tuple[int, int]:
+        """Skip whole turns of which each counts for so much; the turn then, and what is left."""
+        while turn <= self._last_cut:
+            here = count(self.length(turn, reader), self.whole(turn))
+            if amount < here:
+                return turn, amount
+            turn, amount = turn + 1, amount - here
+        cycle = self._sum_of_untouched(reader, turn, self._rotation, count)
+        turn += amount // cycle * self._rotation
+        amount %= cycle
 
-    def _sum(self, turn: int, turns: int, of: Callable[[int], int]) -> int:
+        def fits(turns: int) -> bool:
+            return self._sum_of_untouched(reader, turn, turns, count) <= amount
+
+        # As many more as fit, by bisection.
+        turns, too_many = 0, self._rotation
+        while too_many - turns > 1:
+            middle = (turns + too_many) // 2
+            turns, too_many = (middle, too_many) if fits(middle) else (turns, middle)
+        return turn + turns, amount - self._sum_of_untouched(reader, turn, turns, count)
+
+    def _sum(self, reader: int, turn: int, turns: int, count: _Count) -> int:
+        """What so many turns count for."""
         total, end = 0, turn + turns
-        while turn < end and turn <= self._last_cut():
-            total += of(turn)
+        while turn < end and turn <= self._last_cut:
+            total += count(self.length(turn, reader), self.whole(turn))
             turn += 1
-        rotation = self._rotation()
-        cycles, rest = divmod(end - turn, rotation)
-        if cycles:
-            total += cycles * sum(of(turn + i) for i in range(rotation))
-        return total + sum(of(turn + i) for i in range(rest))
+        return total + self._sum_of_untouched(reader, turn, end - turn, count)
+
+    def _sum_of_untouched(self, reader: int, turn: int, turns: int, count: _Count) -> int:
+        """What so many turns count for that no cut has touched. Takes no time per turn."""
+        size, shards = self.plan.size, self.plan.num_shards
+        short = size // shards
+        if not self._rotates():
+            return turns * count(self.length(turn, reader), size) if turns else 0
+        # The reader passes through the shards one by one, of which `size % shards` have one more.
+        first = self._shard(turn, reader)
+        cycles, rest = divmod(turns, shards)
+        end = first + rest
+        passed = (
+            bounds(min(end, shards), size, shards)[0]
+            - bounds(first, size, shards)[0]
+            + bounds(max(end - shards, 0), size, shards)[0]
+        )
+        long = cycles * (size % shards) + passed - rest * short
+        return long * count(short + 1, size) + (turns - long) * count(short, size)
 
     def _draw_wrapped(self, place: Place, reader: int, batch_size: int) -> tuple[Numbers, Place]:
         turn, offset = place
@@ -284,66 +327,70 @@ class Order:
                 break
         return parts[0] if len(parts) == 1 else np.concatenate(parts), Place(turn, offset)
 
-    def _numbers(self, turn: int, reader: int) -> Sequence[int] | Numbers:
+    def _numbers(self, turn: int, reader: int) -> Row:
+        part = self._part(self._row(turn), turn, reader)
+        # A copy, to let go of the other shards.
+        return part.copy() if isinstance(part, np.ndarray) else part
+
+    def _row(self, turn: int) -> Row:
+        """The samples of all readers in a turn, from which each has a part."""
         plan = self.plan
-        shard = self._shard(turn, reader)
-        start, end = bounds(shard, self.whole(turn), plan.num_shards)
         rest = self._rest(turn)
         if rest is not None:
-            return rest[start:end]
+            return rest
         if plan.draw is not None:
-            return plan.draw(plan.seed, turn)[start:end]
+            return plan.draw(plan.seed, turn)
         if plan.shuffle is None:
-            return range(start, end)
+            return range(plan.size)
+        if plan.shuffle == "permuted":
+            return Permuted(range(plan.size), plan.seed, turn)
+        if plan.shuffle == "permuted shards":
+            return Permuted(range(plan.size), BASE_SEED, 0)
         if plan.shuffle == "global":
-            every = np.arange(plan.size, dtype=np.int64)
-            # A copy, to let go of the rest.
-            return shuffled(every, plan.size, plan.seed, turn, _GLOBAL)[start:end].copy()
+            return shuffled(as_array(range(plan.size)), plan.size, plan.seed, turn, _GLOBAL)
         if self._base is None:
-            every = np.arange(plan.size, dtype=np.int64)
+            every = as_array(range(plan.size))
             self._base = shuffled(every, plan.size, BASE_SEED, 0, _BASE)
-        part = self._base[start:end].copy()
-        return shuffled(part, plan.fill, plan.seed, turn, _BUFFER + shard)
+        return self._base
 
-    def _rest(self, turn: int) -> Numbers | None:
+    def _part(self, row: Row, turn: int, reader: int) -> Row:
+        plan, shard = self.plan, self._shard(turn, reader)
+        start, end = bounds(shard, len(row), plan.num_shards)
+        part = row[start:end]
+        if plan.shuffle == "permuted shards" and plan.draw is None and not self.is_rest(turn):
+            return Permuted(part, plan.seed, turn | shard << 48)
+        if row is self._base:
+            assert isinstance(part, np.ndarray)
+            return shuffled(part.copy(), plan.fill, plan.seed, turn, _BUFFER + shard)
+        return part
+
+    def _rest(self, turn: int) -> Row | None:
         """What was left of a turn at the last cut; None when nothing had been given of it."""
-        if self._before is None or turn > self._last_cut():
+        before = self._before
+        if before is None or turn > self._last_cut:
             return None
         found = self._rests.get(turn)
         if found is None:
+            row = before._row(turn)
             parts = []
             for reader, stop in enumerate(self._stops):
-                numbers = as_array(self._before._numbers(turn, reader))
+                numbers = before._part(row, turn, reader)
                 given = (
                     stop.offset if turn == stop.turn else 0 if turn > stop.turn else len(numbers)
                 )
                 parts.append(numbers[given:])
-            found = self._rests[turn] = np.concatenate(parts)
+            found = self._rests[turn] = joined(parts)
         return found
 
-    def _last_cut(self) -> int:
-        """The last turn of which something had been given at the last cut."""
-        last = -1
-        for turn, offset in self._stops:
-            last = max(last, turn if offset else turn - 1)
-        if self._before is not None:
-            last = max(last, self._before._last_cut())
-        return last
-
+    @property
     def _rotation(self) -> int:
         """After how many turns a reader is back at its shard."""
         return self.plan.num_shards if self._rotates() else 1
 
     def _rotates(self) -> bool:
         plan = self.plan
-        return not plan.stick and plan.shuffle != "global" and plan.draw is None
+        is_shuffled_as_a_whole = plan.shuffle in ("global", "permuted") or plan.draw is not None
+        return not plan.stick and not is_shuffled_as_a_whole
 
     def _shard(self, turn: int, reader: int) -> int:
         return (reader + turn) % self.plan.num_shards if self._rotates() else reader
-
-
-def as_array(numbers: Sequence[int] | Numbers) -> Numbers:
-    """Numbers as an array."""
-    if isinstance(numbers, range):
-        return np.arange(numbers.start, numbers.stop, dtype=np.int64)
-    return np.ascontiguousarray(numbers, dtype=np.int64)

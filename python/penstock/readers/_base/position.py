@@ -9,10 +9,12 @@ a reader back, and written down, as the state of the reader. Which samples are a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from penstock.readers._base.order import Cut, Order, Place, Plan
+from penstock.readers._base.rows import Numbers
 from penstock.readers._base.state import Snapshot
 
 START = Place(0, 0)
@@ -108,6 +110,13 @@ class Position:
         turn = self.first_turn + self.epoch + self.is_done
         return self.order.batches(turn, self.shard, self.batch_size)
 
+    def batches_to_come(self) -> Iterator[Numbers]:
+        """The samples of the next epoch, batch by batch."""
+        place = self.place
+        for _ in range(self.coming()):
+            numbers, place = self.order.draw(place, self.shard, self.batch_size)
+            yield numbers
+
     def begin(self) -> int:
         """Begin an epoch, and return its number of batches."""
         self.finish_if_done()
@@ -200,7 +209,7 @@ def begun(use: Use, shard: int, plan: Plan, state: Snapshot | None) -> Position:
     """The position of a reader at its first use, which may go on where another reader was."""
     if state is None:
         return Position(use, shard, Order(plan))
-    plan = replace(plan, seed=state.seed, cuts=state.cuts)
+    plan = replace(plan, shuffle=state.shuffle, seed=state.seed, cuts=state.cuts)
     if state.batch_size is None:
         # That reader had not given anything.
         place = Place(state.turn, state.offset)

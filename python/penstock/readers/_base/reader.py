@@ -33,8 +33,7 @@ samples are bad (`on_error`), or because the mode is synchronous.
 from __future__ import annotations
 
 import inspect
-import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, SupportsIndex, TypeVar, overload
@@ -61,9 +60,11 @@ from penstock.readers._base.options import (
     with_arguments,
     with_parameters,
 )
-from penstock.readers._base.order import Numbers, Order, Place, Plan, as_array
+from penstock.readers._base.order import Order, Place, Plan
 from penstock.readers._base.position import Position, Use, begun
+from penstock.readers._base.rows import Numbers
 from penstock.readers._base.sampling import Sampling, mixed
+from penstock.readers._base.selection import selected
 from penstock.readers._base.source import Source, fetch
 from penstock.readers._base.state import ReaderState, Snapshot
 
@@ -282,28 +283,42 @@ class Reader:
                     item_states.before_set_state(self)
                 self._restored = start._replace(batch_size=None)
 
-    def __getitem__(self, index: SupportsIndex) -> Any:
+    def epoch_indices(
+        self, batch_size: SupportsIndex | None = None, *, epoch: SupportsIndex | None = None
+    ) -> Iterator[Numbers]:
+        """The numbers of an epoch's samples, an array for each batch, without reading them.
+
+        These are the batches that `next_epoch` gives with the same arguments: without an `epoch`
+        the next one, or what is left of it. The reader stays where it is. `reader[numbers]` reads
+        a batch, also in another process, such as with a copy of the reader.
+
+        Args:
+            batch_size: How many samples a batch has.
+            epoch: The number of the epoch, from 0 on.
+        """
+        number = None if epoch is None else checked_epoch(self._what, epoch)
+        size = self._max_batch_size if batch_size is None else batch_size
+        use = Use("epochs", None if size is None else self._check_batch_size(size))
+        with self._guard():
+            self._opened()
+            position = self._position
+            if position is None:
+                position = self._begun(use)
+            else:
+                position.use.check(self._what, use)
+            if number is not None:
+                position = position.at_epoch(number)
+        return position.batches_to_come()
+
+    def __getitem__(self, index: SupportsIndex | slice | Iterable[SupportsIndex]) -> Any:
         """One sample by its number in the data set, as `next_epoch()` gives single ones.
 
-        The reader stays where it is. Negative numbers count from the end.
+        A slice, or a list or array of numbers, gives a batch. The reader stays where it is.
+        Negative numbers count from the end.
         """
-        try:
-            if isinstance(index, bool):
-                raise TypeError
-            number = operator.index(index)
-        except TypeError:
-            raise TypeError(
-                f"{self._what}: samples are selected by a whole number, got "
-                f"{messages.describe(index)}."
-            ) from None
         source = self._opened()
-        count = len(source)
-        if not -count <= number < count:
-            raise IndexError(
-                f"{self._what}: sample {number} is out of range for a data set of {count} samples."
-            )
-        numbers = as_array([number % count])
-        values = fetch(source, numbers, False)
+        numbers, is_batch = selected(self._what, index, len(source))
+        values = fetch(source, numbers, is_batch)
         if current_mode() > EvalMode.eager:
             for value in values:
                 settle(value)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from penstock._errors import messages
-from penstock.readers._base.order import Numbers
+from penstock.readers._base.rows import Numbers
 
 _MASK = 2**64 - 1
 _KEPT = 8

@@ -15,7 +15,7 @@ from penstock._errors import messages
 from penstock._errors.sentences import sentence
 from penstock._operators.call_sites import here
 from penstock.readers._base.io_pool import io_pool
-from penstock.readers._base.order import Numbers
+from penstock.readers._base.rows import Numbers
 
 if TYPE_CHECKING:
     from penstock._core import Value

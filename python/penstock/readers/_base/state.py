@@ -18,7 +18,16 @@ from typing import Any, NamedTuple
 
 from penstock._state.state_text import StateText
 from penstock._values.conversion import LARGEST_BATCH
-from penstock.readers._base.order import MOST_TURNS, POLICIES, SHUFFLES, Cut, Order, Place, Plan
+from penstock.readers._base.order import (
+    MOST_TURNS,
+    PERMUTED,
+    POLICIES,
+    SHUFFLES,
+    Cut,
+    Order,
+    Place,
+    Plan,
+)
 
 VERSION = 2
 _NAME = "penstock reader"
@@ -119,7 +128,7 @@ class Snapshot(NamedTuple):
             )
         for key, was, now in (
             ("stick_to_shard", self.stick, plan.stick),
-            ("shuffle", self.shuffle, plan.shuffle),
+            ("shuffle", _named(self.shuffle), _named(plan.shuffle)),
             ("initial_fill", self.fill, plan.fill if self.shuffle == "buffer" else self.fill),
             ("last_batch", self.last_batch, plan.last_batch),
         ):
@@ -139,19 +148,26 @@ class Snapshot(NamedTuple):
             return f"it is of {self.size} samples, the data set has {plan.size}"
         if not self.shard_id < self.num_shards <= self.size:
             return f"it is of shard {self.shard_id} of {self.num_shards}"
-        plan = replace(plan, num_shards=self.num_shards, seed=self.seed, fill=self.fill)
-        order = Order(plan)
+        plan = replace(
+            plan,
+            num_shards=self.num_shards,
+            shuffle=self.shuffle,
+            seed=self.seed,
+            fill=self.fill,
+        )
+        order, before = Order(plan), None
         for count, cut in enumerate(self.cuts, start=1):
             if cut.num_shards > self.size or not _fills(plan, cut.num_shards, cut.batch_size):
                 return f"{cut.num_shards} readers with batches of {cut.batch_size} can't have been"
             if count > 1 and cut.turn != order.first_turn:
                 return f"its readers can't have gone on with turn {cut.turn}"
-            before = Order(replace(plan, num_shards=cut.num_shards, cuts=self.cuts[: count - 1]))
+            earlier = self.cuts[: count - 1]
+            before = Order(replace(plan, num_shards=cut.num_shards, cuts=earlier), before)
             epoch = cut.turn + cut.epoch
             batches = [before.batches(epoch, i, cut.batch_size) for i in range(cut.num_shards)]
             if cut.step > max(batches) or cut.slip % cut.batch_size:
                 return f"readers can't have stopped at step {cut.step} with {cut.slip} more"
-            order = Order(replace(plan, cuts=self.cuts[:count]))
+            order = Order(replace(plan, cuts=self.cuts[:count]), before)
             if order.spread > _MOST_SPREAD:
                 return f"its readers can't be {order.spread} epochs apart"
         if self.cuts and self.first_turn != order.first_turn:
@@ -177,6 +193,11 @@ class Snapshot(NamedTuple):
         if order.normal(place, shard, size) != order.normal(there, shard, size):
             return f"after {self.given} samples it is not at sample {self.offset}"
         return None
+
+
+def _named(shuffle: str | None) -> str | None:
+    """What users call it: how long rows are shuffled may have changed since."""
+    return next((name for name, long in PERMUTED.items() if long == shuffle), shuffle)
 
 
 def _fills(plan: Plan, num_shards: int, batch_size: int) -> bool:
@@ -228,7 +249,7 @@ _CAN_BE: dict[str, Callable[[Any], bool]] = {
     "num_shards": lambda value: _is_number(value, 1),
     "shard_id": _is_number,
     "stick": lambda value: isinstance(value, bool),
-    "shuffle": lambda value: value is None or value in SHUFFLES,
+    "shuffle": lambda value: value is None or value in (*SHUFFLES, *PERMUTED.values()),
     "fill": lambda value: _is_number(value, 1, 2**64),
     "seed": lambda value: _is_number(value, -(2**63), 2**64),
     "last_batch": lambda value: value in POLICIES,
