@@ -33,9 +33,11 @@ class Common(TypedDict, total=False):
         enable_checkpointing: Without effect: the state can always be taken.
         initial_fill: How many samples the buffer of `random_shuffle` holds.
         last_batch: What becomes of the last batch of an epoch, where the samples don't fill it:
-            "wrap" (default) fills it with samples of the next epoch, which begins after those;
-            "pad" repeats the last sample, as `pad_last_batch=True`; "partial" makes it smaller;
-            "drop" leaves it out.
+            "wrap" fills it with samples of the next epoch, which begins after those; "pad" repeats
+            the last sample, as `pad_last_batch=True`; "partial" makes it smaller; "drop" leaves it
+            out. With "wrap", "pad" and "drop" all shards have equally many batches, as training in
+            several processes requires. By default as "wrap", except that shards of different sizes
+            may differ by a batch, as in DALI.
         lazy_init: Open the data set at the first use.
         max_errors: How many samples of an epoch may be bad before that is an error.
         num_shards: Into how many shards the data set is divided, one for each reader.
@@ -100,6 +102,7 @@ class Options:
         seed: What the order is made of.
         fill: How many samples the buffer of the shuffle holds.
         last_batch: One of `order.POLICIES`.
+        is_even: See `order.Plan`.
         depth: How many batches are read ahead.
         on_error: One of `bad_samples.ON_ERROR`.
         max_errors: How many samples of an epoch may be bad.
@@ -113,6 +116,7 @@ class Options:
     seed: int
     fill: int
     last_batch: str
+    is_even: bool
     depth: int
     on_error: str
     max_errors: int
@@ -138,6 +142,7 @@ class Options:
             shuffle=shuffle,
             fill=given.number("initial_fill", 1024, least=1),
             last_batch=_last_batch(given),
+            is_even=given.get("last_batch") in ("wrap", "drop"),
             depth=given.number("prefetch_queue_depth", 1, least=1),
             on_error=given.one_of("on_error", "raise", bad_samples.ON_ERROR),
             max_errors=given.number("max_errors", NO_LIMIT, least=0),
@@ -155,6 +160,7 @@ class Options:
             fill=self.fill,
             seed=self.seed,
             last_batch=self.last_batch,
+            is_even=self.is_even,
         )
 
 
