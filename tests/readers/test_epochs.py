@@ -259,7 +259,7 @@ def test_all_shards_have_equally_many_batches(tmp_path, policy, options, size, s
             assert seen == {*range(size)}
     stopped = reader(0)
     next(stopped.next_epoch(batch_size=batch))
-    rest, *whole = epochs([reader(shard, stopped.get_state()) for shard in range(shards)])
+    _, *whole = epochs([reader(shard, stopped.get_state()) for shard in range(shards)])
     assert len(whole) == 3
 
 
