@@ -1,5 +1,6 @@
-"""What the guide to PyTorch shows works."""
+"""What the guides to frameworks show works: each program runs, in a process of its own."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -10,48 +11,61 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import penstock as ndd
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+GUIDES = ["pytorch", "huggingface", "jax", "tensorflow"]
+PROGRAMS = [
+    pytest.param(program, id=f"{guide}-{number}")
+    for guide in GUIDES
+    for number, program in enumerate(
+        re.findall(r"```python\n(.*?)```", (DOCS / f"{guide}.md").read_text(), re.DOTALL)
+    )
+]
 
-GUIDE = Path(__file__).resolve().parents[3] / "docs" / "pytorch.md"
-BLOCKS = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+ENVIRONMENT = {
+    "CUDA_VISIBLE_DEVICES": "",
+    "HF_HUB_OFFLINE": "1",
+    "JAX_PLATFORMS": "cpu",
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+    "XLA_FLAGS": "--xla_force_host_platform_device_count=4",
+}
 
 
-@pytest.fixture
-def folder_with_photographs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def photographs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("photographs")
     rng = np.random.default_rng(0)
     for name in ("cats", "dogs"):
-        folder = tmp_path / "photographs" / name
-        folder.mkdir(parents=True)
+        (folder / name).mkdir()
         for number in range(32):
             pixels = rng.integers(0, 256, (*rng.integers(40, 80, 2), 3), dtype=np.uint8)
-            Image.fromarray(pixels).save(folder / f"{number}.jpg")
-
-
-@pytest.fixture
-def keep_the_default_rng():
-    rng = ndd.random.get_default_rng()
-    state = rng.state
-    yield
-    rng.state = state
+            Image.fromarray(pixels).save(folder / name / f"{number}.jpg")
+    return folder
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(240)
-@pytest.mark.filterwarnings("ignore")  # of the frameworks' own
-@pytest.mark.usefixtures("folder_with_photographs", "keep_the_default_rng")
-@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_a_program_of_the_guide_runs(block):
-    assert "assert " in block
-    for module in re.findall(r"^import (\w+)", block, re.MULTILINE):
-        pytest.importorskip(module)
-    if "torchrun" not in block:
-        exec(compile(block, str(GUIDE), "exec"), {"__name__": "guide"})
-        return
-    Path("train.py").write_text(block)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_of_the_guides_runs(program, photographs, tmp_path):
+    assert "assert " in program
+    modules = set(re.findall(r"^(?:import|from) (\w+)", program, re.MULTILINE))
+    for module in modules:
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not installed")
+    (tmp_path / "photographs").symlink_to(photographs)
+    (tmp_path / "train.py").write_text(program)
+    environment = {**os.environ, **ENVIRONMENT, "HF_HOME": str(tmp_path / "cache")}
+    if "keras" in modules:
+        on_torch = "tensorflow" not in modules and importlib.util.find_spec("torch") is not None
+        environment["KERAS_BACKEND"] = "torch" if on_torch else "tensorflow"
+    launcher = []
+    if "torchrun" in program:
+        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     done = subprocess.run(
-        [*command, "train.py"], capture_output=True, text=True, timeout=200, env=environment
+        [sys.executable, *launcher, "train.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env=environment,
     )
     assert done.returncode == 0, done.stderr[-3000:]
