@@ -8,7 +8,7 @@ import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsIndex, TypedDict, TypeVar
+from typing import Any, Literal, SupportsIndex, TypedDict, TypeVar
 
 from penstock._errors import bad_samples, messages
 from penstock._operators import call_sites
@@ -71,18 +71,18 @@ class Common(TypedDict, total=False):
     dont_use_mmap: bool | None
     enable_checkpointing: bool
     initial_fill: int | None
-    last_batch: str | None
+    last_batch: Literal["wrap", "pad", "partial", "drop"] | None
     lazy_init: bool | None
     max_errors: int | None
     num_shards: int | None
-    on_error: str | None
+    on_error: Literal["raise", "skip", "substitute"] | None
     pad_last_batch: bool | None
     prefetch_queue_depth: int | None
     random_shuffle: bool | None
     read_ahead: bool | None
     seed: int | None
     shard_id: int | None
-    shuffle: str | None
+    shuffle: Literal["buffer", "global"] | None
     shuffle_after_epoch: bool | None
     shuffle_after_epoch_seed: int | None
     skip_cached_images: bool | None
