@@ -6,6 +6,7 @@ ARGS ?=
 
 VENV := .venv
 ORACLE_VENV := .venv-oracle
+TENSORFLOW_VENV := .venv-tensorflow
 PY := $(VENV)/bin/python
 # Where rustup puts cargo, for shells that were open before it was installed.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -42,7 +43,7 @@ OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 help: ## print this list
 	@echo "make <target>, with PYTHON=python3.12 to choose a Python, ARGS='...' for the tool's arguments"
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do \
-		printf '  %-12s %s\n' "$$name" "$$text"; done
+		printf '  %-15s %s\n' "$$name" "$$text"; done
 
 .PHONY: dev
 dev: native ## set up .venv with the tools and penstock in it, editable
@@ -115,6 +116,11 @@ test-all: native oracle ## Python tests, the slow ones and many more examples in
 conformance: native oracle ## only the tests that compare with DALI
 	@PY='$(PY)' bash tools/run_tests.sh "$(CI_TESTS)" tests/conformance $(ARGS)
 
+.PHONY: test-tensorflow
+test-tensorflow: native ## run the programs of docs/tensorflow.md with TensorFlow
+	@PYTHON='$(PYTHON)' bash tools/environment.sh $(TENSORFLOW_VENV) requirements/tensorflow.txt
+	PYTHONPATH='$(CURDIR)/python:$(CURDIR)' $(TENSORFLOW_VENV)/bin/python -m pytest -k tensorflow tests/unit/api/test_framework_guides.py $(ARGS)
+
 # Attacks, each with its share of the time; PENSTOCK_TORTURE_SECONDS bounds all of them together.
 .PHONY: torture
 torture: native cargo ## an hour of attacks and fuzzing; fails on harm; ARGS='--only images --seed 7'
@@ -165,7 +171,7 @@ clean: ## remove what builds and runs left behind; the environments stay
 
 .PHONY: clean-all
 clean-all: clean ## remove the environments and DALI's answers too
-	rm -rf $(VENV) $(ORACLE_VENV) .oracle-cache
+	rm -rf $(VENV) $(ORACLE_VENV) $(TENSORFLOW_VENV) .oracle-cache
 
 # Below: what the targets above stand on.
 

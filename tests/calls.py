@@ -268,6 +268,7 @@ ROWS: dict[str, Call] = {
     "translate_y": call(IMAGE, offset=1),
     "transpose": call(IMAGE, perm=[2, 0, 1]),
     "warp_affine": call(IMAGE, matrix=[1, 0.1, 0, 0, 1, 1]),
+    "where": call(MASK, MASK, MASK),
     "zeros": call(shape=[2, 3]),
 }
 """Rows by operator. Of functions of numbers, all operands are numbers; others take one image."""

@@ -19,6 +19,7 @@ import penstock
 import penstock.capture
 import penstock.checkpoint
 import penstock.errors
+import penstock.hf
 import penstock.jax
 import penstock.pytorch
 import penstock.readers
@@ -86,6 +87,10 @@ PAGES = {
     "torch": Page(
         inspect.cleandoc(penstock.torch.__doc__ or ""),
         tuple(f"torch.{name}" for name in penstock.torch.__all__),
+    ),
+    "hf": Page(
+        inspect.cleandoc(penstock.hf.__doc__ or ""),
+        tuple(f"hf.{name}" for name in penstock.hf.__all__),
     ),
     "jax": Page(
         inspect.cleandoc(penstock.jax.__doc__ or ""),

@@ -11,7 +11,7 @@ const SAMPLES: usize = 4;
 const OUTLINES: [Outlines; 3] = [Outlines::Pixels, Outlines::Polygons, Outlines::Coordinates];
 /// The files of a stored data set. In an input, each has a byte for its kind, two for its length, and
 /// its bytes.
-const STORED: [&str; 18] = [
+const STORED: [&str; 20] = [
     "filenames.dat",
     "offsets.dat",
     "counts.dat",
@@ -30,6 +30,8 @@ const STORED: [&str; 18] = [
     "mask_count.dat",
     "masks_rles.dat",
     "masks_rles_idx.dat",
+    "keypoints.dat",
+    "annotation_ids.dat",
 ];
 
 pub fn coco(data: &[u8]) -> bool {
@@ -43,6 +45,8 @@ pub fn coco(data: &[u8]) -> bool {
                 skip_empty,
                 skip_crowds,
                 image_ids: true,
+                keypoints: skip_empty,
+                annotation_ids: skip_crowds,
                 ratio: skip_empty,
                 renumber: skip_crowds,
                 ..CocoOptions::default()
@@ -70,8 +74,14 @@ pub fn coco_store(data: &[u8]) -> bool {
     for (name, bytes) in STORED.iter().zip(stored) {
         file(name, bytes);
     }
-    for outlines in OUTLINES {
-        let options = CocoOptions { outlines, image_ids: true, ..CocoOptions::default() };
+    for (outlines, more) in OUTLINES.into_iter().flat_map(|each| [(each, false), (each, true)]) {
+        let options = CocoOptions {
+            outlines,
+            image_ids: true,
+            keypoints: more,
+            annotation_ids: more,
+            ..CocoOptions::default()
+        };
         if let Ok(coco) = load_coco(folder(), folder(), options) {
             read(&coco, SAMPLES);
         }

@@ -9,6 +9,7 @@ from penstock import checkpoint as checkpoint
 from penstock import decoders as decoders
 from penstock import errors as errors
 from penstock import experimental as experimental
+from penstock import hf as hf
 from penstock import io as io
 from penstock import jax as jax
 from penstock import math as math
@@ -137,6 +138,7 @@ from penstock.ops.generic import one_hot as one_hot
 from penstock.ops.generic import permute_batch as permute_batch
 from penstock.ops.geometry import flip as flip
 from penstock.ops.imread import imread as imread
+from penstock.ops.math import where as where
 from penstock.ops.mixing import cutmix as cutmix
 from penstock.ops.mixing import mixup as mixup
 from penstock.ops.multi_paste import multi_paste as multi_paste

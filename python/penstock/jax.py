@@ -25,16 +25,16 @@
 
 from __future__ import annotations
 
-import weakref as _weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from penstock._errors import messages as _messages
 from penstock._errors.tracebacks import public as _public
 from penstock._public import attach as _attach
-from penstock._state.prefetch import prefetch as _prefetch
+from penstock._state.loader import Batches as _Batches
+from penstock._values.tensor import put_in_jax as _put_in_jax
 
 if TYPE_CHECKING:
+    from penstock._state.rng import RNG
     from penstock.readers import Reader
 
 __all__ = ["Loader"]
@@ -44,14 +44,18 @@ __all__ = ["Loader"]
 class Loader:
     """Iterates over the epochs of a reader, in batches of JAX arrays.
 
-    Each `for` loop is a complete epoch: if a loop is left early, the rest of its epoch is dropped.
-    Only the first loop after `load_state_dict` has the rest of an epoch. `len(loader)` is the
-    number of batches of the current epoch, or of the next one.
+    Each `for` loop is the next epoch, a complete one even if the previous loop was left early, and
+    `len` is its number of batches. Only the first loop after `load_state_dict` has the rest of an
+    epoch.
 
-    In the body of the loop, `state_dict()` is the state after the current batch, however many
-    were prefetched; a loader that it is loaded into continues with the next one. It holds the
-    position of the reader. RNGs that `fn` uses have states of their own, also as of the current
-    batch; see `checkpoint`.
+    `state_dict` has the position of the reader and of the RNG as of the batch that the loop is at,
+    however many were prefetched. A new loader that loads it continues with the next batch: the same
+    samples, with the same augmentations.
+
+    If JAX runs in several processes (`jax.distributed`), a reader that was created without shards
+    gets the one of its process, `batch_size` is the number of samples that each process reads, and
+    with a `sharding` over the devices of all processes, arrays are global: their first dimension is
+    that of all processes together.
 
     Args:
         reader: The reader. Nothing else should read from it.
@@ -63,6 +67,9 @@ class Loader:
             the arrays. The batch size must be a multiple of the devices that share the first
             dimension; with `last_batch="drop"`, a reader leaves out the smaller last batch.
         prefetch: The number of batches to prefetch.
+        rng: The RNG that operators in `fn` use by default. What they draw in an epoch depends on
+            its state when the loader is created, the number of the epoch and the shard. By default
+            a new one, seeded by the default RNG (see `random.set_seed`).
 
     Example:
         >>> import pathlib, tempfile
@@ -81,105 +88,59 @@ class Loader:
         reader: Reader,
         fn: Callable[..., Any] | None = None,
         *,
-        batch_size: SupportsIndex,
+        batch_size: SupportsIndex | None = None,
         sharding: Any = None,
         prefetch: SupportsIndex = 2,
+        rng: RNG | None = None,
     ) -> None:
-        from penstock.readers import Reader
-
-        if not isinstance(reader, Reader):
-            raise _messages.wrong_argument("jax.Loader", "reader", reader, "a reader")
-        if fn is not None and not callable(fn):
-            raise _messages.wrong_argument("jax.Loader", "fn", fn, "a function")
         try:
             import jax  # noqa: F401
         except ImportError:
             raise RuntimeError("jax.Loader requires JAX to be installed.") from None
-        _prefetch((), prefetch)  # says what is wrong with it
-        self._reader = reader
-        self._fn = fn
-        self._batch_size = reader._check_batch_size(batch_size)
-        self._sharding = sharding
-        self._depth = prefetch
-        self._epoch: _weakref.ref[_Epoch] | None = None
+        self._batches = _JaxBatches(reader, fn, batch_size, prefetch, rng)
+        self._batches.sharding = sharding
+        self.reader = reader
+        self.fn = fn
+        self.rng = self._batches.rng
 
     def __iter__(self) -> Iterator[Any]:
-        self._leave()
-        length = self._reader._coming(self._batch_size)
-        epoch = _Epoch(_prefetch(self._items(), self._depth), self._sharding, length)
-        self._epoch = _weakref.ref(epoch)
-        return epoch
+        return iter(self._batches)
 
     def __len__(self) -> int:
-        epoch = self._running()
-        return self._reader._coming(self._batch_size) if epoch is None else epoch.length
+        return len(self._batches)
+
+    def set_epoch(self, epoch: SupportsIndex) -> None:
+        """Begin the epoch with this number next; the order and the augmentations depend on it.
+
+        If a state was loaded that is in the middle of this epoch, the rest of it comes next.
+        """
+        self._batches.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """The state after the current batch."""
-        return {"reader": self._reader.state_dict()}
+        """The state as of the current batch, as a dictionary that can be stored as JSON."""
+        return self._batches.state_dict()
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continue after the batch at which `state_dict` was called, with the rest of its epoch.
-
-        An iterator over the current epoch ends.
-        """
-        if not isinstance(state_dict, Mapping) or "reader" not in state_dict:
-            raise _messages.wrong_argument(
-                "jax.Loader", "state_dict", state_dict, "what `state_dict()` gave"
-            )
-        self._leave()
-        self._reader.load_state_dict(state_dict["reader"])
+        """Continue where `state_dict` was called; the next iteration is the rest of that epoch."""
+        self._batches.load_state_dict(state_dict)
 
     def __repr__(self) -> str:
-        return f"Loader({self._reader!r}, batch_size={self._batch_size})"
-
-    def _items(self) -> Iterator[Any]:
-        fn = self._fn
-        position = self._reader._position
-        restart = position is not None and position.is_unfinished
-        for outputs in self._reader.next_epoch(self._batch_size, restart=restart):
-            if fn is None:
-                yield outputs
-            else:
-                yield fn(outputs) if isinstance(outputs, dict) else fn(*outputs)
-
-    def _running(self) -> _Epoch | None:
-        epoch = None if self._epoch is None else self._epoch()
-        return None if epoch is None or epoch.is_over else epoch
-
-    def _leave(self) -> None:
-        epoch = self._running()
-        if epoch is not None:
-            epoch.close()
+        return f"Loader({self.reader!r}, batch_size={self._batches._batch_size})"
 
 
-class _Epoch:
-    """The batches of an epoch as JAX arrays."""
+class _JaxBatches(_Batches):
+    """The batches of a `Loader`."""
 
-    def __init__(self, items: _prefetch[Any], sharding: Any, length: int) -> None:
-        self.length = length
-        self.is_over = False
-        self._items = items
-        self._sharding = sharding
+    what = "jax.Loader"
+    sharding: Any = None
 
-    def __len__(self) -> int:
-        return self.length
+    def _own_shard(self) -> dict[str, int]:
+        import jax
 
-    def __iter__(self) -> Iterator[Any]:
-        return self
+        return {"shard_id": jax.process_index(), "num_shards": jax.process_count()}
 
-    def __next__(self) -> Any:
-        try:
-            item = next(self._items)
-        except StopIteration:
-            self.is_over = True
-            raise
-        return _to_jax(item, self._sharding)
-
-    def close(self) -> None:
-        """End the iteration, and put the reader back after the current batch."""
-        self.is_over = True
-        self._items.close()
+    def _converted(self, data: Any) -> Any:
+        return _to_jax(data, self.sharding)
 
 
 def _to_jax(item: Any, sharding: Any) -> Any:
@@ -191,7 +152,7 @@ def _to_jax(item: Any, sharding: Any) -> Any:
     def convert(leaf: Any, sharding: Any) -> Any:
         if isinstance(leaf, Array):
             return leaf.jax(sharding)  # type: ignore[attr-defined]
-        return jax.device_put(leaf, sharding)
+        return _put_in_jax(leaf, sharding, "jax.Loader")
 
     leaves, structure = jax.tree.flatten(item)
     shardings = jax.tree.broadcast(sharding, item, is_leaf=lambda each: each is None)

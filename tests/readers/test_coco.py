@@ -4,8 +4,10 @@ import inspect
 import json
 
 import numpy as np
+import pycocotools.coco
 import pytest
 
+import penstock as ndd
 from penstock.readers import COCO
 
 
@@ -240,3 +242,125 @@ def test_another_data_set_is_noticed(make):
 
     with pytest.raises((ValueError, RuntimeError), match="data set"):
         resume()
+
+
+def with_keypoints(made):
+    """Objects of two categories, with keypoints of different numbers, or none."""
+    rng = np.random.default_rng(7)
+    for number, item in enumerate(made["annotations"]):
+        item["id"] = 900_100_000_000 + 3 * number
+        if number % 4 != 3:
+            points = rng.integers(0, 12, (3 + number % 2, 3))
+            points[:, 2] %= 3
+            item["keypoints"] = points.ravel().tolist()
+
+
+@pytest.mark.parametrize("ratio", [False, True])
+def test_keypoints_and_ids_are_those_of_pycocotools(make, tmp_path, ratio):
+    reader = make(with_keypoints, keypoints=True, annotation_ids=True, image_ids=True, ratio=ratio)
+    reference = pycocotools.coco.COCO(str(tmp_path / "a.json"))
+    count = 0
+    for *_, image, keypoints, ids in reader.next_epoch():
+        assert (keypoints.dtype, ids.dtype) == (ndd.float32, ndd.int64)
+        expected = reference.loadAnns(reference.getAnnIds(imgIds=[image[0].item()]))
+        assert np.asarray(ids).tolist() == [item["id"] for item in expected]
+        assert keypoints.shape == (len(expected), 4, 3)
+        for found, item in zip(np.asarray(keypoints), expected, strict=True):
+            points = np.zeros((4, 3), np.float32)
+            given = np.float32(item.get("keypoints", [])).reshape(-1, 3)
+            points[: len(given)] = given
+            if ratio:
+                points[:, :2] /= np.float32([12, 4])
+            np.testing.assert_array_equal(found, points)
+            count += 1
+    assert count == 21
+
+
+def test_keypoints_come_after_all_outputs_that_dali_has(make):
+    arguments = {"polygon_masks": True, "image_ids": True}
+    plain = [given(outputs) for outputs in make(with_keypoints, **arguments).next_epoch()]
+    more = make(with_keypoints, keypoints=True, annotation_ids=True, **arguments)
+    for expected, outputs in zip(plain, more.next_epoch(), strict=True):
+        assert given(outputs)[:-2] == expected
+        assert len(outputs) == 8
+    for option in ("keypoints", "annotation_ids"):
+        assert len(next(make(with_keypoints, **{option: True}).next_epoch())) == 4
+
+
+def test_objects_that_do_not_count_have_no_keypoints(make):
+    def change(made):
+        with_keypoints(made)
+        for number, item in enumerate(made["annotations"]):
+            item["iscrowd"] = int(number % 3 == 0)
+            if number % 5 == 0:
+                item["bbox"] = [0, 0, 0, 0]
+
+    reader = make(change, keypoints=True, annotation_ids=True, include_iscrowd=False)
+    [(*_, keypoints, ids)] = reader.next_epoch(batch_size=7)
+    made = annotations()
+    change(made)
+    kept = [a for n, a in enumerate(made["annotations"]) if n % 3 and n % 5]
+    assert np.concatenate([np.asarray(i) for i in ids]).tolist() == [a["id"] for a in kept]
+    every = np.concatenate([np.asarray(points) for points in keypoints])
+    for found, item in zip(every, kept, strict=True):
+        expected = item.get("keypoints", [])
+        assert found.ravel()[: len(expected)].tolist() == expected
+        assert not found.ravel()[len(expected) :].any()
+
+
+def test_a_member_that_comes_twice_counts_once(make):
+    last = '"keypoints": [1, 2, 2]'
+    text = json.dumps(annotations(2)).replace('"iscrowd": 0', last)
+    twice = text.replace(last, f'"keypoints": [9, 9, 1, 9, 9, 1], {last}')
+    for each in (text, twice):
+        *_, (*_, keypoints) = make(text=each, keypoints=True).next_epoch()
+        assert np.asarray(keypoints).tolist() == [[[1, 2, 2]]]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (wrong("keypoints", [1, 2]), r"three numbers per keypoint \(x, y, visibility\), but has 2"),
+        (wrong("keypoints", 3), "a list should be here"),
+        (wrong("id", 1.5), "a whole number should be here"),
+        (missing("id"), "the annotation has no `id`"),
+    ],
+)
+def test_what_is_wrong_with_keypoints_and_ids_is_named(make, change, problem):
+    def both(made):
+        with_keypoints(made)
+        change(made)
+
+    with pytest.raises(ValueError, match=problem):
+        make(both, keypoints=True, annotation_ids=True)
+
+
+def test_keypoints_must_be_there(make):
+    with pytest.raises(ValueError, match="no annotation has `keypoints`"):
+        make(keypoints=True)
+
+
+@pytest.mark.parametrize("ratio", [False, True])
+def test_keypoints_and_ids_are_stored(make, tmp_path, ratio):
+    stored = tmp_path / "stored"
+    stored.mkdir()
+    wanted = {"keypoints": True, "annotation_ids": True}
+    save = {"save_preprocessed_annotations": True, "save_preprocessed_annotations_dir": stored}
+    saved = make(with_keypoints, ratio=ratio, **wanted, **save)
+    expected = [given(outputs) for outputs in saved.next_epoch()]
+    reader = COCO(file_root=tmp_path, preprocessed_annotations=stored, **wanted)
+    assert [given(outputs) for outputs in reader.next_epoch()] == expected
+    assert len(next(COCO(file_root=tmp_path, preprocessed_annotations=stored).next_epoch())) == 3
+    for name in ("keypoints.dat", "annotation_ids.dat"):
+        good = (stored / name).read_bytes()
+        for bad in (b"", good[:-1], good + b"\0" * 12, b"\xff" * len(good)):
+            (stored / name).write_bytes(bad)
+            with pytest.raises(ValueError, match=name.replace(".", r"\.")):
+                COCO(file_root=tmp_path, preprocessed_annotations=stored, **wanted)
+        (stored / name).write_bytes(good)
+    (stored / "keypoints.dat").write_bytes(np.uint32(1).tobytes() + bytes(12))
+    with pytest.raises(ValueError, match="has 1 keypoints, which is no multiple of the 21 objects"):
+        COCO(file_root=tmp_path, preprocessed_annotations=stored, **wanted)
+    (stored / "keypoints.dat").unlink()
+    with pytest.raises(ValueError, match="`keypoints` and `annotation_ids` must have been given"):
+        COCO(file_root=tmp_path, preprocessed_annotations=stored, **wanted)

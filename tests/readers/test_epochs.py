@@ -225,3 +225,65 @@ def test_whatever_is_done_an_epoch_begun_afresh_is_complete(files, seed):
                 number = rng.choice([None, rng.randrange(9)])
                 iterator = reader.next_epoch(batch_size=4, restart=True, epoch=number)
                 assert is_complete(samples(iterator), last_batch)
+
+
+@pytest.mark.parametrize("policy", ["wrap", "pad", "drop"])
+@pytest.mark.parametrize("options", [{}, {"stick_to_shard": True}, {"shuffle": "global"}])
+@pytest.mark.parametrize(
+    ("size", "shards", "batch"), [(17, 2, 4), (17, 3, 2), (7, 3, 1), (9, 4, 2)]
+)
+def test_all_shards_have_equally_many_batches(tmp_path, policy, options, size, shards, batch):
+    files = [tmp_path / f"{number:02}" for number in range(size)]
+    for number, file in enumerate(files):
+        file.write_bytes(bytes([number]))
+
+    def reader(shard, state=None):
+        made = File(
+            files=files, num_shards=shards, shard_id=shard, last_batch=policy, seed=3, **options
+        )
+        if state is not None:
+            made.set_state(state)
+        return made
+
+    def epochs(readers, count=4):
+        for _ in range(count):
+            given = [[*each.next_epoch(batch_size=batch)] for each in readers]
+            assert len({len(batches) for batches in given}) == 1
+            assert {len(data) for batches in given for data, _ in batches} == {batch}
+            yield {int(number) for batches in given for data, _ in batches for [number] in data}
+
+    for seen in epochs(list(map(reader, range(shards)))):
+        if policy == "drop":
+            assert len(seen) == size // shards // batch * batch * shards
+        elif policy == "pad":
+            assert seen == {*range(size)}
+    stopped = reader(0)
+    next(stopped.next_epoch(batch_size=batch))
+    _, *whole = epochs([reader(shard, stopped.get_state()) for shard in range(shards)])
+    assert len(whole) == 3
+
+
+@pytest.mark.parametrize("policy", ["wrap", "drop"])
+def test_what_another_number_of_shards_has_left_over_is_divided_evenly(tmp_path, policy):
+    files = [tmp_path / f"{number:02}" for number in range(23)]
+    for file in files:
+        file.write_bytes(b"x")
+    for before, step in [(1, 1), (1, 4), (3, 2), (4, 1)]:
+        stopped = File(files=files, num_shards=before, last_batch=policy)
+        batches = stopped.next_epoch(batch_size=2)
+        for _ in range(step):
+            next(batches)
+        readers = [File(files=files, num_shards=2, shard_id=i, last_batch=policy) for i in (0, 1)]
+        for each in readers:
+            each.set_state(stopped.get_state())
+        for _ in range(4):
+            first, second = (len([*each.next_epoch(batch_size=3)]) for each in readers)
+            assert first == second
+
+
+def test_without_a_choice_shards_may_differ_by_a_batch_as_in_dali(tmp_path):
+    files = [tmp_path / f"{number:02}" for number in range(9)]
+    for file in files:
+        file.write_bytes(b"x")
+    readers = [File(files=files, num_shards=2, shard_id=shard) for shard in (0, 1)]
+    assert [len(each.next_epoch(batch_size=4)) for each in readers] == [1, 2]

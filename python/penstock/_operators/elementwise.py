@@ -20,18 +20,28 @@ _BY_OPERANDS = {1: "unary", 2: "binary", 3: "ternary"}
 
 
 def function(
-    types: Types, *, kernel: str = ""
+    types: Types,
+    *,
+    kernel: str = "",
+    namespace: str = "math",
+    in_dali: bool = True,
+    operation: type[Operation] = Operation,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Turn a definition, which only has a signature and a docstring, into an element-wise function.
 
     Args:
         types: The types it takes, and what it makes of them.
         kernel: The kernel's name, where it isn't the function's.
+        namespace: Where users find it.
+        in_dali: Whether DALI has it.
+        operation: The class that makes a result of operands.
     """
 
     def define(definition: Callable[..., Any]) -> Callable[..., Any]:
-        name = definition.__name__
-        made = Function(f"math.{name}", definition, kernel or name, types)
+        short = definition.__name__
+        name = f"{namespace}.{short}" if namespace else short
+        options = Options((), kernel or short, ("cpu", "gpu"), in_dali=in_dali)
+        made = Function(definition, options, operation(name, options.kernel, types))
         OPERATORS[made.name] = made
         return made.function
 
@@ -44,10 +54,10 @@ class Function(Operator):
     common = False
 
     def __init__(
-        self, name: str, definition: Callable[..., Any], kernel: str, types: Types
+        self, definition: Callable[..., Any], options: Options, operation: Operation
     ) -> None:
-        self.operation = Operation(name, kernel, types)
-        super().__init__(name, definition, Options((), kernel, ("cpu", "gpu")))
+        self.operation = operation
+        super().__init__(operation.name, definition, options)
 
     @property
     def keywords(self) -> list[str]:

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import operator
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, SupportsIndex
 
 import torch
-from torch.utils.data import DataLoader, IterableDataset, default_convert
+from torch.utils.data import DataLoader, IterableDataset
 
-from penstock._errors import messages
 from penstock._errors.tracebacks import public
-from penstock._state.prefetch import prefetch as prefetching
-from penstock._state.rng import RNG, default_rng, derived_seed, get_default_rng
+from penstock._state.loader import Batches
+from penstock._state.rng import RNG
+from penstock._torch.convert import to_torch
 from penstock._torch.distributed import distributed_options
-from penstock._values.batch import Batch
-from penstock._values.dtype import int32
-from penstock._values.tensor import Tensor
 from penstock.readers import Reader
-from penstock.readers._base.options import checked_epoch
 
 __all__ = ["Loader"]
-
-VERSION = 1
-"""The version of a loader's state."""
-
-_KEYS = {"reader", "rng", "base", "shard"}
 
 _INSTEAD = {
     "shuffle": "the reader shuffles: create it with `shuffle='global'`",
@@ -51,8 +40,8 @@ class Loader(DataLoader):  # type: ignore[misc]
     `len` is its number of batches. Batches and tensors become tensors of PyTorch.
 
     In a distributed run, a reader that was created without shards gets the one of its rank at the
-    first use (see `distributed_options`). Create it with `last_batch="pad"` for all ranks to have
-    equally many batches.
+    first use (see `distributed_options`). All ranks have equally many batches, unless the reader
+    was created with `last_batch="partial"`; then a warning tells if they differ.
 
     `state_dict` has the position of the reader and of the RNG as of the batch that the loop is at,
     whatever has been prefetched. A new loader that loads it continues with the next batch: the same
@@ -119,7 +108,7 @@ class Loader(DataLoader):  # type: ignore[misc]
         dataset = kwargs.pop("dataset", None)
         if not isinstance(dataset, _Batches):
             _refuse(kwargs)
-            dataset = _Batches(reader, fn, batch_size, prefetch, rng, class_labels)
+            dataset = _Batches(reader, fn, batch_size, prefetch, rng, class_labels=class_labels)
         super().__init__(
             dataset,
             batch_size=None,
@@ -147,206 +136,22 @@ class Loader(DataLoader):  # type: ignore[misc]
         self.dataset.load_state_dict(state_dict)
 
 
-class _Batches(IterableDataset):  # type: ignore[misc]
+class _Batches(Batches, IterableDataset):  # type: ignore[misc]
     """The batches of a `Loader`, with its state. Works in other DataLoaders as well."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        fn: Callable[..., Any] | None,
-        batch_size: SupportsIndex | None,
-        prefetch: SupportsIndex,
-        rng: RNG | None,
-        class_labels: bool,
-    ) -> None:
-        super().__init__()
-        if not isinstance(reader, Reader):
-            raise messages.wrong_argument("Loader", "reader", reader, "a reader")
-        if fn is not None and not callable(fn):
-            raise messages.wrong_argument("Loader", "fn", fn, "a function")
-        if rng is not None and not isinstance(rng, RNG):
-            raise messages.wrong_argument("Loader", "rng", rng, "an RNG")
-        size = reader.max_batch_size if batch_size is None else batch_size
-        if size is None:
-            raise TypeError("Loader: the argument `batch_size` is missing.")
-        try:
-            depth = operator.index(prefetch)
-        except TypeError:
-            raise messages.wrong_argument("Loader", "prefetch", prefetch, "an integer") from None
-        if depth < 0:
-            raise ValueError(f"Loader: `prefetch` can't be negative, got {depth}.")
-        self.reader = reader
-        self.fn = fn
-        self.rng = RNG(_drawn_seed()) if rng is None else rng
-        self._base = str(self.rng.state)
-        self._batch_size = reader._check_batch_size(size)
-        self._depth = depth
+    def __init__(self, *args: Any, class_labels: bool) -> None:
+        super().__init__(*args)
         self._class_labels = bool(class_labels)
-        self._running: _Iteration | None = None
-        self._lock = threading.RLock()
 
-    def __iter__(self) -> Iterator[Any]:
-        with self._lock:
-            self._stop()
-            number, length = self._to_come()
-            reader = self.reader
-            position = reader._position
-            is_left = position is not None and position.is_unfinished
-            epoch = reader.next_epoch(self._batch_size, restart=is_left)
-            assert reader._position is not None
-            is_rest = reader._position.is_resumed
-            batches = self._prepared(epoch, None if is_rest else number)
-            self._running = _Iteration(self, prefetching(batches, self._depth), length)
-            return self._running
-
-    def __len__(self) -> int:
-        with self._lock:
-            running = self._running
-            if running is not None and not running.is_over:
-                return running.length
-            return self._to_come()[1]
-
-    def set_epoch(self, epoch: SupportsIndex) -> None:
-        """See `Loader.set_epoch`."""
-        number = checked_epoch("Loader", epoch)
-        with self._lock:
-            self._stop()
-            self._divide()
-            self.reader.set_epoch(number)
-
-    def state_dict(self) -> dict[str, Any]:
-        """See `Loader.state_dict`."""
-        with self._lock:
-            self._divide()
-            return {
-                "version": VERSION,
-                "reader": str(self.reader.get_state()),
-                "rng": str(self.rng.state),
-                "base": self._base,
-                "shard": self._shard,
-            }
-
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """See `Loader.load_state_dict`."""
-        if not isinstance(state_dict, Mapping) or not {*state_dict} >= _KEYS:
-            raise messages.wrong_argument(
-                "Loader", "state_dict", state_dict, "a result of `Loader.state_dict()`"
-            )
-        if state_dict.get("version") != VERSION:
-            raise ValueError(
-                f"Loader: the state has version {state_dict.get('version')!r}; this release "
-                f"supports version {VERSION}."
-            )
-        position, base = RNG(state=state_dict["rng"]).state, RNG(state=state_dict["base"]).state
-        with self._lock:
-            self._stop()
-            self._divide()
-            self.reader.load_state_dict({"state": state_dict["reader"]})
-            self.rng.state = position
-            self._base = str(base)
-            if state_dict["shard"] != self._shard:
-                # Checkpoints often have the state of rank 0 only. Others have drawn as often.
-                number, _ = self._to_come()
-                _, *drawn = self.rng._current_state()
-                self.rng._set_position(self._epoch_seed(number), *drawn)
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A copy begins an iteration of its own.
-        return {**self.__dict__, "_running": None, "_lock": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.RLock())
-
-    def _divide(self) -> None:
-        """Take this process's shard. Not at construction, which may be before it has a rank."""
-        if self.reader._position is None:
-            self.reader._take_shard(**distributed_options())
-
-    def _to_come(self) -> tuple[int, int]:
-        self._divide()
-        return self.reader._epoch_to_come(self._batch_size)
-
-    @property
-    def _shard(self) -> int:
-        return self.reader._options.shard_id
-
-    def _epoch_seed(self, number: int) -> int:
-        """The seed of the RNG for an epoch."""
-        return derived_seed(*RNG(state=self._base)._current_state(), number, self._shard)
-
-    def _stop(self) -> None:
-        running, self._running = self._running, None
-        if running is not None:
-            running.close()
-
-    def _prepared(self, epoch: Iterator[Any], number: int | None) -> Iterator[Any]:
-        """The results of `fn`, which may still be being computed."""
-        if number is not None:
-            self.rng.seed = self._epoch_seed(number)
-        for outputs in epoch:
-            with default_rng(self.rng):
-                item = self._applied(outputs)
-            yield item
-
-    def _applied(self, outputs: Any) -> Any:
-        if self.fn is None:
-            return outputs
-        return self.fn(*outputs) if isinstance(outputs, tuple) else self.fn(outputs)
+    def _own_shard(self) -> dict[str, int]:
+        return distributed_options()
 
     def _converted(self, data: Any) -> Any:
-        """The result of `fn` with tensors of PyTorch. Waits for them."""
-        if isinstance(data, Batch):
-            made = data.torch()
-            if self._class_labels and data.dtype == int32 and made.shape[1:] == (1,):
-                return made.squeeze(1).long()
-            return made
-        if isinstance(data, Tensor):
-            return data.torch()
-        if isinstance(data, dict):
-            return {key: self._converted(value) for key, value in data.items()}
-        if isinstance(data, tuple) and hasattr(data, "_fields"):
-            return type(data)(*map(self._converted, data))
-        if isinstance(data, list | tuple):
-            return type(data)(map(self._converted, data))
-        return default_convert(data)
-
-
-class _Iteration(Iterator[Any]):
-    """One iteration over the batches of a loader, which ends when the next one begins."""
-
-    def __init__(self, batches: _Batches, items: prefetching[Any], length: int) -> None:
-        self.length = length
-        self.is_over = False
-        self._is_closed = False
-        self._batches = batches
-        self._items = items
-
-    def __next__(self) -> Any:
-        if self._is_closed:
-            raise RuntimeError(
-                "Loader: this iterator has ended, since another one was started, or the epoch or "
-                "the state was set. A loader has one iterator at a time."
-            )
-        try:
-            item = next(self._items)
-        except StopIteration:
-            self.is_over = True
-            raise
-        return self._batches._converted(item)
-
-    def close(self) -> None:
-        """Go back to the current item, which prefetching has moved the reader away from."""
-        self._is_closed = not self.is_over
-        self._items.close()
+        return to_torch(data, self._class_labels)
 
 
 def _unchanged(batch: Any) -> Any:
     return batch
-
-
-def _drawn_seed() -> int:
-    rng = get_default_rng()
-    return rng() << 32 | rng()
 
 
 def _refuse(kwargs: Mapping[str, Any]) -> None:

@@ -47,7 +47,7 @@ class Transform:
 
     def __call__(self, image: Any, *others: Any) -> Any:
         """The transformed image; with further inputs, a tuple of it and them."""
-        made = _channels_first(self._fn(_channels_last(image)))
+        made = _channels_first(self._fn(channels_last(image)))
         tv_tensors = sys.modules.get("torchvision.tv_tensors")
         if tv_tensors is not None and isinstance(image, tv_tensors.Image):
             made = tv_tensors.Image(made)
@@ -57,7 +57,8 @@ class Transform:
         return f"Transform({getattr(self._fn, '__name__', None) or repr(self._fn)})"
 
 
-def _channels_last(image: Any) -> Tensor:
+def channels_last(image: Any) -> Tensor:
+    """An image of another library as a tensor with the layout "HWC"."""
     if isinstance(image, Tensor):
         return image
     if isinstance(image, torch.Tensor):

@@ -84,12 +84,7 @@ class Operation:
         """The result for three operands, broadcast against each other."""
         given = (first, second, third)
         values = tuple([_operand(data, self.name) for data in given])
-        samples = None
-        for value in values:
-            if value.batch:
-                if samples is not None and len(value) != samples:
-                    raise messages.batch_sizes_differ(samples, len(value), self.name)
-                samples = len(value)
+        samples = self._samples(values)
         a, b, c = values
         found = self.types[PROMOTED[PROMOTED[a.dtype][b.dtype]][c.dtype]]
         if found is None:
@@ -100,6 +95,16 @@ class Operation:
         device = self._place(given, values)
         [made] = invoke(self.number, values, 3, args, samples, (promise,), device)
         return wrap(made)
+
+    def _samples(self, values: tuple[Value, ...]) -> int | None:
+        """The batch size of the operands that are batches; None if there are none."""
+        samples = None
+        for value in values:
+            if value.batch:
+                if samples is not None and len(value) != samples:
+                    raise messages.batch_sizes_differ(samples, len(value), self.name)
+                samples = len(value)
+        return samples
 
     def _check_shared(self, single: Any) -> None:
         """Warn if a random tensor is shared by all samples of a batch."""
@@ -148,6 +153,37 @@ class Operation:
         else:
             why = "It requires integers or bool; convert with `cast` first."
         return RuntimeError(f"{self.name}: not supported for {names}. {why}")
+
+
+class Selection(Operation):
+    """`where`: its first operand is a mask, which has no part in the type of the result."""
+
+    __slots__ = ()
+
+    def ternary(self, mask: Any, a: Any, b: Any) -> Any:
+        """The elements of one or the other operand."""
+        chooser = _operand(mask, self.name)
+        if BY_CODE[chooser.dtype].kind is DType.Kind.float:
+            # Converting to bool would round.
+            chooser = _NOT_EQUAL.binary(mask, 0)._value
+        given = (mask, a, b)
+        values = (chooser, first, second) = (
+            chooser,
+            _operand(a, self.name),
+            _operand(b, self.name),
+        )
+        samples = self._samples(values)
+        if samples is not None and not chooser.batch:
+            self._check_shared(mask)
+        types = {first.dtype, second.dtype}
+        if len(types) > 1 and any(BY_CODE[code].kind is DType.Kind.enum for code in types):
+            raise self._refuse((first, second))
+        dtype, args = self.types[PROMOTED[first.dtype][second.dtype]]  # type: ignore[misc]
+        joined = self._join(first.ndim, first.layout, second)
+        promise = (dtype, *self._join(*joined, chooser))
+        device = self._place(given, values)
+        [made] = invoke(self.number, values, 3, args, samples, (promise,), device)
+        return wrap(made)
 
 
 def _is_number(data: Any) -> bool:

@@ -223,6 +223,9 @@ class Batch(Arithmetic, batch=True):
         settle(stacked)
         return put_in_jax(array_of(stacked.memory(0, False), self.dtype), sharding, "Batch.jax")
 
+    def __jax_array__(self) -> JaxArray:
+        return self.jax()
+
     def nested(self) -> TorchTensor:
         """All samples as a nested tensor of PyTorch, with the layout `torch.jagged`.
 

@@ -79,5 +79,8 @@ BITS: Types = [_number(t) if t.kind not in (_ENUM, _FLOAT) else None for t in BY
 FLOATS: Types = [_float(t) if ok else None for t, ok in zip(BY_CODE, _numbers, strict=True)]
 """Numbers to floats: float32 unless they are floats already."""
 
+SELECTIONS: list[tuple[int, tuple[int]]] = [(t._code, (t._code,)) for t in BY_CODE]
+"""All types, to the same type. Nothing is computed, so the kernel gets the type alone."""
+
 COMPARISONS: Types = [_comparison(t) if t.kind is not _ENUM else None for t in BY_CODE]
 """Numbers and bool to bool."""

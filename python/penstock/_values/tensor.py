@@ -242,11 +242,16 @@ def array_of(memory: Any, dtype: DType) -> Any:
 def put_in_jax(array: Any, sharding: Any, owner: str) -> JaxArray:
     """A NumPy array as a JAX array, on devices of JAX."""
     try:
-        from jax import device_put
+        import jax
     except ImportError:
         raise RuntimeError(f"{owner}() requires JAX to be installed.") from None
-    # Reads the array in place where it can; `jax.numpy.asarray` would copy it.
-    made: JaxArray = device_put(array, sharding)
+    made: JaxArray
+    if not getattr(sharding, "is_fully_addressable", True):
+        # Devices of several processes, of which each has a part of the data.
+        made = jax.make_array_from_process_local_data(sharding, np.asarray(array))
+    else:
+        # Reads the array in place where it can; `jax.numpy.asarray` would copy it.
+        made = jax.device_put(array, sharding)
     return made
 
 

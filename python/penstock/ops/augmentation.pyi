@@ -25,7 +25,7 @@ def shear_x(
     batch_size: int | None = None,
     device: DeviceLike | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     shear: float | TensorLike | Batch,
 ) -> Batch: ...
 @overload
@@ -36,7 +36,7 @@ def shear_x(
     batch_size: int,
     device: DeviceLike | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     shear: float | TensorLike | Batch,
 ) -> Batch: ...
 @overload
@@ -47,7 +47,7 @@ def shear_x(
     batch_size: None = None,
     device: DeviceLike | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     shear: float | TensorLike | Batch,
 ) -> Tensor: ...
 @overload
@@ -58,7 +58,7 @@ def shear_y(
     batch_size: int | None = None,
     device: DeviceLike | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     shear: float | TensorLike | Batch,
 ) -> Batch: ...
 @overload
@@ -69,7 +69,7 @@ def shear_y(
     batch_size: int,
     device: DeviceLike | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     shear: float | TensorLike | Batch,
 ) -> Batch: ...
 @overload
@@ -80,7 +80,7 @@ def shear_y(
     batch_size: None = None,
     device: DeviceLike | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     shear: float | TensorLike | Batch,
 ) -> Tensor: ...
 @overload
@@ -91,7 +91,7 @@ def translate_x(
     batch_size: int | None = None,
     device: DeviceLike | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     offset: float | TensorLike | Batch,
 ) -> Batch: ...
 @overload
@@ -102,7 +102,7 @@ def translate_x(
     batch_size: int,
     device: DeviceLike | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     offset: float | TensorLike | Batch,
 ) -> Batch: ...
 @overload
@@ -113,7 +113,7 @@ def translate_x(
     batch_size: None = None,
     device: DeviceLike | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     offset: float | TensorLike | Batch,
 ) -> Tensor: ...
 @overload
@@ -124,7 +124,7 @@ def translate_y(
     batch_size: int | None = None,
     device: DeviceLike | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     offset: float | TensorLike | Batch,
 ) -> Batch: ...
 @overload
@@ -135,7 +135,7 @@ def translate_y(
     batch_size: int,
     device: DeviceLike | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     offset: float | TensorLike | Batch,
 ) -> Batch: ...
 @overload
@@ -146,7 +146,7 @@ def translate_y(
     batch_size: None = None,
     device: DeviceLike | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     offset: float | TensorLike | Batch,
 ) -> Tensor: ...
 @overload
@@ -233,7 +233,7 @@ def elastic_transform(
     device: DeviceLike | None = None,
     alpha: float | Sequence[Any] | TensorLike | Batch | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     sigma: float | Sequence[Any] | TensorLike | Batch | None = None,
     rng: Any = None,
 ) -> Batch: ...
@@ -246,7 +246,7 @@ def elastic_transform(
     device: DeviceLike | None = None,
     alpha: float | Sequence[Any] | TensorLike | Batch | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     sigma: float | Sequence[Any] | TensorLike | Batch | None = None,
     rng: Any = None,
 ) -> Batch: ...
@@ -259,7 +259,7 @@ def elastic_transform(
     device: DeviceLike | None = None,
     alpha: float | Sequence[Any] | TensorLike | Batch | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     sigma: float | Sequence[Any] | TensorLike | Batch | None = None,
     rng: Any = None,
 ) -> Tensor: ...
@@ -272,7 +272,7 @@ def random_perspective(
     device: DeviceLike | None = None,
     distortion_scale: float | TensorLike | Batch | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     p: float | TensorLike | Batch | None = None,
     rng: Any = None,
 ) -> Batch: ...
@@ -285,7 +285,7 @@ def random_perspective(
     device: DeviceLike | None = None,
     distortion_scale: float | TensorLike | Batch | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     p: float | TensorLike | Batch | None = None,
     rng: Any = None,
 ) -> Batch: ...
@@ -298,7 +298,7 @@ def random_perspective(
     device: DeviceLike | None = None,
     distortion_scale: float | TensorLike | Batch | None = None,
     fill_value: float | Sequence[Any] | TensorLike | Batch | None = None,
-    interp_type: int | str | None = None,
+    interp_type: int | Literal['nn', 'INTERP_NN', 'linear', 'INTERP_LINEAR', 'cubic', 'INTERP_CUBIC', 'lanczos3', 'INTERP_LANCZOS3', 'triangular', 'INTERP_TRIANGULAR', 'gaussian', 'INTERP_GAUSSIAN'] | None = None,
     p: float | TensorLike | Batch | None = None,
     rng: Any = None,
 ) -> Tensor: ...

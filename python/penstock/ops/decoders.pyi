@@ -30,7 +30,7 @@ def audio(
     quality: float | None = None,
     sample_rate: float | TensorLike | Batch | None = None,
     start: float | TensorLike | Batch | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> tuple[Batch, Batch]: ...
 @overload
@@ -46,7 +46,7 @@ def audio(
     quality: float | None = None,
     sample_rate: float | TensorLike | Batch | None = None,
     start: float | TensorLike | Batch | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> tuple[Batch, Batch]: ...
 @overload
@@ -62,7 +62,7 @@ def audio(
     quality: float | None = None,
     sample_rate: float | TensorLike | Batch | None = None,
     start: float | TensorLike | Batch | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> tuple[Tensor, Tensor]: ...
 @overload
@@ -78,7 +78,7 @@ def audio(
     quality: float | None = None,
     sample_rate: float | TensorLike | Batch | None = None,
     start: float | TensorLike | Batch | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: Batch | Sequence[Batch],
 ) -> tuple[Batch, ...]: ...
 @overload
@@ -111,7 +111,7 @@ def image(
     split_stages: bool | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Batch: ...
 @overload
@@ -144,7 +144,7 @@ def image(
     split_stages: bool | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Batch: ...
 @overload
@@ -177,7 +177,7 @@ def image(
     split_stages: bool | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Tensor: ...
 @overload
@@ -210,7 +210,7 @@ def image(
     split_stages: bool | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: Batch | Sequence[Batch],
 ) -> tuple[Batch, ...]: ...
 @overload
@@ -246,7 +246,7 @@ def image_crop(
     split_stages: bool | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Batch: ...
 @overload
@@ -282,7 +282,7 @@ def image_crop(
     split_stages: bool | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Batch: ...
 @overload
@@ -318,7 +318,7 @@ def image_crop(
     split_stages: bool | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Tensor: ...
 @overload
@@ -354,7 +354,7 @@ def image_crop(
     split_stages: bool | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: Batch | Sequence[Batch],
 ) -> tuple[Batch, ...]: ...
 @overload
@@ -386,7 +386,7 @@ def image_random_crop(
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
     rng: Any = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Batch: ...
 @overload
@@ -418,7 +418,7 @@ def image_random_crop(
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
     rng: Any = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Batch: ...
 @overload
@@ -450,7 +450,7 @@ def image_random_crop(
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
     rng: Any = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Tensor: ...
 @overload
@@ -482,7 +482,7 @@ def image_random_crop(
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
     rng: Any = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: Batch | Sequence[Batch],
 ) -> tuple[Batch, ...]: ...
 @overload
@@ -522,7 +522,7 @@ def image_slice(
     start: int | Sequence[int] | TensorLike | Batch | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Batch: ...
 @overload
@@ -562,7 +562,7 @@ def image_slice(
     start: int | Sequence[int] | TensorLike | Batch | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Batch: ...
 @overload
@@ -602,7 +602,7 @@ def image_slice(
     start: int | Sequence[int] | TensorLike | Batch | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Batch: ...
 @overload
@@ -642,7 +642,7 @@ def image_slice(
     start: int | Sequence[int] | TensorLike | Batch | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Batch: ...
 @overload
@@ -682,7 +682,7 @@ def image_slice(
     start: int | Sequence[int] | TensorLike | Batch | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Tensor: ...
 @overload
@@ -722,7 +722,7 @@ def image_slice(
     start: int | Sequence[int] | TensorLike | Batch | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: Batch | Sequence[Batch],
 ) -> tuple[Batch, ...]: ...
 @overload
@@ -792,7 +792,7 @@ def inflate(
     *,
     batch_size: int | None = None,
     device: DeviceLike | None = None,
-    algorithm: str | None = None,
+    algorithm: Literal['lz4', 'lz4_frame', 'deflate', 'zlib', 'gzip', 'zstd', 'LZ4', 'LZ4_FRAME', 'DEFLATE', 'ZLIB', 'GZIP', 'ZSTD'] | None = None,
     check_output_size: bool | None = None,
     chunk_offsets: int | Sequence[int] | TensorLike | Batch | None = None,
     chunk_sizes: int | Sequence[int] | TensorLike | Batch | None = None,
@@ -808,7 +808,7 @@ def inflate(
     *,
     batch_size: int,
     device: DeviceLike | None = None,
-    algorithm: str | None = None,
+    algorithm: Literal['lz4', 'lz4_frame', 'deflate', 'zlib', 'gzip', 'zstd', 'LZ4', 'LZ4_FRAME', 'DEFLATE', 'ZLIB', 'GZIP', 'ZSTD'] | None = None,
     check_output_size: bool | None = None,
     chunk_offsets: int | Sequence[int] | TensorLike | Batch | None = None,
     chunk_sizes: int | Sequence[int] | TensorLike | Batch | None = None,
@@ -824,7 +824,7 @@ def inflate(
     *,
     batch_size: None = None,
     device: DeviceLike | None = None,
-    algorithm: str | None = None,
+    algorithm: Literal['lz4', 'lz4_frame', 'deflate', 'zlib', 'gzip', 'zstd', 'LZ4', 'LZ4_FRAME', 'DEFLATE', 'ZLIB', 'GZIP', 'ZSTD'] | None = None,
     check_output_size: bool | None = None,
     chunk_offsets: int | Sequence[int] | TensorLike | Batch | None = None,
     chunk_sizes: int | Sequence[int] | TensorLike | Batch | None = None,

@@ -51,7 +51,7 @@ def imread(
     split_stages: bool | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Tensor: ...
 @overload
@@ -84,7 +84,7 @@ def imread(
     split_stages: bool | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Batch: ...
 @overload
@@ -117,7 +117,7 @@ def imread(
     split_stages: bool | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: None = None,
 ) -> Batch: ...
 @overload
@@ -150,6 +150,6 @@ def imread(
     split_stages: bool | None = None,
     use_chunk_allocator: bool | None = None,
     use_fast_idct: bool | None = None,
-    on_error: str | None = None,
+    on_error: Literal['raise', 'skip', 'substitute'] | None = None,
     along: Batch | Sequence[Batch],
 ) -> tuple[Batch, ...]: ...

@@ -11,7 +11,8 @@ from typing import Any
 
 from penstock._operators.definition import Data
 from penstock._operators.elementwise import function
-from penstock._values.promotion import FLOATS, NUMBERS
+from penstock._values.arithmetic import Selection
+from penstock._values.promotion import FLOATS, NUMBERS, SELECTIONS
 
 
 @function(NUMBERS)
@@ -401,4 +402,29 @@ def tanh(input: Data) -> Any:
     Example:
         >>> ndd.math.tanh(ndd.tensor([0])).torch().tolist()
         [0.0]
+    """
+
+
+@function(SELECTIONS, namespace="", in_dali=False, operation=Selection)
+def where(mask: Data, a: Data, b: Data) -> Any:
+    """Elements of `a` where the mask is true, and elements of `b` elsewhere.
+
+    Mask and operands are broadcast against each other, and the type of the result is the one that
+    arithmetic on `a` and `b` would have. A mask that is a scalar, such as one of
+    `random.coin_flip`, selects a whole sample. The samples of `a` and `b` may then have different
+    shapes, if they have equally many dimensions: the result has the shape of the selected one.
+
+    Args:
+        mask: Bool, or numbers, of which all but 0 are true.
+        a: The values where the mask is true.
+        b: The values where it is false.
+
+    Example:
+        >>> x = ndd.tensor([1, -2, 3])
+        >>> ndd.where(x > 0, x, 0).torch().tolist()
+        [1, 0, 3]
+        >>> is_long = ndd.batch([True, False])
+        >>> rows = ndd.where(is_long, ndd.batch([[1, 2], [3, 4]]), ndd.batch([[5], [6]]))
+        >>> [row.torch().tolist() for row in rows]
+        [[1, 2], [6]]
     """

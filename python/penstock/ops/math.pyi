@@ -300,3 +300,27 @@ def tanh(
 def tanh(
     input: TensorLike,
 ) -> Tensor: ...
+@overload
+def where(
+    mask: Batch,
+    a: TensorLike | Batch,
+    b: TensorLike | Batch,
+) -> Batch: ...
+@overload
+def where(
+    mask: TensorLike,
+    a: Batch,
+    b: TensorLike | Batch,
+) -> Batch: ...
+@overload
+def where(
+    mask: TensorLike,
+    a: TensorLike,
+    b: Batch,
+) -> Batch: ...
+@overload
+def where(
+    mask: TensorLike,
+    a: TensorLike,
+    b: TensorLike,
+) -> Tensor: ...

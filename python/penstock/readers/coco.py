@@ -29,8 +29,10 @@ class COCO(Reader):
     A sample is the bytes of an image (uint8), the boxes of its objects (float32 of shape (M, 4))
     and their labels (int32 of shape (M,)); then, with `polygon_masks`, polygons (int32 of shape
     (P, 3): which object, first and last vertex) and vertices (float32 of shape (V, 2)), or, with
-    `pixelwise_masks`, an image of labels (int32, HWC); and with `image_ids` the id (int32 of shape
-    (1,)). Images come in the order of their ids.
+    `pixelwise_masks`, an image of labels (int32, HWC); with `image_ids` the id (int32 of shape
+    (1,)); with `keypoints` the keypoints (float32 of shape (M, K, 3): x, y and visibility); and
+    with `annotation_ids` the ids of the objects (int64 of shape (M,)). Images come in the order of
+    their ids.
 
     Annotations are trusted to name files, as in DALI: a `file_name` may be an absolute path, or
     leave `file_root` by `..`. Don't take annotations from somebody who must not choose which files
@@ -39,6 +41,7 @@ class COCO(Reader):
     (PENSTOCK_MAX_PIXELS).
 
     Args:
+        annotation_ids: Give the ids of annotations, too, such as for evaluating detections.
         annotations_file: The file, in JSON. What the outputs don't need is passed over.
         avoid_class_remapping: Take the ids of categories as labels. By default, labels count the
             categories from 1, in the order of the file.
@@ -48,6 +51,9 @@ class COCO(Reader):
         image_ids: Give the ids of images, too.
         images: The names of the images to read, in this order; by default all.
         include_iscrowd: Whether objects count that are crowds.
+        keypoints: Give the keypoints of objects, too. Visibility is 0 (not labeled), 1 (labeled,
+            but hidden) or 2 (visible). K is the largest number of keypoints of an object in the
+            file; those that an object lacks are zeros.
         ltrb: Boxes are left, top, right, bottom; by default left, top, width, height.
         masks: As `polygon_masks`, with places of coordinates (two for a vertex) for polygons. Old.
         meta_files_path: The old name of `preprocessed_annotations`.
@@ -55,8 +61,9 @@ class COCO(Reader):
             larger label is on top.
         polygon_masks: Give the polygons of objects. Those that have runs of pixels have none.
         preprocessed_annotations: A folder with what `save_preprocessed_annotations` stored, to
-            read instead of `annotations_file`. Files of either library can be read by the other.
-        ratio: Give coordinates as parts of the image's width and height.
+            read instead of `annotations_file`. Files of either library can be read by the other,
+            except that DALI stores neither keypoints nor ids of annotations.
+        ratio: Give coordinates, also those of keypoints, as parts of the image's width and height.
         save_img_ids: The old name of `image_ids`.
         save_preprocessed_annotations: Store the annotations, as they are given, in a form that is
             read faster.
@@ -72,6 +79,7 @@ class COCO(Reader):
         device: DeviceLike | None = "cpu",
         num_inputs: int | None = None,
         *,
+        annotation_ids: bool | None = None,
         annotations_file: Name | None = None,
         avoid_class_remapping: bool | None = None,
         dump_meta_files: bool | None = None,
@@ -80,6 +88,7 @@ class COCO(Reader):
         image_ids: bool | None = None,
         images: str | Sequence[str] | None = None,
         include_iscrowd: bool | None = None,
+        keypoints: bool | None = None,
         ltrb: bool | None = None,
         masks: bool | None = None,
         meta_files_path: Name | None = None,
@@ -103,6 +112,7 @@ class COCO(Reader):
         self._remap = not avoid_class_remapping
         self._ltrb, self._ratio, self._skip_empty = bool(ltrb), bool(ratio), bool(skip_empty)
         self._ids = bool(self._renamed("save_img_ids", save_img_ids, "image_ids", image_ids))
+        self._keypoints, self._annotation_ids = bool(keypoints), bool(annotation_ids)
         self._stored = self._path(
             "preprocessed_annotations",
             self._renamed(
@@ -173,6 +183,8 @@ class COCO(Reader):
             ratio=self._ratio,
             outlines=self._outlines,
             image_ids=self._ids,
+            keypoints=self._keypoints,
+            annotation_ids=self._annotation_ids,
             skip_empty=self._skip_empty,
             skip_crowds=not self._include_crowds,
             threshold=threshold,
@@ -208,7 +220,12 @@ class COCO(Reader):
     def _stored_with(self) -> str:
         """A hint at outputs that preprocessed annotations may lack."""
         wanted = [_OUTLINES[self._outlines]] if self._outlines in _OUTLINES else []
-        wanted += ["image_ids"] if self._ids else []
+        asked = {
+            "image_ids": self._ids,
+            "keypoints": self._keypoints,
+            "annotation_ids": self._annotation_ids,
+        }
+        wanted += [name for name, is_wanted in asked.items() if is_wanted]
         names = " and ".join(f"`{name}`" for name in wanted)
         return f"{names} must have been given when the annotations were stored" if names else ""
 

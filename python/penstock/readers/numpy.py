@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class Numpy(Reader):
         file_root: Name | None = None,
         files: Name | Iterable[Name] | None = None,
         fill_value: float | None = None,
-        out_of_bounds_policy: str | None = None,
+        out_of_bounds_policy: Literal["error", "pad", "trim_to_shape"] | None = None,
         register_buffers: bool | None = None,
         rel_roi_end: Any = None,
         rel_roi_shape: Any = None,

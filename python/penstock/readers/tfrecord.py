@@ -120,6 +120,14 @@ class TFRecord(Reader):
             restart: bool = False,
             epoch: SupportsIndex | None = None,
         ) -> Epoch[Any]: ...
+        @overload  # type: ignore[override]
+        def __call__(self, *, batch_size: SupportsIndex) -> dict[str, Batch]: ...
+        @overload
+        def __call__(self, *, batch_size: None = None) -> dict[str, Tensor]: ...
+        def __call__(self, *, batch_size: Any = None) -> Any: ...  # noqa: D102
+        def __getitem__(  # type: ignore[override]
+            self, index: SupportsIndex
+        ) -> dict[str, Tensor]: ...
 
     def _yields(self, outputs: tuple[Any, ...]) -> dict[str, Any]:
         return dict(zip(self._features, outputs, strict=True))

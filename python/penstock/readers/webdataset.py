@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from penstock._errors import messages
 from penstock._runtime.device import DeviceLike
@@ -57,7 +57,7 @@ class Webdataset(Reader):
         case_sensitive_extensions: bool | None = None,
         dtypes: Any = None,
         index_paths: Name | Iterable[Name] | None = None,
-        missing_component_behavior: str | None = None,
+        missing_component_behavior: Literal["empty", "skip", "error"] | None = None,
         **common: Unpack[Common],
     ) -> None:
         what = "readers.Webdataset"

@@ -6,6 +6,7 @@ mod bits;
 mod compare;
 mod functions;
 mod lane;
+mod select;
 mod single;
 
 use std::borrow::Cow;
@@ -70,6 +71,7 @@ const TABLE: &[Entry] = &[
     Entry::new::<f::Sqrt>("sqrt"),
     Entry::new::<f::Tan>("tan"),
     Entry::new::<f::Tanh>("tanh"),
+    Entry::direct::<select::Where>("where"),
 ];
 
 pub mod problem {
@@ -294,6 +296,13 @@ fn unknown(types: &Types) -> Cause {
 const TRAITS: Traits = Traits { shaped_by_args: false, stacks: true, ..Traits::DEFAULT };
 
 fn plan(types: Types, inputs: &[&Desc]) -> Result<(Types, Outputs)> {
+    let shape = broadcast_all(inputs)?;
+    let desc = Desc { dtype: types.dtype, shape, layout: inputs[0].layout };
+    Ok((types, one(desc)))
+}
+
+/// The common shape of all inputs.
+fn broadcast_all(inputs: &[&Desc]) -> Result<Shape> {
     let mut shape = inputs[0].shape.clone();
     for (index, input) in inputs.iter().enumerate().skip(1) {
         shape = broadcast(&shape, &input.shape).ok_or_else(|| {
@@ -303,8 +312,7 @@ fn plan(types: Types, inputs: &[&Desc]) -> Result<(Types, Outputs)> {
             Cause::Input { index, problem: problem.into() }
         })?;
     }
-    let desc = Desc { dtype: types.dtype, shape, layout: inputs[0].layout };
-    Ok((types, one(desc)))
+    Ok(shape)
 }
 
 /// The common shape, aligning the last axes; `None` if there is none.

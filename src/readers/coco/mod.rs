@@ -36,6 +36,8 @@ problems! {
         TooManyAnnotations,
         TooManyVertices,
         OddPolygon,
+        Keypoints { found: usize },
+        NoKeypoints,
         Extent { name: &'static str, extent: i64 },
         Box { found: usize },
         Mask { problem: crate::value::Problem },
@@ -58,6 +60,8 @@ pub struct Options {
     pub ratio: bool,
     pub outlines: Outlines,
     pub image_ids: bool,
+    pub keypoints: bool,
+    pub annotation_ids: bool,
     /// Skip images without objects.
     pub skip_empty: bool,
     /// Skip objects that stand for a crowd.
@@ -113,6 +117,12 @@ pub struct Objects {
     pub vertices: Vec<[f32; 2]>,
     pub runs: Vec<Runs>,
     pub counts: Vec<u32>,
+    /// The end of each object's keypoints; empty if they aren't read.
+    pub keypoint_ends: Vec<u32>,
+    /// Coordinates and visibility.
+    pub keypoints: Vec<[f32; 3]>,
+    /// The ids of the objects; empty if they aren't read.
+    pub ids: Vec<i64>,
 }
 
 fn part<T>(ends: &[T], index: usize) -> std::ops::Range<usize>
@@ -131,6 +141,15 @@ impl Objects {
 
     pub fn outline(&self, polygon: usize) -> &[[f32; 2]] {
         &self.vertices[part(&self.vertex_ends, polygon)]
+    }
+
+    /// The largest number of keypoints that an object has.
+    pub fn most_keypoints(&self) -> usize {
+        (0..self.keypoint_ends.len()).map(|object| self.keypoints(object).len()).max().unwrap_or(0)
+    }
+
+    pub fn keypoints(&self, object: usize) -> &[[f32; 3]] {
+        &self.keypoints[part(&self.keypoint_ends, object)]
     }
 
     /// The run-length encoded mask of an object, which most don't have.
@@ -154,6 +173,8 @@ pub struct Coco {
     /// Numbers of objects.
     pub(super) members: Vec<u32>,
     pub(super) objects: Objects,
+    /// The number of keypoints in the samples, the same for all objects.
+    pub(super) keypoints: usize,
 }
 
 impl Coco {
@@ -202,8 +223,13 @@ impl Coco {
             let wanted = options.images.iter();
             wanted.filter_map(|name| by_name.get(&name[..]).copied()).collect()
         };
-        let mut coco =
-            Coco { files: Files::new(root.to_path_buf()), members, objects, ..Coco::default() };
+        let mut coco = Coco {
+            files: Files::new(root.to_path_buf()),
+            members,
+            keypoints: objects.most_keypoints(),
+            objects,
+            ..Coco::default()
+        };
         for index in chosen {
             let image = &images[index as usize];
             let group = groups[&image.id] as usize;
@@ -242,6 +268,19 @@ impl Coco {
             return [x, y];
         }
         [x / self.widths[sample] as f32, y / self.heights[sample] as f32]
+    }
+
+    /// The keypoints of an object in the requested form; those that it lacks are zeros.
+    pub(super) fn keypoints(
+        &self,
+        sample: usize,
+        object: u32,
+    ) -> impl Iterator<Item = [f32; 3]> + '_ {
+        let given = self.objects.keypoints(object as usize).iter().map(move |&[x, y, visible]| {
+            let [x, y] = self.vertex(sample, [x, y]);
+            [x, y, visible]
+        });
+        given.chain(std::iter::repeat([0.0; 3])).take(self.keypoints)
     }
 
     fn polygons(&self, sample: usize, allocate: &Allocate<'_>) -> Result<[Sample; 2]> {
@@ -338,6 +377,8 @@ pub fn open(given: &mut Given) -> Result<Arc<dyn Source>, OpenError> {
         ratio: given.take("ratio")?,
         outlines: given.choice("outlines", &choices)?,
         image_ids: given.take("image_ids")?,
+        keypoints: given.take("keypoints")?,
+        annotation_ids: given.take("annotation_ids")?,
         skip_empty: given.take("skip_empty")?,
         skip_crowds: given.take("skip_crowds")?,
         threshold: given.take("threshold")?,
@@ -399,6 +440,21 @@ impl Source for Coco {
             })?;
             made.push(id.into_sample()?);
         }
+        if self.options.keypoints {
+            let shape = [members.len(), self.keypoints, 3];
+            let mut points = allocate(made.len(), Desc::new(DType::F32, &shape))?;
+            let rows = points.elements::<f32>().as_chunks_mut::<3>().0.iter_mut();
+            let all = members.iter().flat_map(|&object| self.keypoints(number, object));
+            rows.zip(all).for_each(|(row, point)| *row = point);
+            made.push(points.into_sample()?);
+        }
+        if self.options.annotation_ids {
+            let mut ids = allocate(made.len(), Desc::new(DType::I64, &[members.len()]))?;
+            for (id, &object) in ids.elements::<i64>().iter_mut().zip(members) {
+                *id = self.objects.ids[object as usize];
+            }
+            made.push(ids.into_sample()?);
+        }
         Ok(made)
     }
 
@@ -417,6 +473,12 @@ impl Source for Coco {
         }
         if self.options.image_ids {
             outputs.push(Output::uniform(DType::I32, 1));
+        }
+        if self.options.keypoints {
+            outputs.push(Output::new(DType::F32, 3));
+        }
+        if self.options.annotation_ids {
+            outputs.push(Output::new(DType::I64, 1));
         }
         fetched(outputs)
     }

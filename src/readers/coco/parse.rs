@@ -36,6 +36,9 @@ fn parse(input: impl Read, root: &Path, options: Options) -> Result<Coco> {
         Part::Other => scanner.skip(),
     })?;
     scanner.finish()?;
+    if found.options.keypoints && found.objects.keypoints.is_empty() {
+        return Err(scanner.wrong(CocoFault::NoKeypoints));
+    }
     Ok(found.finish(root))
 }
 
@@ -139,17 +142,22 @@ impl Found {
             Box,
             Crowd,
             Outline,
+            Keypoints,
+            Id,
             Other,
         }
+        let (keypoints, ids) = (self.options.keypoints, self.options.annotation_ids);
         let known = |name: &[u8]| match name {
             b"image_id" => Member::Image,
             b"category_id" => Member::Category,
             b"bbox" => Member::Box,
             b"iscrowd" => Member::Crowd,
             b"segmentation" => Member::Outline,
+            b"keypoints" if keypoints => Member::Keypoints,
+            b"id" if ids => Member::Id,
             _ => Member::Other,
         };
-        let (mut image, mut category, mut crowd) = (None, None, false);
+        let (mut image, mut category, mut id, mut crowd) = (None, None, None, false);
         // As in DALI, an object without a box gets an empty one.
         let mut sides = [0.0; 4];
         let marks = self.marks();
@@ -172,9 +180,14 @@ impl Found {
                     }
                 }
                 Member::Outline if outlines != Outlines::None => {
-                    self.reset(&marks);
+                    self.reset_outline(&marks);
                     self.outline(scanner)?;
                 }
+                Member::Keypoints => {
+                    self.objects.keypoints.truncate(marks[4]);
+                    self.keypoints(scanner)?;
+                }
+                Member::Id => id = Some(scanner.integer()?),
                 Member::Outline | Member::Other => scanner.skip()?,
             }
             Ok(())
@@ -183,10 +196,17 @@ impl Found {
             image.ok_or_else(|| scanner.wrong(CocoFault::AnnotationMember { name: "image_id" }))?;
         let category = category
             .ok_or_else(|| scanner.wrong(CocoFault::AnnotationMember { name: "category_id" }))?;
+        let id = match id {
+            None if ids => {
+                return Err(scanner.wrong(CocoFault::AnnotationMember { name: "id" }));
+            }
+            id => id,
+        };
         let [_, _, width, height] = sides;
         let small = width < self.options.threshold || height < self.options.threshold;
         if small || (crowd && self.options.skip_crowds) {
-            self.reset(&marks);
+            self.reset_outline(&marks);
+            self.objects.keypoints.truncate(marks[4]);
             return Ok(());
         }
         if self.owners.len() >= u32::MAX as usize {
@@ -199,21 +219,27 @@ impl Found {
             let end = small_number(scanner, self.objects.vertex_ends.len())?;
             append(&mut self.objects.polygon_ends, &[end])?;
         }
+        if keypoints {
+            let end = small_number(scanner, self.objects.keypoints.len())?;
+            append(&mut self.objects.keypoint_ends, &[end])?;
+        }
+        append(&mut self.objects.ids, id.as_slice())?;
         Ok(())
     }
 
-    fn marks(&self) -> [usize; 4] {
+    fn marks(&self) -> [usize; 5] {
         let objects = &self.objects;
         [
             objects.vertex_ends.len(),
             objects.vertices.len(),
             objects.runs.len(),
             objects.counts.len(),
+            objects.keypoints.len(),
         ]
     }
 
     /// Discards the outline that was read after `marks`.
-    fn reset(&mut self, marks: &[usize; 4]) {
+    fn reset_outline(&mut self, marks: &[usize; 5]) {
         self.objects.vertex_ends.truncate(marks[0]);
         self.objects.vertices.truncate(marks[1]);
         self.objects.runs.truncate(marks[2]);
@@ -226,6 +252,23 @@ impl Found {
             b'{' => self.runs(scanner),
             _ => scanner.skip(),
         }
+    }
+
+    fn keypoints<R: Read>(&mut self, scanner: &mut Scanner<R>) -> Result<()> {
+        let keypoints = &mut self.objects.keypoints;
+        let (mut point, mut found) = ([0.0; 3], 0);
+        scanner.list(|scanner| {
+            point[found % 3] = scanner.number()? as f32;
+            found += 1;
+            if found % 3 == 0 {
+                append(keypoints, &[point])?;
+            }
+            Ok(())
+        })?;
+        if found % 3 != 0 {
+            return Err(scanner.wrong(CocoFault::Keypoints { found }));
+        }
+        Ok(())
     }
 
     fn polygon<R: Read>(&mut self, scanner: &mut Scanner<R>) -> Result<()> {

@@ -27,11 +27,14 @@ problems! {
         Masks { count: usize },
         Claimed,
         Count { found: usize, count: usize },
+        Keypoints { found: usize, all: usize },
         WritePermission,
     }
 }
 
 const NAMES: &str = "filenames.dat";
+const KEYPOINTS: &str = "keypoints.dat";
+const ANNOTATION_IDS: &str = "annotation_ids.dat";
 
 /// Writes a file, replacing an existing one; doesn't wait for the reader of a pipe.
 fn store(path: &Path, bytes: &[u8]) -> std::result::Result<(), Problem> {
@@ -91,11 +94,37 @@ pub fn save(coco: &Coco, folder: &Path) -> Result<()> {
         }
         write("original_ids.dat", &ids.finish())?;
     }
+    save_keypoints_and_ids(coco, &write)?;
     if coco.options.outlines != Outlines::None {
         save_polygons(coco, &write)?;
     }
     if coco.options.outlines == Outlines::Pixels {
         save_masks(coco, &write)?;
+    }
+    Ok(())
+}
+
+/// Files that DALI doesn't have, and ignores.
+fn save_keypoints_and_ids(coco: &Coco, write: &impl Fn(&str, &[u8]) -> Result<()>) -> Result<()> {
+    let (mut points, mut ids) = (Records::default(), Records::default());
+    for sample in 0..coco.len() {
+        for &object in coco.members(sample) {
+            if coco.options.keypoints {
+                for point in coco.keypoints(sample, object) {
+                    let bytes = point.map(f32::to_le_bytes).concat();
+                    points.push::<12>(bytes.try_into().unwrap_or_default());
+                }
+            }
+            if coco.options.annotation_ids {
+                ids.push(coco.objects.ids[object as usize].to_le_bytes());
+            }
+        }
+    }
+    if coco.options.keypoints {
+        write(KEYPOINTS, &points.finish())?;
+    }
+    if coco.options.annotation_ids {
+        write(ANNOTATION_IDS, &ids.finish())?;
     }
     Ok(())
 }
@@ -223,8 +252,20 @@ pub fn load(folder: &Path, root: &Path, options: Options) -> Result<Coco> {
     } else {
         vec![0; samples]
     };
-    let objects = &mut coco.objects;
     let all = labels.len();
+    let points = match options.keypoints {
+        true => store.records(KEYPOINTS, None, |row: [u8; 12]| row)?,
+        false => Vec::new(),
+    };
+    coco.keypoints = points.len().checked_div(all).unwrap_or(0);
+    if points.len() != all * coco.keypoints {
+        return Err(store.wrong(KEYPOINTS, StoreFault::Keypoints { found: points.len(), all }));
+    }
+    let ids = match options.annotation_ids {
+        true => store.records(ANNOTATION_IDS, Some(all), i64::from_le_bytes)?,
+        false => Vec::new(),
+    };
+    let objects = &mut coco.objects;
     for sample in 0..samples {
         let (offset, count) = (offsets[sample] as usize, counts[sample] as usize);
         let (Some(sides), Some(labels)) =
@@ -240,6 +281,15 @@ pub fn load(folder: &Path, root: &Path, options: Options) -> Result<Coco> {
         objects.boxes.extend_from_slice(sides);
         objects.labels.extend_from_slice(labels);
         coco.bounds.push((first, first + count as u32));
+        objects.ids.extend(ids.iter().skip(offset).take(count));
+        if options.keypoints {
+            for row in &points[offset * coco.keypoints..(offset + count) * coco.keypoints] {
+                let [x, y, visible, ..] = row.as_chunks::<4>().0 else { continue };
+                objects.keypoints.push([*x, *y, *visible].map(f32::from_le_bytes));
+            }
+            let ends = (1..=count).map(|index| (first as usize + index) * coco.keypoints);
+            objects.keypoint_ends.extend(ends.map(|end| end as u32));
+        }
         if let Some(polygons) = &polygons {
             polygons.add(&store, sample, count, objects)?;
         }

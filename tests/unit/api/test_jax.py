@@ -1,6 +1,8 @@
 """The loader for JAX, on one device and on several."""
 
+import json
 import os
+import socket
 import subprocess
 import sys
 import textwrap
@@ -63,7 +65,8 @@ def test_a_loop_that_is_left_is_followed_by_a_complete_epoch(reader):
     left = iter(loader)
     next(left)
     assert len(first_column(loader)) == 2
-    assert list(left) == []
+    with pytest.raises(RuntimeError, match=r"jax\.Loader: this iterator has ended"):
+        next(left)
 
 
 @pytest.mark.parametrize("prefetch", [0, 1, 3])
@@ -79,7 +82,7 @@ def test_the_state_is_that_of_the_batch_in_hand(reader, prefetch, options):
         other = ndd.jax.Loader(reader(**options), batch_size=2, prefetch=prefetch)
         other.load_state_dict(state)
         left = 5 - at % 5
-        assert len(other) == left, at
+        assert len(other) == 5, at
         assert first_column(other) == batches[at : at + left], at
         if at < 5:
             assert first_column(other) == batches[5:], at
@@ -93,7 +96,39 @@ def test_a_loader_in_use_goes_back_to_a_state(reader):
     next(running)
     loader.load_state_dict(state)
     assert first_column(loader) == [[5, 6, 7, 8, 9]]
-    assert list(running) == []
+    with pytest.raises(RuntimeError, match="or the epoch or the state was set"):
+        next(running)
+
+
+def drawn_too(data, labels):
+    return data, ndd.random.uniform(range=[0, 1], batch_size=data.batch_size)
+
+
+def read(loader):
+    return [(data[:, 0].tolist(), drawn.tolist()) for data, drawn in loader]
+
+
+def test_a_resumed_loader_draws_the_same_numbers(reader):
+    def make(seed):
+        made = reader(shuffle="global", seed=1)
+        return ndd.jax.Loader(made, drawn_too, batch_size=2, rng=ndd.random.RNG(seed))
+
+    loader = make(4)
+    states, batches = [], []
+    for _ in range(2):
+        for data, drawn in loader:
+            batches.append((data[:, 0].tolist(), drawn.tolist()))
+            states.append(json.loads(json.dumps(loader.state_dict())))
+    assert len({value for _, values in batches for value in values}) == 20
+    for at, state in enumerate(states[:9], 1):
+        other = make(5)
+        other.load_state_dict(state)
+        rest = read(other)
+        assert rest == batches[at : at + len(rest)], at
+        assert len(rest) == (5 - at % 5), at
+    other = make(4)
+    other.set_epoch(1)
+    assert read(other) == batches[5:]
 
 
 def test_errors_are_raised_at_their_batch(reader):
@@ -120,7 +155,8 @@ def test_samples_of_different_shapes_are_refused_in_words(tmp_path):
     [
         ({"fn": 3}, "`fn` must be a function"),
         ({"batch_size": 0}, "`batch_size` must be a positive integer"),
-        ({"prefetch": -1}, "`depth`"),
+        ({"prefetch": -1}, "`prefetch` can't be negative"),
+        ({"rng": 3}, "`rng` must be an RNG"),
         ({"reader": [1]}, "`reader` must be a reader"),
     ],
 )
@@ -131,7 +167,7 @@ def test_wrong_arguments_are_named(reader, change, says):
 
 
 def test_a_wrong_state_is_a_type_error(reader):
-    with pytest.raises(TypeError, match="what `state_dict\\(\\)` gave"):
+    with pytest.raises(TypeError, match=r"a result of `jax\.Loader\.state_dict\(\)`"):
         ndd.jax.Loader(reader(), batch_size=2).load_state_dict({"state": "x"})
 
 
@@ -188,3 +224,65 @@ def test_arrays_are_put_on_several_devices(reader, tmp_path):
     )
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.strip() == "done"
+
+
+def test_jax_numpy_takes_tensors_and_batches():
+    assert jax.numpy.asarray(ndd.tensor([1.5, 2])).tolist() == [1.5, 2]
+    assert jax.numpy.asarray(ndd.batch([[1, 2], [3, 4]])).tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(ValueError, match=r"Batch\.jax.*shape"):
+        jax.numpy.asarray(ndd.batch([[1, 2], [3]]))
+
+
+IN_TWO_PROCESSES = """
+    import sys
+    import jax
+    import numpy as np
+    import penstock as ndd
+    from jax.sharding import NamedSharding, PartitionSpec
+
+    port, rank, *files = sys.argv[1:]
+    jax.distributed.initialize(f"localhost:{port}", num_processes=2, process_id=int(rank))
+    assert (jax.device_count(), jax.local_device_count()) == (4, 2)
+    by_sample = NamedSharding(jax.make_mesh((4,), ("data",)), PartitionSpec("data"))
+    reader = ndd.readers.File(files=files[:9])  # 4 for one process, and 5 for the other
+    loader = ndd.jax.Loader(reader, batch_size=2, sharding=by_sample)
+    assert len(loader) == 3
+    seen = []
+    for data, _ in loader:
+        assert (data.shape, data.sharding) == ((4, 3), by_sample)
+        for shard in data.addressable_shards:
+            start = shard.index[0].start
+            assert start // 2 == int(rank), (rank, start)
+            seen += np.asarray(shard.data)[:, 0].tolist()
+    print(seen)
+"""
+
+
+def test_processes_have_their_own_shards(reader, tmp_path):
+    reader()
+    files = [str(tmp_path / f"{number}.bin") for number in range(SAMPLES)]
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = str(free.getsockname()[1])
+    flags = "--xla_force_host_platform_device_count=2"
+    program = [sys.executable, "-c", textwrap.dedent(IN_TWO_PROCESSES), port]
+    running = [
+        subprocess.Popen(
+            [*program, str(rank), *files],
+            env={**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    try:
+        outputs = [each.communicate(timeout=120) for each in running]
+    finally:
+        for each in running:
+            each.kill()
+            each.wait()
+    assert [each.returncode for each in running] == [0, 0], outputs
+    first, second = (json.loads(text) for text, _ in outputs)
+    assert first[:4] == [0, 1, 2, 3]
+    assert second[:5] == [4, 5, 6, 7, 8]

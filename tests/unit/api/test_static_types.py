@@ -14,6 +14,7 @@ pytestmark = pytest.mark.heavy
 
 PACKAGES = Path(penstock.__file__).parents[1]
 
+FILE = "penstock.readers.file.File"
 TENSOR, BATCH = "penstock._values.tensor.Tensor", "penstock._values.batch.Batch"
 
 EXPECTED = {
@@ -77,6 +78,22 @@ EXPECTED = {
     "next(files.next_epoch())": f"tuple[{TENSOR} | {BATCH}, ...]",
     "next(records.next_epoch(4))": f"dict[str, {BATCH}]",
     "next(records.next_epoch())['x']": f"{TENSOR} | {BATCH}",
+    "files(batch_size=4)": f"tuple[{BATCH}, ...]",
+    "files()": f"tuple[{TENSOR}, ...]",
+    "files[3]": f"tuple[{TENSOR}, ...]",
+    "records(batch_size=4)['x']": BATCH,
+    "records[3]['x']": TENSOR,
+    "ndd.readers.File(file_root='x', last_batch='partial', shuffle='global')": FILE,
+    "ndd.readers.File(file_root='x', on_error='skip')": FILE,
+    "ndd.decoders.image(b, on_error='substitute')": BATCH,
+    "ndd.resize(b, interp_type='INTERP_CUBIC')": BATCH,
+    "ndd.resize(b, interp_type=ndd.types.INTERP_CUBIC)": BATCH,
+    "ndd.slice(b, out_of_bounds_policy='PAD')": BATCH,
+    "ndd.where(b, b, 0)": BATCH,
+    "ndd.where(t, 1, b)": BATCH,
+    "ndd.where(t > 0, t, 0)": TENSOR,
+    "[image for image, label in files.next_epoch(batch_size=4)]": f"list[{BATCH}]",
+    "(t + 1) * b - t": BATCH,
 }
 
 WRONG = {
@@ -86,6 +103,16 @@ WRONG = {
     "ndd.io.fil": "attr-defined",
     "ndd.ops": "attr-defined",
     "ndd.flip(t, horizontl=1)": "call-overload",
+    "ndd.readers.File(file_root='x', last_batch='partail')": "arg-type",
+    "ndd.readers.COCO(shuffle='globl')": "arg-type",
+    "ndd.readers.TFRecord(path='x', features={}, on_error='skp')": "arg-type",
+    "ndd.readers.Numpy(out_of_bounds_policy='padd')": "arg-type",
+    "ndd.readers.Webdataset(missing_component_behavior='skp')": "arg-type",
+    "ndd.resize(b, interp_type='cubik')": "call-overload",
+    "ndd.resize(b, mode='streched')": "call-overload",
+    "ndd.slice(b, out_of_bounds_policy='padd')": "call-overload",
+    "ndd.decoders.image(b, on_error='skp')": "call-overload",
+    "files[3]['x']": "call-overload",
 }
 
 PROGRAM = """\

@@ -135,6 +135,7 @@ def test_the_loops_own_draws_do_not_disturb_the_loader(folder):
     assert read(resumed) == expected[3:]
 
 
+@pytest.mark.filterwarnings("ignore:Loader. the shards have different numbers")
 @pytest.mark.parametrize("policy", ["wrap", "pad", "partial", "drop"])
 @pytest.mark.parametrize("shards", [1, 3])
 @pytest.mark.parametrize("batch_size", [1, 3])
@@ -303,6 +304,28 @@ def test_each_rank_reads_its_shard(folder, monkeypatch):
         *range(10)
     ]
     assert not {*found[0][0][1]} & {*found[1][0][1]}, "augmentations differ between ranks"
+
+
+@pytest.mark.parametrize("policy", [None, "wrap", "pad", "drop"])
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_all_ranks_have_equally_many_batches(folder, monkeypatch, policy, ranks):
+    np.save(folder / "10.npy", np.full(3, 10, np.float32))  # 11 files, which no number divides
+    monkeypatch.setenv("WORLD_SIZE", str(ranks))
+    loaders = []
+    for rank in range(ranks):
+        monkeypatch.setenv("RANK", str(rank))
+        loaders.append(make(folder, batch_size=1, shuffle=None, last_batch=policy))
+        assert len(loaders[-1]) == (11 // ranks if policy == "drop" else -(-11 // ranks))
+    for _ in range(ranks + 1):
+        assert len({len(list(loader)) for loader in loaders}) == 1
+
+
+def test_different_numbers_of_batches_are_told(folder):
+    (folder / "9.npy").unlink()  # shards of 4 and 5
+    loader = make(folder, num_shards=2, last_batch="partial")
+    with pytest.warns(UserWarning, match="numbers of batches, 2 and 3.*'wrap', 'pad' or 'drop'"):
+        assert len(list(loader)) == 2
+    assert len(list(loader)) == 2  # once is enough
 
 
 def test_shards_of_the_readers_own_win(folder, monkeypatch):

@@ -299,6 +299,10 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "CocoFault.TooManyAnnotations": "there are too many annotations",
     "CocoFault.TooManyVertices": "there are too many vertices",
     "CocoFault.OddPolygon": "the polygon has an x without a y",
+    "CocoFault.Keypoints": (
+        "`keypoints` must have three numbers per keypoint (x, y, visibility), but has {found}"
+    ),
+    "CocoFault.NoKeypoints": "no annotation has `keypoints`",
     "CocoFault.Extent": "`{name}` {extent} can't be the size of an image",
     "CocoFault.Box": "`bbox` must have 4 numbers, not {found}",
     "CocoFault.Mask": "the mask {problem}",
@@ -332,5 +336,6 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "StoreFault.Masks": "should have {count} masks",
     "StoreFault.Claimed": "does not have as many records as it claims",
     "StoreFault.Count": "has {found} records, not {count}",
+    "StoreFault.Keypoints": "has {found} keypoints, which is no multiple of the {all} objects",
     "StoreFault.WritePermission": "the permission to write is missing",
 }

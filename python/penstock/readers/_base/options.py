@@ -8,7 +8,7 @@ import inspect
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsIndex, TypedDict, TypeVar
+from typing import Any, Literal, SupportsIndex, TypedDict, TypeVar
 
 from penstock._errors import bad_samples, messages
 from penstock._operators import call_sites
@@ -34,9 +34,11 @@ class Common(TypedDict, total=False):
         enable_checkpointing: Without effect: the state can always be taken.
         initial_fill: How many samples the buffer of `random_shuffle` holds.
         last_batch: What becomes of the last batch of an epoch, where the samples don't fill it:
-            "wrap" (default) fills it with samples of the next epoch, which begins after those;
-            "pad" repeats the last sample, as `pad_last_batch=True`; "partial" makes it smaller;
-            "drop" leaves it out.
+            "wrap" fills it with samples of the next epoch, which begins after those; "pad" repeats
+            the last sample, as `pad_last_batch=True`; "partial" makes it smaller; "drop" leaves it
+            out. With "wrap", "pad" and "drop" all shards have equally many batches, as training in
+            several processes requires. By default as "wrap", except that shards of different sizes
+            may differ by a batch, as in DALI.
         lazy_init: Open the data set at the first use.
         max_errors: How many samples of an epoch may be bad before that is an error.
         num_shards: Into how many shards the data set is divided, one for each reader.
@@ -71,18 +73,18 @@ class Common(TypedDict, total=False):
     dont_use_mmap: bool | None
     enable_checkpointing: bool
     initial_fill: int | None
-    last_batch: str | None
+    last_batch: Literal["wrap", "pad", "partial", "drop"] | None
     lazy_init: bool | None
     max_errors: int | None
     num_shards: int | None
-    on_error: str | None
+    on_error: Literal["raise", "skip", "substitute"] | None
     pad_last_batch: bool | None
     prefetch_queue_depth: int | None
     random_shuffle: bool | None
     read_ahead: bool | None
     seed: int | None
     shard_id: int | None
-    shuffle: str | None
+    shuffle: Literal["buffer", "global"] | None
     shuffle_after_epoch: bool | None
     shuffle_after_epoch_seed: int | None
     skip_cached_images: bool | None
@@ -102,6 +104,7 @@ class Options:
         seed: What the order is made of.
         fill: How many samples the buffer of the shuffle holds.
         last_batch: One of `order.POLICIES`.
+        is_even: See `order.Plan`.
         depth: How many batches are read ahead.
         on_error: One of `bad_samples.ON_ERROR`.
         max_errors: How many samples of an epoch may be bad.
@@ -115,6 +118,7 @@ class Options:
     seed: int
     fill: int
     last_batch: str
+    is_even: bool
     depth: int
     on_error: str
     max_errors: int
@@ -140,6 +144,7 @@ class Options:
             shuffle=shuffle,
             fill=given.number("initial_fill", 1024, least=1),
             last_batch=_last_batch(given),
+            is_even=given.get("last_batch") in ("wrap", "drop"),
             depth=given.number("prefetch_queue_depth", 1, least=1),
             on_error=given.one_of("on_error", "raise", bad_samples.ON_ERROR),
             max_errors=given.number("max_errors", NO_LIMIT, least=0),
@@ -160,6 +165,7 @@ class Options:
             fill=self.fill,
             seed=self.seed,
             last_batch=self.last_batch,
+            is_even=self.is_even,
         )
 
 

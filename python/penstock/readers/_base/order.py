@@ -9,10 +9,11 @@ the stream is a turn and an offset in there.
 An epoch is so many batches of that stream, and what its last batch does decides how many:
 
 - `wrap`: as many as it takes to see the turn; the last batch is filled with samples of the next
-  turn, where the next epoch goes on.
+  turn, where the next epoch goes on. With `is_even`, as many as the largest shard needs.
 - `pad`: as many as the largest shard needs, so that all shards have as many; the turn's last
   sample is repeated.
-- `partial`, `drop`: the last batch is smaller, or left out.
+- `partial`, `drop`: the last batch is smaller, or left out. With `is_even`, `drop` leaves out what
+  the smallest shard can't fill.
 
 Resuming with other shards or another batch size makes a *cut*: what all readers had not been given
 of their turns is put together, and divided anew.
@@ -90,6 +91,8 @@ class Plan:
         fill: How many samples the buffer holds.
         seed: What the order is made of, beside the number of the turn.
         last_batch: One of `POLICIES`.
+        is_even: Whether all shards have equally many batches where the policy is `wrap` or `drop`,
+            as a distributed run needs. In DALI they may differ by one.
         cuts: Where others had stopped before.
         draw: Which samples a turn of all shards has, from seed and turn, where weights or a
             sampler decide that; `size` of them.
@@ -102,6 +105,7 @@ class Plan:
     fill: int = 1024
     seed: int = 0
     last_batch: str = "wrap"
+    is_even: bool = False
     cuts: tuple[Cut, ...] = ()
     draw: Callable[[int, int], Numbers] | None = field(default=None, compare=False)
 
@@ -256,10 +260,11 @@ class Order:
 
     def _batches(self, length: int, whole: int, batch_size: int) -> int:
         """How many batches a reader has that gets so many samples of so many."""
-        if self.plan.last_batch == "drop":
-            return length // batch_size
-        if self.plan.last_batch == "pad" and length:
-            length = -(-whole // self.plan.num_shards)
+        plan = self.plan
+        if plan.last_batch == "drop":
+            return (whole // plan.num_shards if plan.is_even else length) // batch_size
+        if (plan.last_batch == "pad" and length) or (plan.last_batch == "wrap" and plan.is_even):
+            length = -(-whole // plan.num_shards)
         return -(-length // batch_size)
 
     def _count_batches(self, batch_size: int) -> _Count:

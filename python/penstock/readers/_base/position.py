@@ -193,6 +193,7 @@ class Position:
             fill=plan.fill,
             seed=plan.seed,
             last_batch=plan.last_batch,
+            is_even=plan.is_even,
             batch_size=self.batch_size,
             turn=self.place.turn,
             offset=self.place.offset,
@@ -209,7 +210,14 @@ def begun(use: Use, shard: int, plan: Plan, state: Snapshot | None) -> Position:
     """The position of a reader at its first use, which may go on where another reader was."""
     if state is None:
         return Position(use, shard, Order(plan))
-    plan = replace(plan, shuffle=state.shuffle, seed=state.seed, cuts=state.cuts)
+    # As that reader shuffled and counted; otherwise it could not have been where it was.
+    plan = replace(
+        plan,
+        shuffle=state.shuffle,
+        seed=state.seed,
+        is_even=state.is_even,
+        cuts=state.cuts,
+    )
     if state.batch_size is None:
         # That reader had not given anything.
         place = Place(state.turn, state.offset)

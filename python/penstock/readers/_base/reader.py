@@ -310,6 +310,10 @@ class Reader:
                 position = position.at_epoch(number)
         return position.batches_to_come()
 
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> tuple[Tensor, ...]: ...
+    @overload
+    def __getitem__(self, index: slice | Iterable[SupportsIndex]) -> tuple[Batch, ...]: ...
     def __getitem__(self, index: SupportsIndex | slice | Iterable[SupportsIndex]) -> Any:
         """One sample by its number in the data set, as `next_epoch()` gives single ones.
 
@@ -322,8 +326,13 @@ class Reader:
         if current_mode() > EvalMode.eager:
             for value in values:
                 settle(value)
-        return self._yields(bad_samples.mark(values, self, numbers))
+        made: tuple[Tensor, ...] = self._yields(bad_samples.mark(values, self, numbers))
+        return made
 
+    @overload
+    def __call__(self, *, batch_size: SupportsIndex) -> tuple[Batch, ...]: ...
+    @overload
+    def __call__(self, *, batch_size: None = None) -> tuple[Tensor, ...]: ...
     @hides_frames
     def __call__(self, *, batch_size: SupportsIndex | None = None) -> Any:
         """The next batch, or without a batch size the next sample, with no end of an epoch.
@@ -531,6 +540,21 @@ class Reader:
                 raise RuntimeError(f"{self._what}: {_too_few(self.epoch_size, num_shards)}")
             self._options = replace(options, shard_id=shard_id, num_shards=num_shards)
 
+    def _even_out(self) -> None:
+        """Give all shards equally many batches, unless the reader was made with a policy."""
+        with self._guard():
+            if self._position is None and self._options.last_batch == "wrap":
+                self._options = replace(self._options, is_even=True)
+
+    def _batches_of_shards(self, number: int, batch_size: int) -> list[int]:
+        """The different numbers of batches that shards have in an epoch, in ascending order."""
+        with self._guard():
+            position = self._position
+            if position is None:
+                position = self._begun(Use("epochs", self._check_batch_size(batch_size)))
+            order, shards = position.order, range(self._options.num_shards)
+            return sorted({order.batches(number, shard, batch_size) for shard in shards})
+
     # Where the reader is
 
     def _guard(self) -> RLock:
@@ -639,19 +663,6 @@ class Reader:
         else:
             position.use.check(self._what, use)
         return position
-
-    def _coming(self, batch_size: int) -> int:
-        """How many batches the next epoch has, if an unfinished one is dropped.
-
-        Does not begin it.
-        """
-        with self._guard():
-            position = self._position
-            if position is None:
-                position = self._begun(Use("epochs", batch_size))
-            elif position.is_unfinished:
-                position = position.at_epoch(position.next_number())
-            return position.coming()
 
     def _begun(self, use: Use) -> Position:
         options, count, size = self._options, self.epoch_size, use.size or 1

@@ -1,11 +1,11 @@
 """Where a reader is, as a text.
 
-    ["penstock reader", 2, data, size, ..., cuts, checksum]
+    ["penstock reader", 3, data, size, ..., cuts, checksum]
 
 A state comes from a disk or from another machine, so that nothing in it is believed: the checksum
 must be that of the rest, each field what it can be, and all together a place that a reader of this
 data set can get to. Otherwise a reader would skip data without a word, or never end. States of
-version 1 have no checksum.
+version 1 have no checksum, and those before version 3 no `is_even`: their shards were not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from penstock.readers._base.order import (
     Plan,
 )
 
-VERSION = 2
+VERSION = 3
 _NAME = "penstock reader"
 _MOST_CUTS = 200
 _MOST_SPREAD = 2**16
@@ -47,7 +47,8 @@ class Snapshot(NamedTuple):
     Args:
         data: The fingerprint of the data set.
         size: How many samples that had.
-        num_shards, shard_id, stick, shuffle, fill, seed, last_batch, cuts: See `order.Plan`.
+        num_shards, shard_id, stick, shuffle, fill, seed, last_batch, is_even, cuts: See
+            `order.Plan`.
         batch_size: None when nothing had been given.
         turn, offset: The place of the next sample.
         first_turn: The turn that the reader began with.
@@ -65,6 +66,7 @@ class Snapshot(NamedTuple):
     fill: int
     seed: int
     last_batch: str
+    is_even: bool
     batch_size: int | None
     turn: int
     offset: int
@@ -96,14 +98,16 @@ class Snapshot(NamedTuple):
             raise ValueError(
                 f"{what}: this is not the state of a reader, as `get_state` gives it: {shown!r}."
             )
-        if version not in (1, VERSION):
+        if version not in range(1, VERSION + 1):
             raise ValueError(
                 f"{what}: the state has version {version}, this penstock reads version {VERSION}."
             )
-        if version == VERSION:
+        if version > 1:
             *fields, checksum = fields or [None]
             if checksum != _checksum([name, version, *fields]):
                 raise _damaged(what, "its checksum is another one")
+        if version < 3:
+            fields.insert(cls._fields.index("is_even"), False)
         if len(fields) != len(cls._fields):
             raise _damaged(what, f"it has {len(fields)} fields and not {len(cls._fields)}")
         for key, value in zip(cls._fields, fields, strict=True):
@@ -154,6 +158,7 @@ class Snapshot(NamedTuple):
             shuffle=self.shuffle,
             seed=self.seed,
             fill=self.fill,
+            is_even=self.is_even,
         )
         order, before = Order(plan), None
         for count, cut in enumerate(self.cuts, start=1):
@@ -253,6 +258,7 @@ _CAN_BE: dict[str, Callable[[Any], bool]] = {
     "fill": lambda value: _is_number(value, 1, 2**64),
     "seed": lambda value: _is_number(value, -(2**63), 2**64),
     "last_batch": lambda value: value in POLICIES,
+    "is_even": lambda value: isinstance(value, bool),
     "batch_size": lambda value: value is None or _is_batch_size(value),
     "turn": _is_turn,
     "offset": _is_number,
