@@ -9,9 +9,11 @@ from typing import Any, SupportsIndex
 
 import torch
 from torch.utils.data import DataLoader, IterableDataset, default_convert
+from torch.utils.data._utils.pin_memory import pin_memory
 
 from penstock._errors import messages
 from penstock._errors.tracebacks import public
+from penstock._runtime.device import Device
 from penstock._state.prefetch import prefetch as prefetching
 from penstock._state.rng import RNG, default_rng, derived_seed, get_default_rng
 from penstock._torch.distributed import distributed_options
@@ -72,7 +74,7 @@ class Loader(DataLoader):  # type: ignore[misc]
             a new one, seeded by the default RNG (see `random.set_seed`).
         class_labels: Convert int32 batches with one element per sample, such as a reader's labels,
             to the one-dimensional int64 tensors that `cross_entropy` expects.
-        pin_memory: Copy tensors to page-locked memory, if there is an accelerator.
+        pin_memory: Copy tensors on the host to page-locked memory, if there is an accelerator.
         num_workers: 0, since operators run on native threads of this process.
         **kwargs: Other arguments of a DataLoader, if they have their default values.
 
@@ -126,9 +128,16 @@ class Loader(DataLoader):  # type: ignore[misc]
             collate_fn=_unchanged,  # the default would turn tuples into lists
             pin_memory=bool(pin_memory) and torch.accelerator.is_available(),
         )
+        dataset.pins_memory = self.pin_memory
         self.reader = dataset.reader
         self.fn = dataset.fn
         self.rng = dataset.rng
+
+    def _get_iterator(self) -> Any:
+        iterator = super()._get_iterator()
+        # The data set has done it: a DataLoader would try to pin tensors on a gpu, too.
+        iterator._pin_memory = False
+        return iterator
 
     def set_epoch(self, epoch: SupportsIndex) -> None:
         """Begin the epoch with this number next; the order and the augmentations depend on it.
@@ -149,6 +158,9 @@ class Loader(DataLoader):  # type: ignore[misc]
 
 class _Batches(IterableDataset):  # type: ignore[misc]
     """The batches of a `Loader`, with its state. Works in other DataLoaders as well."""
+
+    pins_memory = False
+    """Whether tensors on the host are copied to page-locked memory."""
 
     def __init__(
         self,
@@ -298,17 +310,22 @@ class _Batches(IterableDataset):  # type: ignore[misc]
         if isinstance(data, Batch):
             made = data.torch()
             if self._class_labels and data.dtype == int32 and made.shape[1:] == (1,):
-                return made.squeeze(1).long()
-            return made
+                made = made.squeeze(1).long()
+            return self._pinned(made, data)
         if isinstance(data, Tensor):
-            return data.torch()
+            return self._pinned(data.torch(), data)
         if isinstance(data, dict):
             return {key: self._converted(value) for key, value in data.items()}
         if isinstance(data, tuple) and hasattr(data, "_fields"):
             return type(data)(*map(self._converted, data))
         if isinstance(data, list | tuple):
             return type(data)(map(self._converted, data))
-        return default_convert(data)
+        converted = default_convert(data)
+        return pin_memory(converted) if self.pins_memory else converted
+
+    def _pinned(self, made: torch.Tensor, data: Batch | Tensor) -> torch.Tensor:
+        is_on_host = data.device is Device.CPU
+        return made.pin_memory() if self.pins_memory and is_on_host else made
 
 
 class _Iteration(Iterator[Any]):
