@@ -1,4 +1,4 @@
-"""Accelerators, to which values on a gpu are handed over. Computing is the host's business."""
+"""Accelerators that values on a gpu are handed over to. Operators run on the host."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from penstock._operators.call_sites import warn
 from penstock._runtime.context import EvalContext
-from penstock._runtime.fork_safe_lock import ForkSafeLock
 from penstock._runtime.stream import thread_stream
 
 if TYPE_CHECKING:
@@ -18,18 +17,14 @@ class InFlight:
     """Host memory that must not be reused yet, since a device may still have to read it."""
 
     def __init__(self) -> None:
-        self._lock = ForkSafeLock(in_child=self._forget)
+        self._lock = threading.RLock()  # what is let go of may run any code
         self._held: list[tuple[Event, Any]] = []
 
     def hold(self, event: Event, memory: Any) -> None:
         """Keep memory until the event; let go of memory whose event has come."""
-        with self._lock.lock():
+        with self._lock:
             self._held = [held for held in self._held if not held[0].query()]
             self._held.append((event, memory))
-
-    def _forget(self) -> None:
-        """In a forked child, which can't use the parent's devices."""
-        self._held = []
 
 
 in_flight = InFlight()

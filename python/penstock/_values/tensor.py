@@ -121,8 +121,7 @@ class Tensor(Arithmetic, batch=False):
             from torch.utils.dlpack import from_dlpack
         except ImportError:
             raise RuntimeError("Tensor.torch() requires PyTorch to be installed.") from None
-        target = self._accelerator()
-        if target is not None:
+        if self._value.device >= 0 and (target := accelerator()) is not None:
             from penstock._accelerators.delivery import deliver
 
             on_host = from_dlpack(self._capsule(versioned=False))
