@@ -239,7 +239,7 @@ def _found() -> Accelerator | None:
     """Looked for once: devices must not change while values are on them."""
     from penstock import _accelerators
 
-    return _accelerators.find(_policy() == "deliver")
+    return _accelerators.find(is_asked_for())
 
 
 def _find(name: str, device_id: SupportsIndex | None) -> Device:
@@ -328,7 +328,7 @@ def _require_gpu() -> None:
         return
     from penstock._accelerators import why_none
 
-    reason = why_none(policy == "deliver")
+    reason = why_none(is_asked_for())
     if policy != "auto":
         raise RuntimeError(
             f"A gpu was requested, but {reason}, and PENSTOCK_GPU={policy} forbids emulation. Use "

@@ -9,11 +9,9 @@ from typing import Any, SupportsIndex
 
 import torch
 from torch.utils.data import DataLoader, IterableDataset, default_convert
-from torch.utils.data._utils.pin_memory import pin_memory
 
 from penstock._errors import messages
 from penstock._errors.tracebacks import public
-from penstock._runtime.device import Device
 from penstock._state.prefetch import prefetch as prefetching
 from penstock._state.rng import RNG, default_rng, derived_seed, get_default_rng
 from penstock._torch.distributed import distributed_options
@@ -311,20 +309,19 @@ class _Batches(IterableDataset):  # type: ignore[misc]
             made = data.torch()
             if self._class_labels and data.dtype == int32 and made.shape[1:] == (1,):
                 made = made.squeeze(1).long()
-            return self._pinned(made, data)
+            return self._pinned(made)
         if isinstance(data, Tensor):
-            return self._pinned(data.torch(), data)
+            return self._pinned(data.torch())
         if isinstance(data, dict):
             return {key: self._converted(value) for key, value in data.items()}
         if isinstance(data, tuple) and hasattr(data, "_fields"):
             return type(data)(*map(self._converted, data))
         if isinstance(data, list | tuple):
             return type(data)(map(self._converted, data))
-        converted = default_convert(data)
-        return pin_memory(converted) if self.pins_memory else converted
+        return self._pinned(default_convert(data))
 
-    def _pinned(self, made: torch.Tensor, data: Batch | Tensor) -> torch.Tensor:
-        is_on_host = data.device is Device.CPU
+    def _pinned(self, made: Any) -> Any:
+        is_on_host = isinstance(made, torch.Tensor) and made.device.type == "cpu"
         return made.pin_memory() if self.pins_memory and is_on_host else made
 
 

@@ -436,12 +436,16 @@ def test_a_device_that_does_not_exist_is_refused(stand_in, install):
 # Frameworks
 
 
-def test_a_loader_does_not_pin_what_is_on_a_gpu(stand_in, monkeypatch, tmp_path):
+def test_a_loader_pins_what_is_on_the_host_and_nothing_else(stand_in, monkeypatch, tmp_path):
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: ("pinned", tensor.tolist()))
     np.save(tmp_path / "0.npy", np.arange(3.0))
     reader = ndd.readers.Numpy(file_root=str(tmp_path))
-    [rows] = ndd.torch.Loader(reader, lambda rows: rows.gpu(1), batch_size=1)
-    assert read(stand_in, rows).tolist() == [[0, 1, 2]]
+    loader = ndd.torch.Loader(reader, lambda rows: (rows.gpu(1), rows, "text"), batch_size=1)
+    [(there, here, text)] = loader
+    assert read(stand_in, there).tolist() == [[0, 1, 2]]
+    assert here == ("pinned", [[0, 1, 2]])
+    assert text == "text"
 
 
 def test_jax_arrays_are_on_the_gpu_with_the_same_id(stand_in, monkeypatch):
