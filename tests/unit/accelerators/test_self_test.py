@@ -92,6 +92,7 @@ def test_emulation_that_was_asked_for_is_named(install):
     assert lines == ["No accelerator is used, since PENSTOCK_GPU=emulate is set."]
 
 
+@pytest.mark.heavy
 def test_it_is_a_program():
     done = subprocess.run(
         [sys.executable, "-m", "penstock._accelerators.self_test"],
