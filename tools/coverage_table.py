@@ -15,7 +15,7 @@ HEAD = """
 # Coverage
 
 All operators of DALI's dynamic mode, and those that only penstock has. Here, all of them run on
-the CPU; `device="gpu"` is emulated.
+the CPU, also with [`device="gpu"`](devices.md).
 
 - *DALI*: where DALI can run it. Only with a GPU, for those without "CPU".
 - *element types*: the types of data that it is tested with (`tests/element_types.py`); those that

@@ -1,6 +1,7 @@
-"""Devices: the host, and emulated gpus.
+"""Devices: the host, and gpus.
 
 Operators always run on the host. `gpu` is a tag on values with the placement rules of a real one.
+Where there is an accelerator, such values are handed over to it (`_accelerators`).
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ from penstock._errors.tracebacks import public
 from penstock._operators import call_sites
 
 if TYPE_CHECKING:
+    from penstock._accelerators.interface import Accelerator
     from penstock._runtime.context import EvalContext
 
 __all__ = ["Device", "DeviceLike", "EmulatedDeviceWarning", "device"]
 
-DEVICE_COUNT = 8
+EMULATED_COUNT = 8
 """Emulated gpus: enough to try out multi-gpu programs."""
 
 _CPU = -1  # the code of the host; a gpu's code is its id
@@ -53,9 +55,13 @@ class TorchDevice(Protocol):
 class Device:
     """The host (`cpu`) or a gpu (`gpu:<id>`).
 
-    Gpus are emulated: operators always run on the host's CPU, and all data is in host memory. A
-    value on `gpu:1` is tagged as such, and the rules of a real gpu apply to it: it must be copied
-    with `.cpu()` before NumPy can read it, and arithmetic between devices is an error.
+    Operators always run on the host's CPU, and keep data in host memory. A value on `gpu:1` is
+    tagged as such, and the rules of a real gpu apply to it: it must be copied with `.cpu()` before
+    NumPy can read it, and arithmetic between devices is an error.
+
+    If PyTorch was imported before the first use of a gpu and has an accelerator, `gpu:1` is its
+    device 1, such as `cuda:1`. Values are copied there when they are handed over: by `torch()`,
+    DLPack or `__cuda_array_interface__`. Otherwise eight gpus are emulated. See `docs/devices.md`.
 
     There is one object per device. As a context manager, it becomes the calling thread's
     current device:
@@ -64,8 +70,10 @@ class Device:
             images = ndd.decoders.image(jpegs, device="gpu")  # on gpu:1
 
     Args:
-        name: "cpu", "gpu", "cuda" (the same), "gpu:<id>" or "cuda:<id>".
-        device_id: The id, if it isn't in the name. A gpu without an id is the current one.
+        name: "cpu", "gpu", "cuda" (the same), "gpu:<id>" or "cuda:<id>". PyTorch's name for the
+            accelerator, such as "xpu:<id>", means a gpu as well.
+        device_id: The id, if it isn't in the name. A gpu without an id is the current one: that of
+            the innermost `with` block, else PyTorch's current device, or 0 if gpus are emulated.
 
     Example:
         >>> with ndd.Device("gpu", 1):
@@ -102,7 +110,7 @@ class Device:
         if device_type not in ("gpu", "cuda"):
             _refuse_name(device_type)
         _require_gpu()
-        return thread.chosen.ordinal
+        return current_ordinal()
 
     @staticmethod
     def from_dlpack(dlpack_device: Any) -> Device:
@@ -121,10 +129,13 @@ class Device:
         """The kind of device, "cpu" or "gpu", for a DLPack device type."""
         kind = {1: "cpu", 2: "gpu"}.get(int(dev_type))
         if kind is None:
-            raise ValueError(
-                f"Unsupported DLPack device type {dev_type!r}: only host memory (1) and CUDA "
-                "memory (2) are supported. Copy the data to the host first."
-            )
+            found = accelerator()
+            if found is None or found.dlpack_device(0)[0] != int(dev_type):
+                raise ValueError(
+                    f"Unsupported DLPack device type {dev_type!r}: only host memory (1) and CUDA "
+                    "memory (2) are supported. Copy the data to the host first."
+                )
+            kind = "gpu"
         return kind
 
     def __enter__(self) -> Device:
@@ -202,16 +213,33 @@ def check_device_id(value: SupportsIndex) -> int:
         ordinal = operator.index(value)
     except TypeError:
         raise TypeError(f"A device id must be an integer, got {value!r}.") from None
-    if not 0 <= ordinal < DEVICE_COUNT:
-        raise ValueError(
-            f"Invalid device id {ordinal}: it must be between 0 and {DEVICE_COUNT - 1}."
-        )
+    found = accelerator()
+    count = EMULATED_COUNT if found is None else found.count
+    if not 0 <= ordinal < count:
+        raise ValueError(f"Invalid device id {ordinal}: it must be between 0 and {count - 1}.")
     return ordinal
 
 
 def current_ordinal() -> int:
     """The id of "gpu" without an id in this thread; doesn't warn about emulation."""
-    return thread.chosen.ordinal
+    chosen = thread.chosen.ordinal
+    if chosen is not None:
+        return chosen
+    found = accelerator()
+    return 0 if found is None else found.current()
+
+
+def accelerator() -> Accelerator | None:
+    """The accelerator that values on a gpu are handed over to; None if gpus are emulated."""
+    return None if _policy() == "emulate" else _found()
+
+
+@functools.cache
+def _found() -> Accelerator | None:
+    """Looked for once: devices must not change while values are on them."""
+    from penstock import _accelerators
+
+    return _accelerators.find(is_asked_for())
 
 
 def _find(name: str, device_id: SupportsIndex | None) -> Device:
@@ -224,7 +252,7 @@ def _find(name: str, device_id: SupportsIndex | None) -> Device:
     if device_id is None and (found := _named.get(name)) is not None:
         return found
     kind, colon, ordinal = name.partition(":")
-    if kind not in ("cpu", "gpu", "cuda"):
+    if kind not in ("cpu", "gpu", "cuda") and not _is_of_accelerator(kind):
         _refuse_name(name)
     if colon:
         if device_id is not None:
@@ -237,7 +265,7 @@ def _find(name: str, device_id: SupportsIndex | None) -> Device:
         device_id = int(ordinal)
     if kind == "cpu":
         raise ValueError(f"Device: 'cpu' has no id, got {device_id!r}.")
-    code = thread.chosen.ordinal if device_id is None else check_device_id(device_id)
+    code = current_ordinal() if device_id is None else check_device_id(device_id)
     found = _devices.get(code)
     if found is None:
         _require_gpu()
@@ -256,6 +284,11 @@ def _make(code: int) -> Device:
     return device
 
 
+def _is_of_accelerator(kind: str) -> bool:
+    found = accelerator()
+    return found is not None and found.type == kind
+
+
 def _refuse_name(name: str) -> NoReturn:
     if name == "mixed":
         raise ValueError(
@@ -270,32 +303,42 @@ def _refuse_name(name: str) -> NoReturn:
 @functools.cache
 def _policy() -> str:
     value = os.environ.get("PENSTOCK_GPU", "").strip() or "auto"
-    if value not in ("auto", "emulate", "error"):
+    if value not in ("deliver", "auto", "emulate", "error"):
         raise ValueError(
-            "The environment variable PENSTOCK_GPU must be 'auto', 'emulate' or 'error', "
-            f"got {value!r}."
+            "The environment variable PENSTOCK_GPU must be 'deliver', 'auto', 'emulate' or "
+            f"'error', got {value!r}."
         )
     return value
 
 
+def is_asked_for() -> bool:
+    """Whether the user has said that gpus are there to deliver data to."""
+    return _policy() == "deliver"
+
+
 def is_refused() -> bool:
     """Whether using a gpu is an error."""
-    return _policy() == "error"
+    return _policy() in ("error", "deliver") and accelerator() is None
 
 
 def _require_gpu() -> None:
-    """Warn once that gpus are emulated, or raise, depending on PENSTOCK_GPU."""
+    """If gpus are emulated: warn once, or raise, depending on PENSTOCK_GPU."""
     policy = _policy()
-    if policy == "error":
+    if policy == "emulate" or accelerator() is not None:
+        return
+    from penstock._accelerators import why_none
+
+    reason = why_none(is_asked_for())
+    if policy != "auto":
         raise RuntimeError(
-            "A gpu was requested, but gpus can only be emulated, and PENSTOCK_GPU=error forbids "
-            "that. Use device='cpu', or set PENSTOCK_GPU=emulate to run on the host."
+            f"A gpu was requested, but {reason}, and PENSTOCK_GPU={policy} forbids emulation. Use "
+            "device='cpu', or set PENSTOCK_GPU=emulate to run on the host."
         )
-    if policy == "auto" and _first_use.acquire(blocking=False):
+    if _first_use.acquire(blocking=False):
         call_sites.warn(
-            "`gpu` is emulated: operators run on the CPU and data stays in host memory. Results "
-            "are the same. Set PENSTOCK_GPU=emulate to silence this warning, or PENSTOCK_GPU=error "
-            "to make it an error.",
+            f"`gpu` is emulated, since {reason}: operators run on the CPU and data stays in host "
+            "memory. Results are the same. Set PENSTOCK_GPU=emulate to silence this warning, or "
+            "PENSTOCK_GPU=error to make it an error.",
             EmulatedDeviceWarning,
         )
 
@@ -311,15 +354,15 @@ class Chosen(NamedTuple):
     """The device and context of a `with` block, linked to those of the enclosing block."""
 
     device: Device
-    ordinal: int
-    """The id of "gpu" without an id."""
+    ordinal: int | None
+    """The id of "gpu" without an id; None for the framework's current device."""
     context: EvalContext | None
     by: object
     """The device or context that was entered."""
     outer: Chosen | None
 
 
-_NOTHING_CHOSEN = Chosen(Device.CPU, 0, None, None, None)
+_NOTHING_CHOSEN = Chosen(Device.CPU, None, None, None, None)
 
 
 class ThreadState(threading.local):

@@ -1,7 +1,8 @@
 """Streams.
 
-Gpus are emulated, so all work runs in the host's thread pools, in an order that gives the same
-results on any stream. A stream is a tag that can be synchronized.
+Operators run in the host's thread pools, in an order that gives the same results on any stream.
+Streams of an accelerator copy results to it. Those of an emulated gpu are tags that can be
+synchronized.
 """
 
 from __future__ import annotations
@@ -12,7 +13,13 @@ import threading
 from typing import Any, ClassVar, SupportsIndex
 
 from penstock._errors.tracebacks import public
-from penstock._runtime.device import Device, check_device_id, current_ordinal, is_refused
+from penstock._runtime.device import (
+    Device,
+    accelerator,
+    check_device_id,
+    current_ordinal,
+    is_refused,
+)
 from penstock._runtime.threads import drain_all
 
 __all__ = [
@@ -33,6 +40,10 @@ class _CreateNew:
 class Stream:
     """A stream of a device; `stream()` creates or wraps one.
 
+    Values on a gpu are copied to an accelerator on the calling thread's current stream, and work
+    that is submitted to the framework's stream afterwards waits for that. By default each thread
+    has a stream of its own, so that copies run beside the computing.
+
     Args:
         stream: A stream to wrap: a Stream, a `torch.cuda.Stream`, an object with
             `__cuda_stream__` or a raw handle. By default a new stream is created.
@@ -45,18 +56,15 @@ class Stream:
         >>> stream.synchronize()
     """
 
-    __slots__ = ("_device_id", "_handle", "_owner")
+    __slots__ = ("_device_id", "_handle", "_native", "_owner")
 
     create_new: ClassVar[_CreateNew] = _CreateNew()
 
     def __init__(self, *, stream: Any = create_new, device_id: SupportsIndex | None = None) -> None:
         if stream is None:
             raise ValueError("Stream: `stream` is None. Omit it to create a new stream.")
-        found_on = None
-        if isinstance(stream, _CreateNew):
-            handle = next(_handles)
-        else:
-            handle, found_on = _inspect(stream)
+        is_new = isinstance(stream, _CreateNew)
+        handle, found_on = (next(_handles), None) if is_new else _inspect(stream)
         if device_id is None:
             device_id = found_on
         elif found_on is not None and check_device_id(device_id) != found_on:
@@ -67,10 +75,19 @@ class Stream:
         self._device_id = Device("gpu", device_id)._code
         self._handle = handle
         self._owner = stream  # keeps a wrapped stream alive
+        # The framework's stream, where there are any.
+        self._native: Any = None
+        found = accelerator()
+        if found is not None and not is_new:
+            self._native = found.wrap_stream(stream, handle, self._device_id)
+        elif found is not None:
+            self._native = found.new_stream(self._device_id)
+            if self._native is not None:
+                self._handle, _ = _inspect(self._native)
 
     @property
     def handle(self) -> int:
-        """The raw handle; of a stream created here, it is just a number."""
+        """The raw handle; of a stream created here for an emulated gpu, it is just a number."""
         return self._handle
 
     @property
@@ -81,6 +98,8 @@ class Stream:
     def synchronize(self) -> None:
         """Wait for all work submitted so far."""
         drain_all()
+        if self._native is not None:
+            self._native.synchronize()
 
     def __cuda_stream__(self) -> tuple[int, int]:
         return 0, self._handle
@@ -207,6 +226,8 @@ def _inspect(obj: Any) -> tuple[int, int | None]:
         handle = int(obj.__cuda_stream__()[1])
     elif isinstance(getattr(obj, "cuda_stream", None), int):  # older versions of torch
         handle = obj.cuda_stream
+    elif isinstance(getattr(obj, "sycl_queue", None), int):  # torch.xpu
+        handle = obj.sycl_queue
     else:
         raise TypeError(
             "Expected a stream: a Stream, a torch.cuda.Stream, an object with "

@@ -61,7 +61,7 @@ class Loader(DataLoader):  # type: ignore[misc]
             a new one, seeded by the default RNG (see `random.set_seed`).
         class_labels: Convert int32 batches with one element per sample, such as a reader's labels,
             to the one-dimensional int64 tensors that `cross_entropy` expects.
-        pin_memory: Copy tensors to page-locked memory, if there is an accelerator.
+        pin_memory: Copy tensors on the host to page-locked memory, if there is an accelerator.
         num_workers: 0, since operators run on native threads of this process.
         **kwargs: Other arguments of a DataLoader, if they have their default values.
 
@@ -115,9 +115,16 @@ class Loader(DataLoader):  # type: ignore[misc]
             collate_fn=_unchanged,  # the default would turn tuples into lists
             pin_memory=bool(pin_memory) and torch.accelerator.is_available(),
         )
+        dataset.pins_memory = self.pin_memory
         self.reader = dataset.reader
         self.fn = dataset.fn
         self.rng = dataset.rng
+
+    def _get_iterator(self) -> Any:
+        iterator = super()._get_iterator()
+        # The data set has done it: a DataLoader would try to pin tensors on a gpu, too.
+        iterator._pin_memory = False
+        return iterator
 
     def set_epoch(self, epoch: SupportsIndex) -> None:
         """Begin the epoch with this number next; the order and the augmentations depend on it.
@@ -139,6 +146,9 @@ class Loader(DataLoader):  # type: ignore[misc]
 class _Batches(Batches, IterableDataset):  # type: ignore[misc]
     """The batches of a `Loader`, with its state. Works in other DataLoaders as well."""
 
+    pins_memory = False
+    """Whether tensors on the host are copied to page-locked memory."""
+
     def __init__(self, *args: Any, class_labels: bool) -> None:
         super().__init__(*args)
         self._class_labels = bool(class_labels)
@@ -147,7 +157,7 @@ class _Batches(Batches, IterableDataset):  # type: ignore[misc]
         return distributed_options()
 
     def _converted(self, data: Any) -> Any:
-        return to_torch(data, self._class_labels)
+        return to_torch(data, self._class_labels, self.pins_memory)
 
 
 def _unchanged(batch: Any) -> Any:

@@ -98,7 +98,7 @@ class Array:
         promise = (value.dtype, value.ndim, value.layout)
         [copied] = invoke(_COPY, (value,), 1, (), samples, (promise,), value.device)
         made = self._wrap(copied)
-        made.__dict__.update(self.__dict__)
+        made.__dict__.update(self._attributes())
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -114,9 +114,12 @@ class Array:
         data = np.ndarray(memory.shape, np.uint8, memory, memory.offset)
         sources = [value.source(index) for index in range(len(value))]
         described = (self.dtype, value.ndim, value.batch, value.shapes(), sources, value.layout)
-        # Users' attributes are pickled; private ones belong to this process.
-        attributes = {key: item for key, item in self.__dict__.items() if not key.startswith("_")}
-        return _unpickle, (type(self), data, *described, self.device), attributes or None
+        attributes = self._attributes() or None
+        return _unpickle, (type(self), data, *described, self.device), attributes
+
+    def _attributes(self) -> dict[str, Any]:
+        """Attributes that users have set; private ones belong to this object."""
+        return {key: item for key, item in self.__dict__.items() if not key.startswith("_")}
 
     # `==` compares elements.
     __hash__: ClassVar[None] = None  # type: ignore[assignment]

@@ -177,9 +177,12 @@ class Batch(Arithmetic, batch=True):
     ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
         """All samples as one PyTorch tensor.
 
+        Of a batch on a gpu that is not emulated, each call makes a new copy on that device. This
+        returns before it is done; work on PyTorch's current stream waits for it.
+
         Args:
-            copy: True always copies; False never does, and raises if a copy is required; by
-                default memory is shared if the samples are contiguous.
+            copy: True always copies; False never does on the host, and raises if a copy is
+                required there; by default memory is shared if the samples are contiguous.
             pad: Pad samples of different shapes.
             fill_value: The number to pad with, converted to the type of the samples.
             return_lengths: Also return the length of each sample before padding, as an int64
@@ -215,13 +218,15 @@ class Batch(Arithmetic, batch=True):
         everywhere in JAX, 64-bit types become 32-bit ones unless `jax_enable_x64` is set.
 
         Args:
-            sharding: A `Sharding` or a device of JAX; by default the array is on JAX's default
-                device. The first dimension is the batch.
+            sharding: A `Sharding` or a device of JAX. By default the array of a batch on a gpu is
+                on the gpu of JAX with that id, if there is one, else on JAX's default device. The
+                first dimension is the batch.
             pad: Pad samples of different shapes with zeros.
         """
         stacked = stack(self._value, pad, "Batch.jax")
         settle(stacked)
-        return put_in_jax(array_of(stacked.memory(0, False), self.dtype), sharding, "Batch.jax")
+        array = array_of(stacked.memory(0, False), self.dtype)
+        return put_in_jax(array, sharding, "Batch.jax", stacked.device)
 
     def __jax_array__(self) -> JaxArray:
         return self.jax()
@@ -264,9 +269,10 @@ class Batch(Arithmetic, batch=True):
             data, self._value.dtype, self.ndim, False, [whole], [None], None, self._value.device
         )
         values = Tensor._wrap(joined).torch()
+        starts = torch.from_numpy(offsets).to(values.device)
         # Without these, PyTorch may pad it to more than its longest sample.
         limits = {"min_seqlen": min(lengths), "max_seqlen": max(lengths)}
-        return torch.nested.nested_tensor_from_jagged(values, torch.from_numpy(offsets), **limits)
+        return torch.nested.nested_tensor_from_jagged(values, starts, **limits)
 
     def __len__(self) -> int:
         return len(self._value)

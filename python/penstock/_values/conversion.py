@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from penstock._errors import messages
 from penstock._operators.call_sites import warn
 from penstock._operators.submit import invoke, settle
 from penstock._runtime.context import EvalContext
+from penstock._runtime.device import accelerator, check_device_id, is_asked_for
 from penstock._values import dali
 from penstock._values.array import Array
 from penstock._values.dtype import BY_CODE, DataType, DType, ImageType, InterpType, bfloat16
@@ -19,6 +21,7 @@ from penstock._values.promotion import PROMOTED
 from penstock.types import DALIDataType, DALIImageType, DALIInterpType
 
 if TYPE_CHECKING:
+    from penstock._accelerators.interface import Accelerator
     from penstock._core import Value
 
 _CAST = _core.register("cast", "cast")
@@ -33,6 +36,8 @@ _PROTOCOLS = ("__dlpack__", "__array__", "__array_interface__", "__cuda_array_in
 _DLPACK_VERSION = (1, 1)
 LARGEST_BATCH = 2**24
 _DEEPEST = 64  # NumPy's limit on dimensions
+# Acquired on first use and never released: an atomic flag.
+_first_copy = threading.Lock()
 
 
 def single(
@@ -63,10 +68,13 @@ def single(
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         return _converted(_from_numpy(_as_array(data), copy), dtype, False)
     if hasattr(data, "__cuda_array_interface__"):
-        raise TypeError(
-            f"The data of this {type(data).__name__} is in the memory of a CUDA device, which "
-            "can't be read here. Copy it to the host first."
-        )
+        target = accelerator()
+        if target is None or target.type != "cuda":
+            raise TypeError(
+                f"The data of this {type(data).__name__} is in the memory of a CUDA device, which "
+                "can't be read here. Copy it to the host first."
+            )
+        return _converted(_from_accelerator(target, data, target.current()), dtype, False)
     try:
         return _converted(_core.from_buffer(data, None, copy), dtype, False)
     except (TypeError, BufferError):
@@ -276,6 +284,9 @@ def _from_numpy(array: Any, copy: bool) -> Value:
 def _from_dlpack(data: Any, copy: bool) -> Value:
     kind, index = data.__dlpack_device__() if hasattr(data, "__dlpack_device__") else (1, 0)
     if int(kind) not in (1, 3):
+        target = accelerator()
+        if target is not None and target.dlpack_device(0)[0] == int(kind):
+            return _from_accelerator(target, data, index)
         raise TypeError(
             f"The data of this {type(data).__name__} is in the memory of a device (DLPack type "
             f"{int(kind)}, number {index}), which can't be read here. Copy it to the host first."
@@ -291,6 +302,19 @@ def _from_dlpack(data: Any, copy: bool) -> Value:
             f"Can't make a tensor from the DLPack data of this {type(data).__name__}: {error}. "
             "Supported are bool, integers and floats of up to 64 bits in host memory."
         ) from None
+
+
+def _from_accelerator(target: Accelerator, data: Any, ordinal: int) -> Value:
+    """A value on a gpu, from data that is in its memory."""
+    if not is_asked_for() and _first_copy.acquire(blocking=False):
+        warn(
+            f"Data on gpu:{ordinal} is copied to the host, since operators run on the CPU. Keep it "
+            "there until the last operator, and hand over the result. See docs/devices.md; set "
+            "PENSTOCK_GPU=deliver to silence this warning."
+        )
+    on_host = target.to_host(data, check_device_id(ordinal))
+    value = _core.from_dlpack(on_host.__dlpack__(max_version=_DLPACK_VERSION), True)
+    return Array._wrap(value)._move(ordinal, False)._value
 
 
 def _as_array(data: Any) -> Any:

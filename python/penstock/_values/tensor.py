@@ -10,7 +10,7 @@ import numpy as np
 from penstock._errors import messages
 from penstock._errors.tracebacks import public
 from penstock._operators.submit import settle
-from penstock._runtime.device import DeviceLike
+from penstock._runtime.device import DeviceLike, accelerator
 from penstock._values.arithmetic import Arithmetic
 from penstock._values.conversion import relabel, single
 from penstock._values.dtype import BY_CODE, DType
@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     import torch
     from jax import Array as JaxArray
 
+    from penstock._accelerators.interface import Accelerator
+
 __all__ = ["Tensor", "as_tensor", "tensor"]
 
 _HOST = (1, 0)  # DLPack's name for host memory
 _INTEGERS = (DType.Kind.signed, DType.Kind.unsigned)
+_ON_DEVICE = "_on_device"  # the attribute with the copy that `__cuda_array_interface__` is of
 
 
 @public
@@ -108,11 +111,21 @@ class Tensor(Arithmetic, batch=False):
         return _view(self).reshape(()).item()
 
     def torch(self, copy: bool = False) -> torch.Tensor:
-        """The data as a PyTorch tensor, which shares its memory unless `copy` is true."""
+        """The data as a PyTorch tensor.
+
+        It shares memory unless `copy` is true. Of a tensor on a gpu that is not emulated, each call
+        makes a new copy on that device. This returns before it is done; work on PyTorch's current
+        stream waits for it.
+        """
         try:
             from torch.utils.dlpack import from_dlpack
         except ImportError:
             raise RuntimeError("Tensor.torch() requires PyTorch to be installed.") from None
+        if self._value.device >= 0 and (target := accelerator()) is not None:
+            from penstock._accelerators.delivery import deliver
+
+            on_host = from_dlpack(self._capsule(versioned=False))
+            return deliver(target, on_host, self._value.device)
         source = self.to_device(self.device, force_copy=True) if copy else self
         made: torch.Tensor = from_dlpack(source._capsule(versioned=False))
         return made
@@ -124,10 +137,10 @@ class Tensor(Arithmetic, batch=False):
         64-bit types become 32-bit ones unless `jax_enable_x64` is set.
 
         Args:
-            sharding: A `Sharding` or a device of JAX; by default the array is on JAX's default
-                device.
+            sharding: A `Sharding` or a device of JAX. By default the array of a tensor on a gpu is
+                on the gpu of JAX with that id, if there is one, else on JAX's default device.
         """
-        return put_in_jax(_view(self), sharding, "Tensor.jax")
+        return put_in_jax(_view(self), sharding, "Tensor.jax", self._value.device)
 
     def __jax_array__(self) -> JaxArray:
         return self.jax()
@@ -198,14 +211,37 @@ class Tensor(Arithmetic, batch=False):
         max_version: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        if dl_device is not None and tuple(map(int, dl_device)) != _HOST:
+        asked = None if dl_device is None else tuple(map(int, dl_device))
+        target = self._accelerator() if asked != _HOST else None
+        if target is not None:
+            if asked not in (None, target.dlpack_device(self._value.device)):
+                raise BufferError(f"The data is on {self.device}, not on {dl_device} (DLPack).")
+            if copy is False:
+                raise BufferError("The data is in host memory and has to be copied to the gpu.")
+            return target.dlpack(self.torch(), stream, max_version)
+        if asked not in (None, _HOST):
             raise BufferError(f"The data is in host memory, not on the DLPack device {dl_device}.")
         source = self.to_device(self.device, force_copy=True) if copy else self
         versioned = max_version is not None and max_version[0] >= 1
         return source._capsule(versioned=versioned, may_copy=copy is not False)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return _HOST
+        target = self._accelerator()
+        return _HOST if target is None else target.dlpack_device(self._value.device)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        target = self._accelerator()
+        if target is None or target.type != "cuda":
+            raise AttributeError("The data is not in the memory of a CUDA device.")
+        # The memory must live as long as this tensor, which is what consumers keep.
+        if _ON_DEVICE not in self.__dict__:
+            self.__dict__[_ON_DEVICE] = self.torch()
+        return target.cuda_array_interface(self.__dict__[_ON_DEVICE])
+
+    def _accelerator(self) -> Accelerator | None:
+        """Where the data is handed over; None for the host, also as an emulated gpu."""
+        return accelerator() if self._value.device >= 0 else None
 
     def _capsule(self, *, versioned: bool, may_copy: bool = True) -> Any:
         settle(self._value)
@@ -239,12 +275,14 @@ def array_of(memory: Any, dtype: DType) -> Any:
     return np.ndarray(memory.shape, kind, memory, memory.offset, memory.strides)
 
 
-def put_in_jax(array: Any, sharding: Any, owner: str) -> JaxArray:
-    """A NumPy array as a JAX array, on devices of JAX."""
+def put_in_jax(array: Any, sharding: Any, owner: str, ordinal: int) -> JaxArray:
+    """A NumPy array as a JAX array, on devices of JAX; by default on a gpu with this number."""
     try:
         import jax
     except ImportError:
         raise RuntimeError(f"{owner}() requires JAX to be installed.") from None
+    if sharding is None and ordinal >= 0:
+        sharding = _gpu_of_jax(jax, ordinal)
     made: JaxArray
     if not getattr(sharding, "is_fully_addressable", True):
         # Devices of several processes, of which each has a part of the data.
@@ -253,6 +291,14 @@ def put_in_jax(array: Any, sharding: Any, owner: str) -> JaxArray:
         # Reads the array in place where it can; `jax.numpy.asarray` would copy it.
         made = jax.device_put(array, sharding)
     return made
+
+
+def _gpu_of_jax(jax: Any, ordinal: int) -> Any | None:
+    try:
+        gpus = jax.local_devices(backend="gpu")
+    except RuntimeError:  # JAX has no gpus
+        return None
+    return next((gpu for gpu in gpus if gpu.local_hardware_id == ordinal), None)
 
 
 @public

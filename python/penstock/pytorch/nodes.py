@@ -119,7 +119,8 @@ class ToTorch(_OnSource):
 
     Args:
         source: The other node.
-        output_stream: For compatibility with DALI: without effect, since gpus are emulated.
+        output_stream: For compatibility with DALI: without effect. Tensors on a gpu are ready for
+            work on PyTorch's current stream.
     """
 
     def __init__(self, source: Any, output_stream: Any = None) -> None:
