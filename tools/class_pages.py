@@ -72,6 +72,7 @@ PAGES = {
     "external_source": Page("Data from Python functions and iterables.", ("ExternalSource",)),
     "map": Page("Python functions as operators.", ("map", "TensorSpec")),
     "prefetch": Page("Preparing items ahead of a loop.", ("prefetch",)),
+    "profile": Page("Measuring what is slow.", ("profile", "OperatorProfile")),
     "readers": Page(
         inspect.cleandoc(penstock.readers.__doc__ or ""),
         tuple(f"readers.{name}" for name in penstock.readers.__all__),

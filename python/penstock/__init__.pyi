@@ -30,6 +30,8 @@ from penstock._runtime.device import DeviceLike as DeviceLike
 from penstock._runtime.device import EmulatedDeviceWarning as EmulatedDeviceWarning
 from penstock._runtime.device import device as device
 from penstock._runtime.mode import EvalMode as EvalMode
+from penstock._runtime.profile import OperatorProfile as OperatorProfile
+from penstock._runtime.profile import profile as profile
 from penstock._runtime.stream import Stream as Stream
 from penstock._runtime.stream import get_current_stream as get_current_stream
 from penstock._runtime.stream import get_default_stream as get_default_stream

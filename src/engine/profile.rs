@@ -85,14 +85,17 @@ thread_local! {
     static INSIDE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Begins a recording; returns `false` if there is one.
+/// Begins a recording, whose first log is that of this thread; returns `false` if there is one.
 pub fn start() -> bool {
-    let _logs = lock(&LOGS);
+    let logs = lock(&LOGS);
     if RECORDING.load(Ordering::Relaxed) != 0 {
         return false;
     }
     ORIGIN.get_or_init(Instant::now);
-    RECORDING.store(LAST.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+    let recording = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+    RECORDING.store(recording, Ordering::Relaxed);
+    drop(logs);
+    own_log(recording, |_| ());
     true
 }
 

@@ -5,7 +5,7 @@ use pyo3::types::{PyList, PyTuple};
 
 use crate::engine::profile::{self, Kind, Log};
 
-/// Begins a recording; returns false if there is one.
+/// Begins a recording, whose first thread is the calling one; returns false if there is one.
 #[pyfunction]
 pub fn profile_start() -> bool {
     profile::start()
