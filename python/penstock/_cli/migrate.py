@@ -1,0 +1,9 @@
+HELP = "x"
+
+
+def add_arguments(parser):
+    pass
+
+
+def run(given):
+    return 0
