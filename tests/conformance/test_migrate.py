@@ -53,7 +53,8 @@ import sys, numpy
 def left_and_right(root):
     left, label = fn.readers.file(file_root=root)
     right, _ = fn.readers.file(file_root=root, initial_fill=4)
-    both = fn.cat(fn.decoders.image(left), fn.flip(fn.decoders.image(right)), axis=1)
+    left = fn.decoders.image(left, output_type=dali.types.RGB)
+    both = fn.cat(left, fn.flip(fn.decoders.image(right)), axis=1)
     bright = fn.brightness(both, brightness=1.5)
     return bright
 

@@ -20,6 +20,9 @@ READERS = {
     "nemo_asr": "NemoAsr",
 }
 
+MODULES = {"nvidia.dali.types": "types", "nvidia.dali.tfrecord": "tfrecord"}
+"""Modules that penstock has as well."""
+
 NEEDS_BATCH_SIZE = ("random.", "batch_permutation")
 """Operators that make a value for each sample, unless they have an input."""
 

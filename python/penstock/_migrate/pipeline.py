@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import libcst as cst
 import libcst.matchers as m
 
-from penstock._migrate.names import FN, NEEDS_BATCH_SIZE, READERS, operator
+from penstock._migrate.names import FN, MODULES, NEEDS_BATCH_SIZE, READERS, operator
 from penstock._migrate.remarks import with_remarks
 
 Qualified = dict[cst.CSTNode, str]
@@ -66,6 +66,12 @@ class Body(cst.CSTTransformer):
         if own.startswith(NEEDS_BATCH_SIZE) and not has_input:
             updated_node = _with_argument(updated_node, "batch_size", cst.Name("batch_size"))
         return updated_node
+
+    def leave_Attribute(
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.BaseExpression:
+        module = MODULES.get(self._qualified.get(original_node, ""))
+        return updated_node if module is None else cst.Name(module)
 
     def _reader(self, kind: str, call: cst.Call) -> cst.Call:
         name = "reader" if not self.readers else f"reader{len(self.readers) + 1}"

@@ -8,12 +8,9 @@ import libcst as cst
 import libcst.matchers as m
 from libcst.metadata import QualifiedNameProvider
 
-from penstock._migrate.names import FN, OUTPUT_METHODS, PIPELINE_CLASS, PIPELINE_DEF
+from penstock._migrate.names import FN, MODULES, OUTPUT_METHODS, PIPELINE_CLASS, PIPELINE_DEF
 from penstock._migrate.pipeline import DROPPED, SETTINGS, Qualified, generator, is_trivial
 from penstock._migrate.remarks import with_remarks
-
-_IMPORTS = {"nvidia.dali.types": "types", "nvidia.dali.tfrecord": "tfrecord"}
-"""Modules that penstock has as well."""
 
 
 class Program(cst.CSTTransformer):
@@ -217,10 +214,29 @@ class Program(cst.CSTTransformer):
         module = original_node.module
         if module is None or original_node.relative:
             return updated_node
-        if not _of_dali(cst.Module([]).code_for_node(module)):
+        name = cst.Module([]).code_for_node(module)
+        kept: list[cst.ImportAlias] = []
+        if not isinstance(updated_node.names, cst.ImportStar):
+            kept = [
+                alias
+                for alias in updated_node.names
+                if not _of_dali(f"{name}.{alias.evaluated_name}")
+            ]
+            if len(kept) == len(updated_node.names):
+                return updated_node
+        elif not _of_dali(name):
             return updated_node
         self._touched = True
-        return cst.RemoveFromParent()
+        if not kept:
+            return cst.RemoveFromParent()
+        kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        return updated_node.with_changes(names=kept)
+
+    def leave_Attribute(
+        self, original_node: cst.Attribute, updated_node: cst.Attribute
+    ) -> cst.BaseExpression:
+        module = MODULES.get(self._qualified.get(original_node, ""))
+        return updated_node if module is None else cst.Name(module)
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
         if not self._touched:
@@ -229,7 +245,7 @@ class Program(cst.CSTTransformer):
         if self._needs_numpy and "import numpy as np" not in original_node.code:
             statements.insert(0, "import numpy as np")
         for alias, name in self._module_names(original_node).items():
-            own = _IMPORTS[name]
+            own = MODULES[name]
             statements.append(
                 f"from penstock import {own}" + ("" if alias == own else f" as {alias}")
             )
@@ -245,15 +261,13 @@ class Program(cst.CSTTransformer):
     def _module_names(self, module: cst.Module) -> dict[str, str]:
         """Names that the program has for modules that penstock has as well."""
         names = {}
-        for node, name in self._qualified.items():
-            if name in _IMPORTS and isinstance(node, cst.Name):
-                names[node.value] = name
-        used = {
-            found.value.value
-            for found in m.findall(module, m.Attribute(value=m.Name()))
-            if isinstance(found, cst.Attribute) and isinstance(found.value, cst.Name)
-        }
-        return {alias: name for alias, name in sorted(names.items()) if alias in used}
+        for found in m.findall(module, m.Attribute(value=m.Name() | m.Attribute())):
+            assert isinstance(found, cst.Attribute)
+            name = self._qualified.get(found.value, "")
+            if name in MODULES:
+                alias = found.value
+                names[alias.value if isinstance(alias, cst.Name) else MODULES[name]] = name
+        return dict(sorted(names.items()))
 
     def _left_over(self, module: cst.Module) -> list[str]:
         """Calls of operators outside of pipeline functions."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import statistics
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -146,10 +147,13 @@ class profile:
 
     @property
     def batches(self) -> int:
-        """How many batches were read; without a reader, the most calls of one operator."""
-        operators = self.operators
-        readers = [row.calls for row in operators if row.is_reader]
-        return max(readers or [row.calls for row in operators], default=0)
+        """How often the loop ran, judging by how often each of its lines called an operator."""
+        calls: dict[tuple[str, int], int] = {}
+        for _, totals, _, _ in self._recorded():
+            for kind, name, site, count, *_ in totals:
+                if kind == "task":
+                    calls[name, site] = calls.get((name, site), 0) + count
+        return statistics.median_low(calls.values()) if calls else 0
 
     @property
     def worker_use(self) -> float:
