@@ -45,6 +45,7 @@ NAMES: dict[str, dict[str, str]] = {
         "clahe": "penstock.ops.color",
         "color_space_conversion": "penstock.ops.color",
         "color_twist": "penstock.ops.color",
+        "compat": "penstock.compat",
         "contrast": "penstock.ops.color",
         "coord_flip": "penstock.ops.coordinates",
         "coord_transform": "penstock.ops.coordinates",

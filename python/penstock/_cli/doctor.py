@@ -162,7 +162,9 @@ TESTS = {"decode PNG": _test_png, "encode and decode JPEG": _test_jpeg, "workers
 
 def _test_gpu() -> bool:
     try:
-        from penstock._accelerators import self_test
+        from penstock._accelerators import (  # type: ignore[import-not-found,unused-ignore]
+            self_test,
+        )
     except ImportError:
         raise Problem("this version of penstock has no test of accelerators") from None
     is_well: bool = self_test.run(print)

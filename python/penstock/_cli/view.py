@@ -26,15 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Serve until Ctrl-C."""
-    from penstock._viewer.augmentations import AUGMENTATIONS, load
-    from penstock._viewer.server import Server
-
     files = images(given.path)
     root = os.path.realpath(given.path)
     # What links lead to is not in the folder.
     inside = [file.path for file in files if _is_inside(file.path, root)]
     if not inside:
         raise Problem(f"the folder has no images, only links to other folders: {given.path}")
+    # Loaded after the checks, which are quick.
+    from penstock._viewer.augmentations import AUGMENTATIONS, load
+    from penstock._viewer.server import Server
+
     augmentations = dict(AUGMENTATIONS)
     if given.augment is not None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import libcst as cst
 import libcst.matchers as m
@@ -180,7 +181,7 @@ def generator(
     setup = 0
     while setup < len(statements) and not _uses_fn(statements[setup], qualified):
         setup += 1
-    before = list(updated.body.body[:setup])
+    before: list[Any] = list(updated.body.body[:setup])
     inside: list[cst.BaseStatement] = []
     for statement in statements[setup:]:
         changed = statement.visit(body)
@@ -195,11 +196,10 @@ def generator(
     }
     for setting, call in (("num_threads", "set_num_threads"), ("seed", "random.set_seed")):
         if setting in settings:
-            line = f"ndd.{call}({setting})"
+            text = f"ndd.{call}({setting})"
             if settings[setting] is None:  # only some callers give it
-                line = f"if {setting} is not None:\n    {line}\n"
-            before.append(cst.parse_statement(line))
-    notes = list(remarks)
+                text = f"if {setting} is not None:\n    {text}\n"
+            before.append(cst.parse_statement(text))
     for name, made in body.readers:
         line = cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(cst.Name(name))], made)])
         used = {found.value for found in m.findall(made, m.Name()) if isinstance(found, cst.Name)}
@@ -218,10 +218,8 @@ def generator(
     arguments = arguments.with_changes(
         star_arg=star, kwonly_params=[*_without_commas(arguments.kwonly_params), *extra]
     )
-    made = updated.with_changes(
-        decorators=[], params=arguments, body=cst.IndentedBlock([*before, loop])
-    )
-    return with_remarks(made, notes)
+    made_of = {"decorators": [], "params": arguments, "body": cst.IndentedBlock([*before, loop])}
+    return with_remarks(updated.with_changes(**made_of), remarks)
 
 
 def _parameter(name: str, default: cst.BaseExpression | None) -> cst.Param:

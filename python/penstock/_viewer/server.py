@@ -74,7 +74,7 @@ class Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Server  # type: ignore[assignment]
+    server: Server
     server_version = "penstock"
     sys_version = ""
 

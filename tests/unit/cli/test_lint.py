@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -140,3 +142,11 @@ def test_code_that_is_no_python(tmp_path, capsys):
     broken.write_text("def f(:\n")
     assert main(["lint", str(broken)]) == 2
     assert f"{broken}:1 is not valid Python" in capsys.readouterr().err
+
+
+def test_the_docs_list_all_rules():
+    page = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
+    listed = dict(re.findall(r"^\| (PS\d+) \| (.*) \|$", page, re.MULTILINE))
+    assert {code: text.replace("`", "") for code, text in listed.items()} == {
+        code: text.replace("`", "") for code, text in RULES.items()
+    }

@@ -5,7 +5,9 @@ That rewritten programs do the same is tested beside DALI, in `tests/conformance
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -170,3 +172,14 @@ def test_without_libcst(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "libcst", None)
     assert main(["migrate", str(script)]) == 2
     assert "pip install 'penstock[migrate]'" in capsys.readouterr().err
+
+
+def test_the_example_of_the_docs():
+    page = (Path(__file__).parents[3] / "docs" / "migrating.md").read_text()
+    [before] = [
+        block
+        for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+        if block.startswith("@pipeline_def")
+    ]
+    after = rewritten(HEAD + before)
+    assert after.replace("import penstock as ndd\n", "") in page

@@ -264,7 +264,7 @@ def test_ctrl_c_in_the_source_ends_the_loop():
 
 def test_the_length_is_that_of_the_source():
     assert len(ndd.prefetch([1, 2, 3])) == 3
-    unknown = ndd.prefetch(iter([1]))
+    unknown = ndd.prefetch(x for x in [1])
     with pytest.raises(TypeError, match="length"):
         len(unknown)
     assert unknown
