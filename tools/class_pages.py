@@ -18,6 +18,7 @@ import docstrings
 import penstock
 import penstock.capture
 import penstock.checkpoint
+import penstock.compat
 import penstock.errors
 import penstock.hf
 import penstock.jax
@@ -73,6 +74,8 @@ PAGES = {
     "external_source": Page("Data from Python functions and iterables.", ("ExternalSource",)),
     "map": Page("Python functions as operators.", ("map", "TensorSpec")),
     "prefetch": Page("Preparing items ahead of a loop.", ("prefetch",)),
+    "profile": Page("Measuring what is slow.", ("profile", "OperatorProfile")),
+    "compat": Page(inspect.cleandoc(penstock.compat.__doc__ or ""), ("compat.install",)),
     "readers": Page(
         inspect.cleandoc(penstock.readers.__doc__ or ""),
         tuple(f"readers.{name}" for name in penstock.readers.__all__),

@@ -6,6 +6,7 @@ mod lend;
 mod node;
 mod pool;
 mod process;
+pub mod profile;
 mod run;
 #[cfg(test)]
 mod tests;

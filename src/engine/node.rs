@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::pool::Pool;
 use super::process::epoch;
+use super::profile::{self, Kind, Timer};
 use super::uniform::Inline;
 use super::value::{Handle, Meta, Outcome, Value, lock};
 use crate::kernels::{Arg, Operator, OutputBuffer, SavedPlan};
@@ -133,10 +134,21 @@ impl Node {
     ) -> SmallVec<[Handle; 1]> {
         let node = Node::detached(call, outputs, pool);
         let node = match node.inline_limit() {
-            Some(limit) => match node.run_inline(limit) {
-                Ok(handles) => return handles,
-                Err(node) => node,
-            },
+            Some(limit) => {
+                let timer = profile::timer();
+                let (operator, site, samples) =
+                    (node.call.operator.name, node.call.site, node.call.samples);
+                match node.run_inline(limit) {
+                    Ok(handles) => {
+                        if let Some(timer) = timer {
+                            let bytes = handles.iter().map(|handle| handle.all_bytes()).sum();
+                            timer.note(Kind::Task, operator, site, 0..samples, bytes);
+                        }
+                        return handles;
+                    }
+                    Err(node) => node,
+                }
+            }
             None => node,
         };
         let (node, handles) = node.with_values();
@@ -261,10 +273,12 @@ impl Node {
         if self.started.swap(true, Ordering::AcqRel) {
             return;
         }
-        if let Some(limit) = self.inline_limit()
-            && self.start_inline(limit)
-        {
-            return self.release_inputs();
+        if let Some(limit) = self.inline_limit() {
+            let timer = profile::timer();
+            if self.start_inline(limit) {
+                self.note(timer, 0..self.call.samples, self.bytes());
+                return self.release_inputs();
+            }
         }
         if self.call.operator.work.is_whole_batch() {
             self.call.inputs.iter().for_each(|input| input.value.read_as_a_whole());
@@ -296,6 +310,17 @@ impl Node {
             Pool::push_ready(self.complete(index, outcomes));
         }
         true
+    }
+
+    /// Notes for a profile that these samples were computed.
+    fn note(&self, timer: Option<Timer>, samples: std::ops::Range<usize>, bytes: usize) {
+        if let Some(timer) = timer {
+            timer.note(Kind::Task, self.call.operator.name, self.call.site, samples, bytes);
+        }
+    }
+
+    pub fn operator(&self) -> &'static str {
+        self.call.operator.name
     }
 
     /// Moves the queued tasks of this node, and of everything it waits for, to the front.
@@ -547,7 +572,16 @@ impl Task {
         let wanted = !node.call.operator.work.is_pure()
             || node.outputs.iter().any(|output| output.value.strong_count() > 0);
         let outcomes = if wanted {
-            node.compute(self.index)
+            let timer = profile::timer();
+            let outcomes = node.compute(self.index);
+            if timer.is_some() {
+                let made = outcomes.as_ref().map_or(&[][..], |made| made);
+                let bytes = made.iter().map(|sample| sample.desc.bytes()).sum();
+                let batch = node.call.operator.work.is_whole_batch();
+                let end = if batch { node.call.samples } else { self.index + 1 };
+                node.note(timer, self.index..end, bytes);
+            }
+            outcomes
         } else {
             Err(node.fault(Cause::Internal("nobody can read this".into()), None, None))
         };

@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 
 use super::lend::lock_put_off;
 use super::node::{Node, Task};
+use super::profile;
 use super::value::lock;
 use crate::value::{Buffer, CacheLocks, Cause, has_room_for_thread, lock_cache};
 
@@ -529,6 +530,7 @@ struct ForkLocks {
     pools: Vec<Arc<Shared>>,
     _registry: MutexGuard<'static, Vec<Weak<Shared>>>,
     put_off: MutexGuard<'static, Vec<Weak<Node>>>,
+    profile: MutexGuard<'static, Vec<Arc<Mutex<profile::Log>>>>,
     _memory: CacheLocks,
 }
 
@@ -542,8 +544,9 @@ pub fn lock_all() {
         unsafe { std::mem::transmute::<MutexGuard<'_, Queue>, MutexGuard<'static, Queue>>(guard) }
     };
     let queues = pools.iter().map(hold).collect();
-    let (put_off, _memory) = (lock_put_off(), lock_cache());
-    FORK_LOCKS.set(Some(ForkLocks { queues, pools, _registry: registry, put_off, _memory }));
+    let (put_off, profile, _memory) = (lock_put_off(), profile::lock_logs(), lock_cache());
+    let locks = ForkLocks { queues, pools, _registry: registry, put_off, profile, _memory };
+    FORK_LOCKS.set(Some(locks));
 }
 
 pub fn unlock_all() {
@@ -555,8 +558,9 @@ pub fn reset_all() {
     WORKER.set(None);
     // `paused` is reset below instead.
     std::mem::forget(PAUSED.take());
-    if let Some(ForkLocks { queues, pools, mut put_off, .. }) = FORK_LOCKS.take() {
+    if let Some(ForkLocks { queues, pools, mut put_off, mut profile, .. }) = FORK_LOCKS.take() {
         std::mem::forget(std::mem::take(&mut *put_off));
+        profile::forget(&mut profile);
         for (pool, mut queue) in pools.iter().zip(queues) {
             // Dropping tasks would run destructors of values that the parent still uses.
             std::mem::forget(std::mem::take(&mut *queue));

@@ -319,6 +319,14 @@ impl Value {
         }
     }
 
+    /// Bytes of all samples that are ready.
+    pub fn all_bytes(&self) -> usize {
+        match &self.samples {
+            Samples::Stacked(stack) => stack.first.desc.bytes() * stack.count,
+            Samples::Slots(slots) => (0..slots.len()).map(|index| self.bytes(index)).sum(),
+        }
+    }
+
     /// Registers a reader of the sample; if the sample is pending, its task is queued when the
     /// sample is ready. Each call needs one [`Value::release`].
     pub fn subscribe(&self, index: usize, task: impl FnOnce() -> Task) {

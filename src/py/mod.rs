@@ -10,6 +10,7 @@ mod fault;
 mod import;
 mod numbers;
 mod pool;
+mod profile;
 mod readers;
 mod rng;
 mod submit;
@@ -40,6 +41,8 @@ mod _core {
     use super::numbers::{integers, reals};
     #[pymodule_export]
     use super::pool::{PyPool, fork_parent, fork_prepare, shut_down};
+    #[pymodule_export]
+    use super::profile::{profile_clock, profile_peek, profile_start, profile_stop};
     #[pymodule_export]
     use super::readers::{PySource, open_source, permute, shuffle};
     #[pymodule_export]

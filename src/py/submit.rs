@@ -11,6 +11,7 @@ use super::numbers;
 use super::pool::{PyPool, wait_for};
 use super::rng::PyDraw;
 use super::value::PyValue;
+use crate::engine::profile::{self, Kind};
 use crate::engine::{Call, Input, Meta, Node, Output, Pick, Pool, put_off};
 use crate::kernels::{self as registry, Arg, Operator};
 use crate::value::{DType, Device, Layout};
@@ -198,7 +199,11 @@ impl Invocation {
 /// Waits while too much work is in flight.
 pub fn make_room(py: Python<'_>, pool: &Pool) -> PyResult<()> {
     if pool.is_full() {
+        let timer = profile::timer();
         wait_for(py, |at_most| pool.wait_for_room(at_most))?;
+        if let Some(timer) = timer {
+            timer.note(Kind::Full, "", 0, 0..0, 0);
+        }
     }
     Ok(())
 }

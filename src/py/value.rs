@@ -1,6 +1,7 @@
 //! Values as Python sees them.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -13,6 +14,7 @@ use super::fault::PyFault;
 use super::import::refuse;
 use super::pool::{PyPool, wait_for};
 use super::submit::parse_layout;
+use crate::engine::profile::{self, Kind};
 use crate::engine::{Call, Handle, Input, Meta, Node, Output, Pick, Value};
 use crate::engine::{epoch, lend, wait_for_readers};
 use crate::kernels::{Operator, find};
@@ -75,8 +77,14 @@ impl PyValue {
         if self.handle.is_finished() {
             return Ok(());
         }
+        let waits_for = profile::timer().map(|timer| (timer, self.handle.maker()));
         self.handle.hasten();
-        wait_for(py, |at_most| self.handle.wait(at_most))
+        wait_for(py, |at_most| self.handle.wait(at_most))?;
+        if let Some((timer, maker)) = waits_for {
+            let operator = maker.map_or("", |maker| maker.operator());
+            timer.note(Kind::Wait, operator, 0, 0..self.handle.len(), 0);
+        }
+        Ok(())
     }
 
     /// The sample, once it is computed; raises if the value has failed.
@@ -173,6 +181,21 @@ impl PyValue {
             return Ok(Some(PyFault(Arc::new(fault))));
         }
         Ok(self.handle.fault().map(PyFault))
+    }
+
+    /// Starts deferred work, and waits for the value for at most this many seconds; returns whether
+    /// it has been computed or has failed.
+    fn wait_at_most(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
+        if let Some(node) = self.handle.demand() {
+            node.start();
+        }
+        self.handle.hasten();
+        let deadline = Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
+        wait_for(py, |at_most| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            self.handle.wait(at_most.min(left)) || left.is_zero()
+        })?;
+        Ok(self.handle.is_finished())
     }
 
     /// Waits for the value, and returns the samples that failed, each with its fault.

@@ -54,15 +54,29 @@ def surplus_input(
 def unknown_name(module: str, name: str, known: Iterable[str]) -> AttributeError:
     """An attribute that a module doesn't have."""
     near = difflib.get_close_matches(name, [*known], n=1)
-    hint = _PIPELINES.get(name, f"; did you mean '{near[0]}'?" if near else "")
+    place = f"{module.removeprefix('penstock').lstrip('.')}.{name}".lstrip(".")
+    hint = _IN_DALI.get(place, f"; did you mean '{near[0]}'?" if near else "")
     return AttributeError(f"module '{module}' has no attribute '{name}'{hint}")
 
 
-_PIPELINES = dict.fromkeys(
-    ("fn", "ops", "pipeline", "pipeline_def", "Pipeline"),
-    ": penstock has no pipelines; call operators directly, such as "
-    "`resize(images, size=[224, 224])`.",
-)
+_IN_DALI = {
+    **dict.fromkeys(
+        ("fn", "ops", "pipeline", "pipeline_def", "Pipeline"),
+        ": penstock has no pipelines; call operators directly, such as "
+        "`resize(images, size=[224, 224])`. `penstock migrate FILE` rewrites programs.",
+    ),
+    **dict.fromkeys(
+        ("plugin", "DALIGenericIterator", "DALIClassificationIterator"),
+        ": penstock has no plugins; batches convert with `.torch()` and `.jax()`, and "
+        "`penstock.torch.Loader` is a DataLoader.",
+    ),
+    **dict.fromkeys(
+        ("readers.Video", "readers.VideoResize", "decoders.video", "experimental.readers"),
+        ": DALI has it, penstock doesn't yet. Frames that another library has decoded are "
+        'processed as sequences: `batch(frames, layout="FHWC")`.',
+    ),
+}
+"""What DALI has and penstock doesn't, and what to do instead."""
 
 
 def missing_input(operator: str, name: str) -> TypeError:

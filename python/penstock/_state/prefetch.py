@@ -42,13 +42,21 @@ class prefetch(Generic[T]):
     Args:
         iterable: What to iterate over, such as a generator.
         depth: How many items to prefetch; 0 turns prefetching off.
+        length: How many items there are, for `len()` and progress bars such as tqdm's. It is
+            needed for generators only; other iterables know it.
 
     Example:
         >>> [item.item() for item in ndd.prefetch(ndd.tensor(i) for i in range(3))]
         [0, 1, 2]
     """
 
-    def __init__(self, iterable: Iterable[T], depth: SupportsIndex = 2) -> None:
+    def __init__(
+        self,
+        iterable: Iterable[T],
+        depth: SupportsIndex = 2,
+        *,
+        length: SupportsIndex | None = None,
+    ) -> None:
         try:
             self._depth = operator.index(depth)
         except TypeError:
@@ -59,6 +67,12 @@ class prefetch(Generic[T]):
                 f"{self._depth}."
             )
         try:
+            self._length = None if length is None else operator.index(length)
+        except TypeError:
+            raise messages.wrong_argument("prefetch", "length", length, "an integer") from None
+        if self._length is not None and self._length < 0:
+            raise ValueError(f"prefetch: `length` can't be negative, got {self._length}.")
+        try:
             self._source = iter(iterable)
         except TypeError:
             raise TypeError(
@@ -67,6 +81,10 @@ class prefetch(Generic[T]):
                 "`prefetch(batches())`.)"
             ) from None
         self._iterable = iterable
+        if self._length is None and not isinstance(iterable, Sized):
+            # Iterators over lists, for instance, know how many items are left.
+            hint = operator.length_hint(self._source, -1)
+            self._length = None if hint < 0 else hint
         self._outcomes = _outcomes(self._source)
         self._loop: item_states.Loop | None = item_states.Loop()
         self._was_interrupted = False
@@ -112,8 +130,13 @@ class prefetch(Generic[T]):
         )
 
     def __len__(self) -> int:
+        if self._length is not None:
+            return self._length
         if not isinstance(self._iterable, Sized):
-            raise TypeError(f"prefetch: {messages.describe(self._iterable)} has no length.")
+            raise TypeError(
+                f"prefetch: {messages.describe(self._iterable)} has no length; pass "
+                "`prefetch(..., length=...)`."
+            )
         return len(self._iterable)
 
     def __bool__(self) -> bool:

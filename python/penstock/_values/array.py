@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -86,6 +87,56 @@ class Array:
         if target is None:
             raise TypeError("to_device: `device` must be a device such as 'cpu', got None.")
         return self._move(target._code, force_copy)
+
+    def show(
+        self,
+        columns: int | None = None,
+        labels: Any = None,
+        boxes: Any = None,
+        *,
+        box_format: str = "ltrb",
+    ) -> None:
+        """Look at the data: images, sequences, waveforms and spectrograms as pictures.
+
+        In a notebook they are displayed. Elsewhere a picture is opened with the desktop's viewer;
+        without a desktop, it is saved, and the name of the file is printed. Data that is not
+        visual is printed. Arguments are those of `save_grid`.
+        """
+        from penstock._look.show import show
+
+        show(self, columns, labels, boxes, box_format)
+
+    def save_grid(
+        self,
+        path: str | PathLike[str],
+        columns: int | None = None,
+        labels: Any = None,
+        boxes: Any = None,
+        *,
+        box_format: str = "ltrb",
+    ) -> None:
+        """Save the samples side by side in a PNG file.
+
+        Images (layouts such as "HWC", "CHW" and "HW"), sequences ("FHWC"), waveforms and
+        spectrograms ("ft") can be saved. Numbers that are neither from 0 to 1 nor from 0 to 255
+        are scaled to the visible range.
+
+        Args:
+            path: The name of the file, which ends with ".png".
+            columns: The number of samples per row; by default the grid is about square.
+            labels: A text, or numbers, for each sample.
+            boxes: The boxes of each sample, with the shape (boxes, 4), in pixels; relative to the
+                size of the image if none of them exceeds 1.
+            box_format: "ltrb" (left, top, right, bottom) or "xywh" (left, top, width, height).
+        """
+        from penstock._look.show import save_grid
+
+        save_grid(self, path, columns, labels, boxes, box_format)
+
+    def _repr_html_(self) -> str:
+        from penstock._look.html import page
+
+        return page(self)
 
     def __copy__(self: Self) -> Self:
         made = self._wrap(self._value)

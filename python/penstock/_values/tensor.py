@@ -275,7 +275,7 @@ def array_of(memory: Any, dtype: DType) -> Any:
     return np.ndarray(memory.shape, kind, memory, memory.offset, memory.strides)
 
 
-def put_in_jax(array: Any, sharding: Any, owner: str, ordinal: int) -> JaxArray:
+def put_in_jax(array: Any, sharding: Any, owner: str, ordinal: int = -1) -> JaxArray:
     """A NumPy array as a JAX array, on devices of JAX; by default on a gpu with this number."""
     try:
         import jax

@@ -264,7 +264,7 @@ def test_ctrl_c_in_the_source_ends_the_loop():
 
 def test_the_length_is_that_of_the_source():
     assert len(ndd.prefetch([1, 2, 3])) == 3
-    unknown = ndd.prefetch(iter([1]))
+    unknown = ndd.prefetch(x for x in [1])
     with pytest.raises(TypeError, match="length"):
         len(unknown)
     assert unknown
@@ -580,3 +580,17 @@ def test_objects_without_weak_references_can_be_registered():
     for _ in ndd.prefetch([1, 2]):
         checkpoint.collect()
     assert checkpoint.get_state("__op_0") == "5"
+
+
+def test_length_can_be_given_or_is_known():
+    assert len(ndd.prefetch((x for x in range(3)), length=3)) == 3
+    assert len(ndd.prefetch(iter([1, 2, 3, 4]))) == 4
+    running = ndd.prefetch(iter([1, 2, 3, 4]))
+    next(running)
+    assert len(running) == 4, "items that were prefetched count"
+    with pytest.raises(TypeError, match=r"has no length; pass `prefetch\(\.\.\., length="):
+        len(ndd.prefetch(x for x in range(3)))
+    with pytest.raises(TypeError, match="`length` must be an integer"):
+        ndd.prefetch([], length="3")
+    with pytest.raises(ValueError, match="`length` can't be negative"):
+        ndd.prefetch([], length=-1)

@@ -1,0 +1,7 @@
+"""`python -m penstock`: the command line."""
+
+import sys
+
+from penstock._cli import main
+
+sys.exit(main())

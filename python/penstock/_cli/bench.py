@@ -1,0 +1,159 @@
+"""`penstock bench`: how fast a folder of images is loaded, and what limits it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from penstock._cli.files import images
+from penstock._cli.terminal import Problem, Progress, count, table
+
+HELP = "Load the images of a folder with 1, 2, ... threads, beside PyTorch's DataLoader."
+
+_MEAN = (0.485 * 255, 0.456 * 255, 0.406 * 255)
+_STD = (0.229 * 255, 0.224 * 255, 0.225 * 255)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("path", metavar="DIR", help="a folder of images")
+    parser.add_argument("--batch-size", type=_positive, default=64, metavar="N")
+    parser.add_argument("--size", type=_positive, default=224, metavar="PIXELS")
+    parser.add_argument(
+        "--seconds", type=float, default=3.0, help="how long to measure each (default: 3)"
+    )
+    parser.add_argument("--threads", metavar="1,2,4", help="numbers of threads to try")
+    parser.add_argument("--no-torch", action="store_true", help="leave out PyTorch's DataLoader")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
+def run(given: argparse.Namespace) -> int:
+    """Measure, and print a table."""
+    import penstock as ndd
+
+    files = [file.path for file in images(given.path)]
+    numbers = _threads(given.threads)
+    peer = None if given.no_torch else _peer()
+    rounds = len(numbers) + (peer is not None)
+    rates: dict[int, float] = {}
+    before = ndd.get_num_threads()
+    with Progress("measuring", rounds) as progress:
+        try:
+            for number in numbers:
+                ndd.set_num_threads(number)
+                with ndd.profile() as profile:
+                    rates[number] = _rate(lambda: _batches(files, given), given.seconds)
+                progress.advance()
+        finally:
+            ndd.set_num_threads(before)
+        theirs = None
+        if peer is not None:
+            theirs = _rate(lambda: peer(files, given, numbers[-1]), given.seconds)
+            progress.advance()
+    best = max(rates.values())
+    facts: dict[str, Any] = {
+        "path": given.path,
+        "images": len(files),
+        "batch_size": given.batch_size,
+        "size": given.size,
+        "images_per_second": rates,
+        "torch_dataloader": theirs,
+        "bottleneck": profile.bottleneck,
+    }
+    if given.json:
+        print(json.dumps(facts, indent=2))
+        return 0
+    rows = [["", "images/s", ""]]
+    rows += [
+        [f"penstock, {count(number, 'thread')}", f"{rate:,.0f}", f"{rate / rates[numbers[0]]:.2f}x"]
+        for number, rate in rates.items()
+    ]
+    if theirs is not None:
+        name = f"torch DataLoader, {count(numbers[-1], 'worker')}"
+        rows.append([name, f"{theirs:,.0f}", f"penstock is {best / theirs:.2f}x as fast"])
+    elif not given.no_torch:
+        rows.append(["torch DataLoader", "-", "torch and torchvision are not installed"])
+    print(f"{count(len(files), 'image')}, decoded, resized to {given.size} pixels, normalized\n")
+    print(table(rows, right=[1]))
+    print(f"\n{count(numbers[-1], 'thread')}: {profile.bottleneck}")
+    return 0
+
+
+def _threads(text: str | None) -> list[int]:
+    """Numbers of threads: powers of two up to the number of CPUs, unless given."""
+    from penstock._runtime.cpus import usable_cpus
+
+    if text is None:
+        cpus = usable_cpus()
+        powers = [1 << power for power in range(cpus.bit_length()) if 1 << power < cpus]
+        return [*powers, cpus]
+    try:
+        numbers = [int(word) for word in text.split(",")]
+    except ValueError:
+        numbers = [0]
+    if min(numbers) < 1:
+        raise Problem(f"--threads must be numbers such as 1,2,4, got {text}")
+    return sorted(set(numbers))
+
+
+def _rate(batches: Callable[[], Iterator[int]], seconds: float) -> float:
+    """Images per second, after a batch to warm up."""
+    done, end, start = 0, 0.0, 0.0
+    for loaded in batches():
+        now = time.perf_counter()
+        if not start:
+            start = now
+            continue
+        done, end = done + loaded, now
+        if now - start > seconds:
+            break
+    if not done:
+        raise Problem("there are too few images to measure: less than two batches could be decoded")
+    return done / (end - start)
+
+
+def _batches(files: list[str], given: argparse.Namespace) -> Iterator[int]:
+    """The sizes of batches, as they are done; goes on for ever."""
+    import penstock as ndd
+
+    def prepared(reader: Any) -> Iterator[Any]:
+        for jpegs, _ in reader.next_epoch(batch_size=given.batch_size):
+            decoded = ndd.decoders.image(jpegs, device="cpu", on_error="substitute")
+            resized = ndd.resize(decoded, size=[given.size, given.size])
+            yield ndd.crop_mirror_normalize(resized, mean=_MEAN, std=_STD)
+
+    with ndd.readers.File(files=files, random_shuffle=True, on_error="substitute") as reader:
+        while True:
+            for batch in ndd.prefetch(prepared(reader)):
+                batch.evaluate()
+                yield len(batch)
+
+
+def _peer() -> Callable[[list[str], argparse.Namespace, int], Iterator[int]] | None:
+    """PyTorch's DataLoader with torchvision's transforms, if they are installed."""
+    if any(importlib.util.find_spec(name) is None for name in ("torch", "torchvision", "PIL")):
+        return None
+
+    def batches(files: list[str], given: argparse.Namespace, workers: int) -> Iterator[int]:
+        from torch.utils.data import DataLoader
+
+        from penstock._cli.torch_peer import Images
+
+        options = {"num_workers": workers, "persistent_workers": True, "shuffle": True}
+        loader: Any = DataLoader(Images(files, given.size), given.batch_size, **options)
+        while True:
+            for batch in loader:
+                yield len(batch)
+
+    return batches

@@ -1,0 +1,1 @@
+"""The web page of `penstock view`. Loaded on first use."""
