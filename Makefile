@@ -167,11 +167,11 @@ wheel: cargo .make/system ## build a wheel into dist/, check it, try it out in a
 # Pages in docs/, and the pictures that `tools/docs` draws with the library.
 .PHONY: docs
 docs: cargo docs-environment ## build the documentation into site/; fails on broken links
-	$(DOCS_VENV)/bin/python -m mkdocs build --strict $(ARGS)
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/python -m mkdocs build --strict $(ARGS)
 
 .PHONY: docs-serve
 docs-serve: cargo docs-environment ## serve the documentation on http://127.0.0.1:8000
-	$(DOCS_VENV)/bin/python -m mkdocs serve $(ARGS)
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/python -m mkdocs serve $(ARGS)
 
 .PHONY: oracle
 oracle: ## set up .venv-oracle with DALI

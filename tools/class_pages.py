@@ -176,7 +176,10 @@ def _attributes(kind: type) -> str:
     """What a class has beside methods and properties."""
     texts = _documented(inspect.getsource(kind))
     if issubclass(kind, Enum):
-        return docstrings.listed(texts.items()) or ", ".join(f"`{key}`" for key in kind.__members__) + "\n"
+        return (
+            docstrings.listed(texts.items())
+            or ", ".join(f"`{key}`" for key in kind.__members__) + "\n"
+        )
     texts |= docstrings.entries(docstrings.parse(kind.__doc__).attributes)
     return "Attributes:\n\n" + docstrings.listed(texts.items()) if texts else ""
 

@@ -45,7 +45,9 @@ def waveform(samples: np.ndarray, width: int = 300, loudest: float = 1.0) -> Ima
     return Image.fromarray(pixels)
 
 
-def spectrogram(values: np.ndarray, low: float | None = None, high: float | None = None, width: int = 300) -> Image.Image:
+def spectrogram(
+    values: np.ndarray, low: float | None = None, high: float | None = None, width: int = 300
+) -> Image.Image:
     """A spectrogram, low frequencies at the bottom; the lowest value is black."""
     low = float(values.min()) if low is None else low
     high = float(values.max()) if high is None else high

@@ -78,7 +78,9 @@ def on_images(name: str, variants: int = 1, **arguments: Any) -> Picture:
 
     def draw() -> Image.Image:
         given = {
-            key: ndd.batch(value) if isinstance(value, list) and len(value) == variants > 1 else value
+            key: ndd.batch(value)
+            if isinstance(value, list) and len(value) == variants > 1
+            else value
             for key, value in arguments.items()
         }
         made = result(operator(name)(images(variants), **given))
@@ -113,7 +115,9 @@ def heard(name: str, **arguments: Any) -> Picture:
     def draw() -> Image.Image:
         made = operator(name)(sound(), **arguments)
         width = round(300 * made.shape[0] / len(sound()))
-        return side_by_side([spectrogram(decibels(sound())), spectrogram(decibels(made), width=width)])
+        return side_by_side(
+            [spectrogram(decibels(sound())), spectrogram(decibels(made), width=width)]
+        )
 
     return draw
 
@@ -168,7 +172,10 @@ def _mixed(name: str) -> Picture:
 def _decoded(name: str, **arguments: Any) -> Picture:
     def draw() -> Image.Image:
         jpeg = ndd.batch([encoded(photographs()[0])])
-        parts = [photograph(pixels, enlarge=False) for pixels in result(operator(name)(jpeg, **arguments))]
+        parts = [
+            photograph(pixels, enlarge=False)
+            for pixels in result(operator(name)(jpeg, **arguments))
+        ]
         return side_by_side([photograph(photographs()[0]), *parts])
 
     return draw
@@ -206,7 +213,9 @@ def _debayer() -> Image.Image:
 def _optical_flow() -> Image.Image:
     pixels = photographs()[0]
     moved = np.asarray(ndd.rotate(pixels, angle=4.0, keep_size=True, fill_value=0))
-    flow = np.asarray(ndd.optical_flow(ndd.tensor(np.stack([pixels, moved]), layout="FHWC"), output_grid=1))[0]
+    flow = np.asarray(
+        ndd.optical_flow(ndd.tensor(np.stack([pixels, moved]), layout="FHWC"), output_grid=1)
+    )[0]
     angle = np.arctan2(flow[..., 1], flow[..., 0]) / (2 * np.pi) % 1
     size = np.hypot(flow[..., 0], flow[..., 1])
     hsv = np.stack([angle, np.clip(size / size.max(), 0, 1), np.ones_like(angle)], axis=-1)
@@ -236,7 +245,9 @@ def _crop_mirror_normalize() -> Image.Image:
         images(), crop=[100, 100], mirror=1, mean=[124, 116, 104], std=[58, 57, 57]
     )
     shown = [128 + 50 * pixels.transpose(1, 2, 0) for pixels in result(made)]
-    return side_by_side([photograph(photographs()[0]), *(photograph(p, enlarge=False) for p in shown)])
+    return side_by_side(
+        [photograph(photographs()[0]), *(photograph(p, enlarge=False) for p in shown)]
+    )
 
 
 def _color_space() -> Image.Image:
@@ -248,20 +259,22 @@ def _color_space() -> Image.Image:
 
 def _lookup_table() -> Image.Image:
     curve = (255 * (np.arange(256) / 255) ** 0.5).astype(np.float32)
-    made = ndd.lookup_table(
-        images(), keys=list(range(256)), values=curve.tolist(), dtype=ndd.uint8
-    )
+    made = ndd.lookup_table(images(), keys=list(range(256)), values=curve.tolist(), dtype=ndd.uint8)
     return side_by_side([photograph(photographs()[0]), *map(photograph, result(made))])
 
 
 def _slice() -> Image.Image:
     made = ndd.slice(images(), start=[30, 40], shape=[90, 120], axes=[0, 1])
-    return side_by_side([photograph(photographs()[0]), *(photograph(p, enlarge=False) for p in result(made))])
+    return side_by_side(
+        [photograph(photographs()[0]), *(photograph(p, enlarge=False) for p in result(made))]
+    )
 
 
 def _pad() -> Image.Image:
     made = ndd.pad(images(), axes=[0, 1], align=[64, 64], fill_value=90)
-    return side_by_side([photograph(photographs()[0]), *(photograph(p, enlarge=False) for p in result(made))])
+    return side_by_side(
+        [photograph(photographs()[0]), *(photograph(p, enlarge=False) for p in result(made))]
+    )
 
 
 def _random(name: str, seed: int = 1, **arguments: Any) -> Picture:
@@ -283,10 +296,14 @@ PICTURES: dict[str, Picture] = {
     "auto_aug.trivial_augment_wide": _random("auto_aug.trivial_augment_wide", seed=3),
     "autocontrast": on_images("autocontrast"),
     "brightness": on_images("brightness", 2, brightness=[0.6, 1.4]),
-    "brightness_contrast": on_images("brightness_contrast", 2, brightness=[0.9, 1.2], contrast=[1.6, 0.5]),
+    "brightness_contrast": on_images(
+        "brightness_contrast", 2, brightness=[0.9, 1.2], contrast=[1.6, 0.5]
+    ),
     "clahe": on_images("clahe", tiles_x=4, tiles_y=4, clip_limit=3.0),
     "color_space_conversion": _color_space,
-    "color_twist": on_images("color_twist", 2, hue=[60.0, 0.0], saturation=[1.3, 0.2], contrast=[1.2, 1.0]),
+    "color_twist": on_images(
+        "color_twist", 2, hue=[60.0, 0.0], saturation=[1.3, 0.2], contrast=[1.2, 1.0]
+    ),
     "contrast": on_images("contrast", 2, contrast=[0.5, 1.6]),
     "crop": on_images("crop", crop=[100, 120]),
     "crop_mirror_normalize": _crop_mirror_normalize,
@@ -294,8 +311,12 @@ PICTURES: dict[str, Picture] = {
     "debayer": _debayer,
     "decoders.image": _decoded("decoders.image", min_size=[70, 100]),
     "decoders.image_crop": _decoded("decoders.image_crop", crop=[90, 120], crop_pos_x=0.3),
-    "decoders.image_random_crop": _decoded("decoders.image_random_crop", rng=ndd.random.RNG(seed=2)),
-    "decoders.image_slice": _decoded("decoders.image_slice", start=[20, 30], shape=[100, 90], axes=[0, 1]),
+    "decoders.image_random_crop": _decoded(
+        "decoders.image_random_crop", rng=ndd.random.RNG(seed=2)
+    ),
+    "decoders.image_slice": _decoded(
+        "decoders.image_slice", start=[20, 30], shape=[100, 90], axes=[0, 1]
+    ),
     "delta": on_spectrograms("delta"),
     "elastic_transform": _random("elastic_transform", alpha=60.0, sigma=5.0),
     "equalize": on_images("equalize"),
@@ -305,12 +326,15 @@ PICTURES: dict[str, Picture] = {
     "experimental.median_blur": on_images("experimental.median_blur", window_size=[7, 7]),
     "experimental.remap": _remap,
     "experimental.warp_perspective": on_images(
-        "experimental.warp_perspective", matrix=[1.0, 0.15, -10.0, 0.05, 1.1, -8.0, 0.0, 0.0015, 1.0]
+        "experimental.warp_perspective",
+        matrix=[1.0, 0.15, -10.0, 0.05, 1.1, -8.0, 0.0, 0.0015, 1.0],
     ),
     "fade": on_sounds("fade", fade_in_len=6000, fade_out_len=6000),
     "filter": _filter,
     "flip": on_images("flip", 2, horizontal=[1, 0], vertical=[0, 1]),
-    "frequency_mask": on_spectrograms("frequency_mask", max_width=60, num_masks=2, fill_value=-70.0, rng=ndd.random.RNG(seed=5)),
+    "frequency_mask": on_spectrograms(
+        "frequency_mask", max_width=60, num_masks=2, fill_value=-70.0, rng=ndd.random.RNG(seed=5)
+    ),
     "gain": on_sounds("gain", gain_db=-8.0),
     "gaussian_blur": on_images("gaussian_blur", sigma=3.0),
     "grid_mask": on_images("grid_mask", tile=40, ratio=0.5, angle=0.3),
@@ -327,7 +351,9 @@ PICTURES: dict[str, Picture] = {
     "motion_blur": on_images("motion_blur", 2, kernel_size=15, angle=[0.0, 60.0]),
     "multi_paste": _paste,
     "noise.gaussian": on_images("noise.gaussian", stddev=30.0, rng=ndd.random.RNG(seed=1)),
-    "noise.salt_and_pepper": on_images("noise.salt_and_pepper", prob=0.08, rng=ndd.random.RNG(seed=1)),
+    "noise.salt_and_pepper": on_images(
+        "noise.salt_and_pepper", prob=0.08, rng=ndd.random.RNG(seed=1)
+    ),
     "noise.shot": on_images("noise.shot", factor=40.0, rng=ndd.random.RNG(seed=1)),
     "nonsilent_region": _nonsilent_region,
     "normalize": _normalize,
@@ -341,7 +367,9 @@ PICTURES: dict[str, Picture] = {
     "random_perspective": _random("random_perspective", p=1.0, distortion_scale=0.5),
     "random_resized_crop": _random("random_resized_crop", size=[150, 150], random_area=[0.1, 0.6]),
     "resize": on_images("resize", size=[90, 90]),
-    "resize_crop_mirror": on_images("resize_crop_mirror", size=[150, 225], crop=[110, 110], mirror=1),
+    "resize_crop_mirror": on_images(
+        "resize_crop_mirror", size=[150, 225], crop=[110, 110], mirror=1
+    ),
     "rotate": on_images("rotate", 2, angle=[20.0, -35.0], keep_size=True, fill_value=0),
     "saturation": on_images("saturation", 2, saturation=[0.2, 2.0]),
     "sharpness": on_images("sharpness", 2, sharpness_factor=[0.0, 6.0]),
@@ -352,7 +380,9 @@ PICTURES: dict[str, Picture] = {
     "spectrogram": _spectrogram,
     "sphere": on_images("sphere", fill_value=0.0),
     "tensor_resize": on_images("tensor_resize", sizes=[60, 200, 3]),
-    "time_mask": on_spectrograms("time_mask", max_width=25, num_masks=2, fill_value=-70.0, rng=ndd.random.RNG(seed=2)),
+    "time_mask": on_spectrograms(
+        "time_mask", max_width=25, num_masks=2, fill_value=-70.0, rng=ndd.random.RNG(seed=2)
+    ),
     "time_stretch": heard("time_stretch", rate=0.75, nfft=512),
     "to_decibels": _to_decibels,
     "translate_x": on_images("translate_x", offset=50, fill_value=0),
