@@ -1,4 +1,4 @@
-"""Image classification: augment, mix, train, evaluate each image once, resume after an interruption.
+"""Image classification: augment, train, evaluate each image once, resume after an interruption.
 
 Creates a folder of JPEGs with one subfolder per class, one of them damaged, trains a small model on
 it, saves a checkpoint in the middle of an epoch, and continues from it as another process would.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import torch
@@ -80,7 +81,7 @@ class Detector(nn.Module):
         super().__init__()
         channels = [3, 16, 32, 64, 64]
         layers: list[nn.Module] = []
-        for before, after in zip(channels[:-1], channels[1:], strict=True):
+        for before, after in pairwise(channels):
             layers += [nn.Conv2d(before, after, 3, 2, 1), nn.BatchNorm2d(after), nn.ReLU()]
         layers += [nn.Conv2d(64, 64, 3, 1, 1), nn.BatchNorm2d(64), nn.ReLU()]
         self.layers = nn.Sequential(*layers, nn.Conv2d(64, len(CLASSES) + 1 + 4, 1))

@@ -1,8 +1,7 @@
-"""Semantic segmentation: rotate and crop images together with their masks, train.
+"""Semantic segmentation: rotate and mirror images together with their masks, train.
 
-Creates a data set in the format of COCO, reads it with masks as images of labels, and trains a small
-convolutional network. Prints the intersection over union of each class on images that it has not
-seen.
+Creates a data set in the format of COCO, reads its masks as images of labels, and trains a small
+network. Prints the intersection over union of each class on images that it has not seen.
 """
 
 from __future__ import annotations

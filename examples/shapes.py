@@ -9,9 +9,8 @@ import json
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageDraw
-
 from photographs import landscape
+from PIL import ImageDraw
 
 CLASSES = ("disc", "square", "triangle")
 

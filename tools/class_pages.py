@@ -215,7 +215,8 @@ def _layouts() -> str:
         for key, text in vars(penstock.types).items()
         if key.isupper() and text in LAYOUTS
     ]
-    return f"## Layouts\n\nFor arguments that take a layout of one sample.\n\n{docstrings.listed(named)}"
+    listed = docstrings.listed(named)
+    return f"## Layouts\n\nFor arguments that take a layout of one sample.\n\n{listed}"
 
 
 def _own(kind: type[Reader]) -> set[str]:

@@ -62,7 +62,7 @@ def is_ignored(description: str) -> bool:
 
 
 def listed(described: Iterable[tuple[str, str]]) -> str:
-    """Names and descriptions as a list. Arguments without effect are folded away if there are several."""
+    """Names and descriptions as a list. Several arguments without effect are folded away."""
     described = list(described)
     folded = [(name, text) for name, text in described if is_ignored(text)]
     if len(folded) < 2:

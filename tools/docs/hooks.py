@@ -1,5 +1,5 @@
-"""Hooks of MkDocs: pages made from files outside of docs/, pictures of operators, the gallery, and a
-navigation that has the pages which are there.
+"""Hooks of MkDocs: pages made from files outside of docs/, pictures of operators, the gallery, and
+a navigation that has the pages which are there.
 """
 
 from __future__ import annotations
@@ -33,10 +33,14 @@ PAGES = {
 
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 
-GALLERY = """# Gallery
+GALLERY = """---
+hide: [navigation]
+---
 
-What operators do to a photograph or a sound; a click leads to the operator's reference. Each picture
-was computed by penstock when this site was built, by the calls in `tools/docs/pictures.py`. The
+# Gallery
+
+What operators do to a photograph or a sound; a click leads to the operator's reference. The
+pictures were computed by penstock when this site was built (`tools/docs/pictures.py`). The
 photographs are by danielbuechele and vultilion (CC BY 2.0), and come with scikit-learn.
 """
 
@@ -50,7 +54,10 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     for source, name in PAGES.items():
         text = (ROOT / source).read_text()
-        text = _with_links_inside(text, name) if source.endswith(".md") else f"```text\n{text}```\n"
+        if source.endswith(".md"):
+            text = _with_links_inside(text, name)
+        else:
+            text = f"```text\n{text}```\n"
         files.append(File.generated(config, name, content=text))
     files.append(File.generated(config, "gallery.md", content=_gallery()))
     pictures.write(PICTURES)

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+from tools.docs.drawing import photograph, side_by_side, spectrogram, waveform
 
 import penstock as ndd
-from tools.docs.drawing import photograph, side_by_side, spectrogram, waveform
 
 Picture = Callable[[], Image.Image]
 
