@@ -7,6 +7,8 @@ ARGS ?=
 VENV := .venv
 ORACLE_VENV := .venv-oracle
 TENSORFLOW_VENV := .venv-tensorflow
+DOCS_VENV := .venv-docs
+WHEEL_VENV := .venv-wheel
 PY := $(VENV)/bin/python
 # Where rustup puts cargo, for shells that were open before it was installed.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -49,8 +51,13 @@ help: ## print this list
 dev: native ## set up .venv with the tools and penstock in it, editable
 	@echo "ready: $(PY), or 'source $(VENV)/bin/activate'"
 
+# The announcement and the check for Rust come before anything is downloaded.
 .PHONY: demo
-demo: native ## train a small model on images made here, print images/s, write demo.png
+demo: ## train a small model on images made here, print images/s, write demo.png
+	@echo "make demo sets up $(VENV) (NumPy, Pillow, scikit-learn, PyTorch), builds the native module with"
+	@echo "Rust (about 7 minutes on two cores, once), creates JPEGs, trains a small model on them and"
+	@echo "writes a sheet of augmented images, demo.png. Everything stays in this folder."
+	@$(MAKE) --no-print-directory -j1 cargo demo-environment $(NATIVE)
 	$(PY) examples/demo.py $(ARGS)
 
 # For the loop of edit, build and test.
@@ -63,12 +70,12 @@ quick: native-quick ## lint what changed since HEAD, run the unit tests; under a
 # optimized as a whole) keeps one core busy, so the other builds run beside it; the tests of Rust run
 # afterwards.
 .PHONY: test
-test: environment cargo oracle ## everything CI runs: lint, tests, conformance, attacks
+test: cargo environment oracle ## everything CI runs: lint, tests, conformance, attacks
 	@$(MAKE) --no-print-directory -j2 $(OUTPUT_SYNC) native lint build-rust-tests
 	@$(MAKE) --no-print-directory -j1 test-rust check test-python torture-test
 
 .PHONY: lint
-lint: environment cargo ## ruff, mypy, rustfmt, clippy
+lint: cargo environment ## ruff, mypy, rustfmt, clippy
 	$(PY) -m ruff check $(PYTHON_SOURCES)
 	$(PY) -m ruff format --check $(PYTHON_SOURCES)
 	$(PY) -m mypy
@@ -78,7 +85,7 @@ lint: environment cargo ## ruff, mypy, rustfmt, clippy
 	$(CLIPPY) --manifest-path fuzz/Cargo.toml -- --deny warnings
 
 .PHONY: format
-format: environment cargo ## rewrite the sources in the project's format
+format: cargo environment ## rewrite the sources in the project's format
 	$(PY) -m ruff check --fix $(PYTHON_SOURCES)
 	$(PY) -m ruff format $(PYTHON_SOURCES)
 	cargo fmt
@@ -157,6 +164,21 @@ bench: native oracle ## measure against DALI, interleaved
 	@PYTHON='$(PYTHON)' bash tools/environment.sh $(ORACLE_VENV) requirements/bench.txt
 	PYTHONPATH=python $(ORACLE_VENV)/bin/python -m benchmarks $(ARGS)
 
+# `abi3audit` has nothing to check: wheels are for one version of Python each (CONTRIBUTING.md).
+.PHONY: wheel
+wheel: cargo .make/system ## build a wheel into dist/, check it, try it out in an empty environment
+	@PYTHON='$(PYTHON)' bash tools/environment.sh $(WHEEL_VENV) requirements/wheel.txt
+	PYTHON='$(PYTHON)' bash tools/wheel.sh $(WHEEL_VENV) $(ARGS)
+
+# Pages in docs/, and the pictures that `tools/docs` draws with the library.
+.PHONY: docs
+docs: cargo docs-environment ## build the documentation into site/; fails on broken links
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/python -m mkdocs build --strict $(ARGS)
+
+.PHONY: docs-serve
+docs-serve: cargo docs-environment ## serve the documentation on http://127.0.0.1:8000
+	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/python -m mkdocs serve $(ARGS)
+
 .PHONY: oracle
 oracle: ## set up .venv-oracle with DALI
 ifeq ($(PENSTOCK_ORACLE),)
@@ -165,13 +187,13 @@ endif
 
 .PHONY: clean
 clean: ## remove what builds and runs left behind; the environments stay
-	rm -rf target fuzz/target fuzz/corpus .make .mypy_cache .pytest_cache .ruff_cache .hypothesis demo.png $(VENV)/.native-*
+	rm -rf target dist site fuzz/target fuzz/corpus .make .mypy_cache .pytest_cache .ruff_cache .hypothesis demo.png $(VENV)/.native-*
 	find python tests examples benchmarks tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 	rm -f python/penstock/_core*.so
 
 .PHONY: clean-all
 clean-all: clean ## remove the environments and DALI's answers too
-	rm -rf $(VENV) $(ORACLE_VENV) $(TENSORFLOW_VENV) .oracle-cache
+	rm -rf $(VENV) $(ORACLE_VENV) $(DOCS_VENV) $(WHEEL_VENV) $(TENSORFLOW_VENV) .oracle-cache
 
 # Below: what the targets above stand on.
 
@@ -179,27 +201,37 @@ clean-all: clean ## remove the environments and DALI's answers too
 environment: .make/system
 	@PYTHON='$(PYTHON)' bash tools/environment.sh $(VENV) requirements/test.txt
 
+# The same folder with fewer packages; `environment` adds the others.
+.PHONY: demo-environment
+demo-environment: .make/system
+	@PYTHON='$(PYTHON)' bash tools/environment.sh $(VENV) requirements/demo.txt
+
+.PHONY: docs-environment
+docs-environment: .make/system
+	@PYTHON='$(PYTHON)' bash tools/environment.sh $(DOCS_VENV) requirements/docs.txt
+	VIRTUAL_ENV='$(CURDIR)/$(DOCS_VENV)' $(DOCS_VENV)/bin/python -m maturin develop --release $(TEST_FEATURES)
+
 .PHONY: cargo
 cargo:
 	@bash tools/rust.sh
 
 .PHONY: native
-native: environment cargo
+native: cargo environment
 	@$(MAKE) --no-print-directory $(NATIVE)
 
 .PHONY: native-quick
-native-quick: environment cargo
+native-quick: cargo environment
 	@$(MAKE) --no-print-directory $(NATIVE_QUICK)
 
 MATURIN := VIRTUAL_ENV='$(CURDIR)/$(VENV)' $(PY) -m maturin
 # What users install, plus the kernels that misbehave on request.
 TEST_FEATURES := --features python,probes
 
-$(NATIVE): $(RUST_SOURCES) pyproject.toml $(VENV)/.packages-test
+$(NATIVE): $(RUST_SOURCES) pyproject.toml requirements/demo.txt
 	$(MATURIN) develop --release $(TEST_FEATURES)
 	@touch $@ $(NATIVE_QUICK)
 
-$(NATIVE_QUICK): $(RUST_SOURCES) pyproject.toml $(VENV)/.packages-test
+$(NATIVE_QUICK): $(RUST_SOURCES) pyproject.toml requirements/demo.txt
 	$(MATURIN) develop --profile quick $(TEST_FEATURES)
 	@rm -f $(NATIVE) && touch $@
 

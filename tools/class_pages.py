@@ -164,7 +164,7 @@ def _class(kind: Any, name: str) -> str:
     lines = [f"## {name}\n"]
     own = _own(kind) if issubclass(kind, Reader) and kind is not Reader else None
     if not issubclass(kind, Enum | tuple | str | Exception) and kind is not Reader:
-        lines.append(f"```python\n{name}{_signature(kind, own)}\n```\n")
+        lines.append(docstrings.wrapped(name, _signature(kind, own)))
     lines.append(_described(kind, own=own, members=_attributes(kind)))
     if own is not None:
         lines.append("All else is as in [`readers.Reader`](#readersreader).\n")
@@ -184,13 +184,16 @@ def _attributes(kind: type) -> str:
     """What a class has beside methods and properties."""
     texts = _documented(inspect.getsource(kind))
     if issubclass(kind, Enum):
-        return _listed(texts.items()) or ", ".join(f"`{key}`" for key in kind.__members__) + "\n"
+        return (
+            docstrings.listed(texts.items())
+            or ", ".join(f"`{key}`" for key in kind.__members__) + "\n"
+        )
     texts |= docstrings.entries(docstrings.parse(kind.__doc__).attributes)
-    return "Attributes:\n\n" + _listed(texts.items()) if texts else ""
+    return "Attributes:\n\n" + docstrings.listed(texts.items()) if texts else ""
 
 
 def _function(function: Callable[..., Any], name: str, level: str) -> str:
-    code = f"```python\n{name}{_signature(function)}\n```\n"
+    code = docstrings.wrapped(name, _signature(function))
     return f"{level} {name}\n\n{code}\n{_described(function)}"
 
 
@@ -220,7 +223,8 @@ def _layouts() -> str:
         for key, text in vars(penstock.types).items()
         if key.isupper() and text in LAYOUTS
     ]
-    return f"## Layouts\n\nFor arguments that take a layout of one sample.\n\n{_listed(named)}"
+    listed = docstrings.listed(named)
+    return f"## Layouts\n\nFor arguments that take a layout of one sample.\n\n{listed}"
 
 
 def _own(kind: type[Reader]) -> set[str]:
@@ -287,9 +291,5 @@ def _described(thing: Any, *, own: set[str] | None = None, members: str = "") ->
     listed = [
         (name, text) for name, text in docstrings.entries(doc.args) if own is None or name in own
     ]
-    parts = [doc.text + "\n", _listed(listed), members, doc.returned, doc.code]
+    parts = [doc.text + "\n", docstrings.listed(listed), members, doc.returned, doc.code]
     return "\n".join(filter(None, parts))
-
-
-def _listed(entries: Any) -> str:
-    return "".join(f"- `{name}`: {text}\n" for name, text in entries)

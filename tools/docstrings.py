@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+
+_IGNORED = re.compile(r"(Deprecated; )?(ignored|without effect|of no use)\b", re.IGNORECASE)
+"""How the descriptions of arguments begin that are accepted and change nothing."""
+
+WIDTH = 92
+"""Of signatures, which are wrapped."""
 
 _HEADING = re.compile(r"^(Args|Attributes|Returns|Example):\n", re.MULTILINE)
 
@@ -47,6 +54,37 @@ def entries(listed: str) -> Iterator[tuple[str, str]]:
         if entry:
             name, _, description = entry.partition(":")
             yield name, _joined(description)
+
+
+def is_ignored(description: str) -> bool:
+    """Whether an argument is accepted and changes nothing, as its description says."""
+    return _IGNORED.match(description) is not None
+
+
+def listed(described: Iterable[tuple[str, str]]) -> str:
+    """Names and descriptions as a list. Several arguments without effect are folded away."""
+    described = list(described)
+    folded = [(name, text) for name, text in described if is_ignored(text)]
+    if len(folded) < 2:
+        return _items(described)
+    rest = [(name, text) for name, text in described if not is_ignored(text)]
+    # Markdown in HTML, as both GitHub and MkDocs understand it.
+    return (
+        f'{_items(rest)}\n<details markdown="1">\n'
+        f"<summary>{len(folded)} arguments without effect, accepted as in DALI</summary>\n\n"
+        f"{_items(folded)}\n</details>\n"
+    )
+
+
+def _items(described: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"- `{name}`: {text}\n" for name, text in described)
+
+
+def wrapped(name: str, signature: str) -> str:
+    """A signature as code, in several lines if it is long."""
+    text = f"{name}{signature}"
+    lines = textwrap.wrap(text, WIDTH, subsequent_indent="    ", break_long_words=False)
+    return "```python\n" + "\n".join(lines) + "\n```\n"
 
 
 def _joined(text: str) -> str:

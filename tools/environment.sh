@@ -24,7 +24,14 @@ fi
 identity() {
     "$1" -c 'import sys; print(sys.implementation.cache_tag, getattr(sys, "abiflags", ""))'
 }
-wanted=$(pwd; identity "$python"; cksum <"$requirements")
+# The file and those that it includes.
+files() {
+    echo "$1"
+    sed -n 's/^-r //p' "$1" | while read -r other; do files "$(dirname "$1")/$other"; done
+}
+all=$(files "$requirements")
+# shellcheck disable=SC2086 # a list of names without spaces
+wanted=$(pwd; identity "$python"; cat $all | cksum)
 
 if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && "$folder/bin/python" -c '' 2>/dev/null; then
     exit 0
@@ -33,11 +40,11 @@ fi
 if [ "$(identity "$folder/bin/python" 2>/dev/null)" != "$(identity "$python")" ]; then
     rm -rf "$folder"  # missing, broken, or of another Python
 fi
-echo "setting up $folder ($requirements); the first time, this takes a few minutes"
+echo "setting up $folder ($requirements): downloads packages, a few minutes the first time"
 if ! "$python" -m venv "$folder"; then
     echo "'$python' can't create virtual environments. On Debian and Ubuntu: apt-get install python3-venv" >&2
     exit 1
 fi
 rm -f "$stamp"
-"$folder/bin/python" -m pip install --quiet --disable-pip-version-check -r "$requirements"
+"$folder/bin/python" -m pip install --disable-pip-version-check -r "$requirements"
 printf '%s\n' "$wanted" >"$stamp"

@@ -295,8 +295,7 @@ def page(module: str, operators: list[Operator]) -> str:
 
 def section(operator: Operator) -> str:
     doc = docstrings.parse(operator.definition.__doc__)
-    signature = inspect.signature(operator.function)
-    lines = [f"## {operator.name}\n", f"```python\n{operator.name}{signature}\n```\n"]
+    lines = [f"## {operator.name}\n", docstrings.wrapped(operator.name, shown_signature(operator))]
     lines.append(doc.text + "\n")
     lines += [described(operator, doc.args)] if doc.args else []
     lines += [doc.returned] if doc.returns else []
@@ -308,6 +307,17 @@ def section(operator: Operator) -> str:
         lines.append("DALI has no such operator.\n")
     lines.append(doc.code)
     return "\n".join(lines)
+
+
+def shown_signature(operator: Operator) -> str:
+    """The signature, with dots in place of several arguments without effect."""
+    signature = inspect.signature(operator.function)
+    args = docstrings.parse(operator.definition.__doc__).args
+    ignored = {name for name, text in docstrings.entries(args) if docstrings.is_ignored(text)}
+    if len(ignored) < 2:
+        return str(signature)
+    kept = [item for name, item in signature.parameters.items() if name not in ignored]
+    return str(signature.replace(parameters=kept)).removesuffix(")") + ", ...)"
 
 
 def described(operator: Operator, arguments: str) -> str:
@@ -328,8 +338,8 @@ def described(operator: Operator, arguments: str) -> str:
             prefix = "a type " if argument.kind is DType else ""
             notes += [prefix + each.described() for each in argument.constraints]
         text += f" *({', '.join(notes)})*" if notes else ""
-        lines.append(f"- `{name}`: {text}")
-    return "\n".join(lines) + "\n"
+        lines.append((name, text))
+    return docstrings.listed(lines)
 
 
 def shown(default: object) -> str:

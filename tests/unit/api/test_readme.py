@@ -23,17 +23,30 @@ def folder_with_photographs(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("folder_with_photographs")
-def test_the_readmes_examples_run_one_after_another():
-    blocks = list(re.finditer(r"```python\n(.*?)```", README.read_text(), re.DOTALL))
-    steps = []
-    scope = {"train_step": lambda *step: steps.append(step), "MEAN": [120.0] * 3, "STD": [60.0] * 3}
-    for block in blocks:
+def test_the_readmes_examples_run_one_after_another(capsys):
+    loop, bad_files, evaluation = re.finditer(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    scope = {}
+
+    def run(block):
         # Blank lines in front let a traceback name the README's own lines.
         lines_before = README.read_text()[: block.start(1)].count("\n")
         exec(compile("\n" * lines_before + block[1], str(README), "exec"), scope)
 
-    assert len(blocks) > 3
-    assert [tuple(images.shape) for images, _ in steps] == [(32, 3, 224, 224)] * 2
-    assert sorted(int(label) for _, labels in steps for label in labels) == [0] * 32 + [1] * 32
-    assert Path("run_0000.json").exists()
-    assert scope["q"].tolist() == scope["a"].tolist() == scope["p"].tolist()
+    run(loop)
+    assert tuple(scope["x"].shape) == (32, 3, 224, 224)
+    assert scope["loss"].isfinite()
+
+    bad = Path("photographs", "cats", "0.jpg")
+    bad.write_bytes(b"no image")
+    run(bad_files)
+    assert [error.file for error in scope["reader"].errors] == ["cats/0.jpg"]
+    assert capsys.readouterr().out == "1 bad files\n"
+
+    bad.unlink()
+    run(evaluation)
+    assert capsys.readouterr().out.endswith("of 63 images\n")
+
+
+def test_files_that_the_readme_links_to_are_there():
+    links = re.findall(r"\]\(([^)#:]+)\)", README.read_text())
+    assert [link for link in links if not (README.parent / link).exists()] == []
