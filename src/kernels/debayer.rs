@@ -3,6 +3,7 @@
 use super::warp::places::Border;
 use super::{Arg, Entry, Family, FromArg, Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::kernels::contract::problems::{Argument, Input, argument, unfit};
+use crate::kernels::numeric::interleave::{interleave, interleave_bytes};
 use crate::kernels::numeric::isa::{Isa, vectorized};
 use crate::value::{Cause, DType, Desc, Element, Layout, Problem, Sample, extent, filled, zeroed};
 
@@ -165,9 +166,8 @@ trait Raw: Element {
         0
     }
 
-    /// SIMD version of [`interleave`]; returns the number of pixels processed.
-    fn interleave(_red: &[Self], _green: &[Self], _blue: &[Self], _out: &mut [Self]) -> usize {
-        0
+    fn interleave(planes: [&[Self]; 3], out: &mut [Self]) {
+        interleave(planes, out);
     }
 }
 
@@ -219,13 +219,8 @@ raw! {
             }
         }
 
-        #[cfg(target_arch = "x86_64")]
-        fn interleave(red: &[u8], green: &[u8], blue: &[u8], out: &mut [u8]) -> usize {
-            match Isa::best() {
-                // SAFETY: `Isa::Avx2` only exists where AVX2 was detected.
-                Isa::Avx2 => unsafe { avx2::interleave(red, green, blue, out) },
-                _ => 0,
-            }
+        fn interleave(planes: [&[u8]; 3], out: &mut [u8]) {
+            interleave_bytes(Isa::best(), planes, out);
         }
     };
     u16: u32, {};
@@ -298,8 +293,7 @@ impl<T: Raw> RawImage<'_, T> {
             let (red, blue) = if kind.is_blue { (other, own) } else { (own, other) };
             let row = &mut dst[3 * y * width..][..3 * width];
             let inner = &mut row[3..3 * (width - 1)];
-            let done = T::interleave(red, green, blue, inner);
-            interleave(&red[done..], &green[done..], &blue[done..], &mut inner[3 * done..]);
+            T::interleave([red, green, blue], inner);
             repeat_ends(row, 3);
         }
         repeat_rows(dst, 3 * width);
@@ -375,13 +369,6 @@ fn interpolate<T: Raw, const EDGE_AWARE: bool>(
         own[i] = T::narrow(if is_site { s } else { across });
         green[i] = T::narrow(if is_site { around } else { s });
         other[i] = T::narrow(if is_site { (corners + two) >> 2 } else { along });
-    }
-}
-
-fn interleave<T: Copy>(red: &[T], green: &[T], blue: &[T], out: &mut [T]) {
-    let pixels = out.as_chunks_mut::<3>().0.iter_mut();
-    for (((out, &r), &g), &b) in pixels.zip(red).zip(green).zip(blue) {
-        *out = [r, g, b];
     }
 }
 
@@ -677,42 +664,6 @@ mod avx2 {
                 store(other, _mm256_blendv_epi8(along, corners, is_site));
             }
             i += BYTES;
-        }
-        i
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub fn interleave(red: &[u8], green: &[u8], blue: &[u8], out: &mut [u8]) -> usize {
-        let n = red.len().min(green.len()).min(blue.len()).min(out.len() / 3);
-        // Shuffle masks: the source of each of 48 interleaved bytes.
-        let order = |part: usize, color: usize| {
-            let mut order = [-1_i8; 16];
-            for (k, from) in order.iter_mut().enumerate() {
-                let at = 16 * part + k;
-                if at % 3 == color {
-                    *from = (at / 3) as i8;
-                }
-            }
-            // SAFETY: `order` has 16 bytes.
-            unsafe { _mm_loadu_si128(order.as_ptr().cast()) }
-        };
-        let orders: [[__m128i; 3]; 3] =
-            [0, 1, 2].map(|part| [order(part, 0), order(part, 1), order(part, 2)]);
-        let mut i = 0;
-        while i + 16 <= n {
-            // SAFETY: there are at least 16 bytes of each color from `i` on, and room for 48.
-            unsafe {
-                let load = |from: &[u8]| _mm_loadu_si128(from.as_ptr().add(i).cast());
-                let (r, g, b) = (load(red), load(green), load(blue));
-                for (part, [of_r, of_g, of_b]) in orders.into_iter().enumerate() {
-                    let made = _mm_or_si128(
-                        _mm_or_si128(_mm_shuffle_epi8(r, of_r), _mm_shuffle_epi8(g, of_g)),
-                        _mm_shuffle_epi8(b, of_b),
-                    );
-                    _mm_storeu_si128(out.as_mut_ptr().add(3 * i + 16 * part).cast(), made);
-                }
-            }
-            i += 16;
         }
         i
     }

@@ -1,6 +1,7 @@
-//! Building blocks for kernels: vector instructions, random numbers, portable functions, precision.
+//! Building blocks for kernels: vector instructions, pixels of planes, random numbers, portable functions, precision.
 
 pub mod floats;
+pub mod interleave;
 pub mod isa;
 pub mod philox;
 pub mod portable;

@@ -160,8 +160,8 @@ macro_rules! with_number {
 }
 pub(crate) use with_number;
 
-/// Pixels whose coordinates are computed at a time.
-pub const BLOCK: usize = 64;
+/// Pixels whose coordinates are computed at a time: enough for the calls not to count.
+pub const BLOCK: usize = 256;
 
 /// Source coordinates of the pixels of a result. Called once per block through `dyn`: the overhead
 /// is small, and the sampling code is compiled only once.
@@ -232,11 +232,18 @@ struct Block {
     y: [f32; BLOCK],
     column: [i32; BLOCK],
     row: [i32; BLOCK],
+    /// After `nearest`, the indices of pixels, or -1 outside.
+    index: [i32; BLOCK],
 }
 
 impl Block {
-    const EMPTY: Block =
-        Block { x: [0.0; BLOCK], y: [0.0; BLOCK], column: [0; BLOCK], row: [0; BLOCK] };
+    const EMPTY: Block = Block {
+        x: [0.0; BLOCK],
+        y: [0.0; BLOCK],
+        column: [0; BLOCK],
+        row: [0; BLOCK],
+        index: [0; BLOCK],
+    };
 }
 
 /// Calls `make` for each block with its number of pixels, its coordinates, and its part of `out`.
@@ -290,38 +297,53 @@ fn nearest<T: Sampled, const C: usize>(
     // Whether pixel indices fit an i32.
     let is_small = picture.width.saturating_mul(picture.height) <= i32::MAX as usize;
     let sides = [picture.width as i32, picture.height as i32];
-    let is_bare = picture.border == Border::Constant;
     in_blocks(width, c, out, places, |count, block, out| {
-        let index = block.nearest(sides);
+        block.nearest(count, sides);
         if C > 0 && is_small {
-            let (pixels, fill) =
-                (picture.pixels.as_chunks::<C>().0, picture.fill.first_chunk::<C>());
-            let fill = fill.filter(|_| is_bare);
-            for (i, &index) in index[..count].iter().enumerate() {
-                let index = index as u32 as usize;
-                // Pixels with three channels are copied as four elements, which is one load and one
-                // store; the next pixel overwrites the fourth.
-                if C == 3 {
-                    let (from, to) = (3 * index, 3 * i);
-                    let from = picture.pixels.get(from..from + 4);
-                    if let (Some(from), Some(to)) = (from, out.get_mut(to..to + 4)) {
-                        to.copy_from_slice(from);
-                        continue;
-                    }
-                }
-                let out = &mut out[i * C..(i + 1) * C];
-                match (pixels.get(index), fill) {
-                    (Some(pixel), _) => out.copy_from_slice(pixel),
-                    (None, Some(fill)) => out.copy_from_slice(fill),
-                    (None, None) => picture.outside(block.column[i], block.row[i], out),
-                }
-            }
+            vectorized!(copy::<T, C>(picture, block, &mut out[..count * C]));
             return;
         }
         for (i, out) in out.chunks_exact_mut(c).enumerate().take(count) {
             picture.outside(block.column[i], block.row[i], out);
         }
     });
+}
+
+/// Copies the nearest pixels, which have `C` channels and indices of 32 bits.
+#[inline(always)]
+fn copy<T: Sampled, const C: usize>(picture: &Picture<'_, T>, block: &Block, out: &mut [T]) {
+    let pixels = picture.pixels.as_chunks::<C>().0;
+    let fill = picture.fill.first_chunk::<C>().filter(|_| picture.border == Border::Constant);
+    // Pixels with three channels are copied as four elements, which is one load and one store; the
+    // next pixel overwrites the fourth.
+    let (moved, limit) =
+        if C == 3 { (4, pixels.len() as i32 - 1) } else { (C, pixels.len() as i32) };
+    let groups = block.index.as_chunks::<GROUP>().0.iter().zip(out.chunks_mut(GROUP * C));
+    for (group, (index, out)) in groups.enumerate() {
+        // Negative if any index is, or if it is not below the limit.
+        let sign = index.iter().fold(0, |sign, &index| sign | index | (limit - 1 - index));
+        if sign >= 0 && out.len() == GROUP * C {
+            let &[ref others @ .., last] = index;
+            for (i, &index) in others.iter().enumerate() {
+                // SAFETY: the index is below the limit, so that all elements are in the image, and
+                // another pixel of `out` follows.
+                unsafe {
+                    let from = picture.pixels.as_ptr().add(index as usize * C);
+                    std::ptr::copy_nonoverlapping(from, out.as_mut_ptr().add(i * C), moved);
+                }
+            }
+            out[(GROUP - 1) * C..].copy_from_slice(&pixels[last as usize]);
+            continue;
+        }
+        for (i, (out, &index)) in out.as_chunks_mut::<C>().0.iter_mut().zip(index).enumerate() {
+            let i = group * GROUP + i;
+            match (pixels.get(index as u32 as usize), fill) {
+                (Some(pixel), _) => *out = *pixel,
+                (None, Some(fill)) => *out = *fill,
+                (None, None) => picture.outside(block.column[i], block.row[i], out),
+            }
+        }
+    }
 }
 
 impl<T: Sampled> Picture<'_, T> {
@@ -377,7 +399,7 @@ fn linear<T: Sampled, const C: usize>(
     let vectors = Vectors::of(picture);
     let last = [picture.width as i64 - 1, picture.height as i64 - 1].map(|last| last as i32);
     in_blocks(width, c, out, places, |count, block, out| {
-        block.split();
+        block.split(count);
         for first in (0..count).step_by(GROUP) {
             let group = first..(first + GROUP).min(count);
             if vectors.is_some() && group.len() == GROUP && block.is_inside(first, [0; 2], last) {
@@ -415,32 +437,42 @@ fn linear<T: Sampled, const C: usize>(
     });
 }
 
+/// Rounds to the nearest pixels of an image with these sides: columns, rows, and indices, which are
+/// -1 outside. A function of slices, which the compiler knows to be apart.
+#[inline(always)]
+fn round([x, y]: [&[f32]; 2], [column, row, index]: [&mut [i32]; 3], sides: [i32; 2]) {
+    let found = column.iter_mut().zip(row).zip(index);
+    for ((&x, &y), ((column, row), index)) in x.iter().zip(y).zip(found) {
+        let x = whole(bounded(x).round_ties_even());
+        let y = whole(bounded(y).round_ties_even());
+        let is_inside = (x >= 0) & (x < sides[0]) & (y >= 0) & (y < sides[1]);
+        let at = y.wrapping_mul(sides[0]).wrapping_add(x);
+        (*column, *row) = (x, y);
+        *index = if is_inside { at } else { -1 };
+    }
+}
+
 impl Block {
-    /// Rounds to the nearest pixels, and returns their indices in an image with these sides, or -1
-    /// outside.
-    fn nearest(&mut self, sides: [i32; 2]) -> [i32; BLOCK] {
-        let mut index = [0; BLOCK];
-        vectorized!({
-            for (i, index) in index.iter_mut().enumerate() {
-                let x = whole(bounded(self.x[i]).round_ties_even());
-                let y = whole(bounded(self.y[i]).round_ties_even());
-                let is_inside = (x >= 0) & (x < sides[0]) & (y >= 0) & (y < sides[1]);
-                let at = y.wrapping_mul(sides[0]).wrapping_add(x);
-                (self.column[i], self.row[i]) = (x, y);
-                *index = if is_inside { at } else { -1 };
-            }
-        });
-        index
+    /// Rounds to the nearest pixels of an image with these sides.
+    fn nearest(&mut self, count: usize, sides: [i32; 2]) {
+        let Block { x, y, column, row, index } = self;
+        vectorized!(round(
+            [&x[..count], &y[..count]],
+            [&mut column[..count], &mut row[..count], &mut index[..count]],
+            sides
+        ));
     }
 
     /// Splits coordinates into integer and fractional parts; the latter replace the coordinates.
-    fn split(&mut self) {
+    fn split(&mut self, count: usize) {
+        let Block { x, y, column, row, .. } = self;
         vectorized!({
-            for i in 0..BLOCK {
-                let (x, y) = (bounded(self.x[i]), bounded(self.y[i]));
-                let (left, top) = (x.floor(), y.floor());
-                (self.column[i], self.row[i]) = (whole(left), whole(top));
-                (self.x[i], self.y[i]) = (x - left, y - top);
+            for (places, indices) in [(x, column), (y, row)] {
+                for (place, index) in places[..count].iter_mut().zip(indices) {
+                    let given = bounded(*place);
+                    let floor = given.floor();
+                    (*place, *index) = (given - floor, whole(floor));
+                }
             }
         });
     }
@@ -921,11 +953,11 @@ struct CubicWeights {
 }
 
 impl CubicWeights {
-    fn set(&mut self, block: &Block) {
+    fn set(&mut self, count: usize, block: &Block) {
         vectorized!({
             for (all, parts) in [(&mut self.across, &block.x), (&mut self.down, &block.y)] {
                 let [first, second, third, fourth] = all;
-                for i in 0..BLOCK {
+                for i in 0..count.min(BLOCK) {
                     [first[i], second[i], third[i], fourth[i]] = cubic_weights(parts[i]);
                 }
             }
@@ -956,8 +988,8 @@ fn cubic<T: Sampled, const C: usize>(
     let last = [picture.width as i64 - 2, picture.height as i64 - 2].map(|last| last as i32);
     let mut weights = CubicWeights { across: [[0.0; BLOCK]; 4], down: [[0.0; BLOCK]; 4] };
     in_blocks(width, c, out, places, |count, block, out| {
-        block.split();
-        weights.set(block);
+        block.split(count);
+        weights.set(count, block);
         for first in (0..count).step_by(GROUP) {
             let group = first..(first + GROUP).min(count);
             if vectors.is_some() && group.len() == GROUP && block.is_inside(first, [1; 2], last) {
@@ -1039,6 +1071,35 @@ mod tests {
                         assert_eq!(out[..channels], fill[..], "{sampling:?}");
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn nearest_pixels_are_found_one_by_one() {
+        let (width, height) = (40, 30);
+        // Half of them in order, which is inside for most groups, and all of the last row.
+        let places: Vec<[f32; 2]> = (0..1003_u32)
+            .map(|i| match i {
+                0..500 => [(i * 7919 % 4400) as f32 / 100.0 - 2.0, (i % 34) as f32 - 1.75],
+                500..960 => [i as f32 / 25.0, i as f32 / 40.0],
+                _ => [(i - 960) as f32, 29.0],
+            })
+            .collect();
+        for channels in 1..6 {
+            let pixels: Vec<u16> = (0..width * height * channels).map(|i| i as u16).collect();
+            let fill = &[9; 5][..channels];
+            for border in [Border::Constant, Border::Reflect, Border::Wrap] {
+                let picture = Picture { pixels: &pixels, width, height, channels, border, fill };
+                let (mut made, mut expected) = (vec![0; 1003 * channels], Vec::new());
+                sample_rows(&picture, Sampling::Nearest, 1003, &mut made, &Given(places.clone()));
+                for [x, y] in &places {
+                    let mut pixel = vec![0; channels];
+                    let [x, y] = [x, y].map(|place| place.round_ties_even() as i32);
+                    picture.outside(x, y, &mut pixel);
+                    expected.extend(pixel);
+                }
+                assert_eq!(made, expected, "{border:?}, {channels} channels");
             }
         }
     }

@@ -1,42 +1,23 @@
 //! From rows of channels to rows of pixels.
 
-// An index is what becomes vectors.
-#![allow(clippy::needless_range_loop)]
-
-/// Pixels whose colors are converted together.
-const GROUP: usize = 16;
-
-/// Converts a row from luma and chroma.
+/// Converts a row from luma and chroma to three channels.
 #[inline(always)]
-pub fn to_rgb(luma: &[u8], blue: &[u8], red: &[u8], out: &mut [u8], bgr: bool) {
-    let mut at = 0;
-    while at < luma.len() {
-        let count = GROUP.min(luma.len() - at);
-        let mut channels = [[0_u8; GROUP]; 3];
-        let mut given = [[0_u8; GROUP]; 3];
-        for (given, plane) in given.iter_mut().zip([luma, blue, red]) {
-            given[..count].copy_from_slice(&plane[at..at + count]);
-        }
-        for i in 0..GROUP {
-            let y = i32::from(given[0][i]);
-            let (cb, cr) = (i32::from(given[1][i]) - 128, i32::from(given[2][i]) - 128);
-            // Sixteen bits after the point; halves are rounded up.
-            let y = (y << 16) + (1 << 15);
-            let r = (y + 91_881 * cr) >> 16;
-            let g = (y - 22_554 * cb - 46_802 * cr) >> 16;
-            let b = (y + 116_130 * cb) >> 16;
-            channels[0][i] = r.clamp(0, 255) as u8;
-            channels[1][i] = g.clamp(0, 255) as u8;
-            channels[2][i] = b.clamp(0, 255) as u8;
-        }
-        if bgr {
-            channels.swap(0, 2);
-        }
-        let pixels = out[3 * at..][..3 * count].as_chunks_mut::<3>().0;
-        for (i, pixel) in pixels.iter_mut().enumerate() {
-            *pixel = [channels[0][i], channels[1][i], channels[2][i]];
-        }
-        at += count;
+pub fn to_rgb(luma: &[u8], blue: &[u8], red: &[u8], out: [&mut [u8]; 3]) {
+    // The upper half of a product.
+    let high = |value: i16, factor: i16| ((i32::from(value) * i32::from(factor)) >> 16) as i16;
+    let [r, g, b] = out;
+    let channels = r.iter_mut().zip(g).zip(b);
+    for (((&y, &cb), &cr), ((r, g), b)) in luma.iter().zip(blue).zip(red).zip(channels) {
+        let y = i16::from(y);
+        let (cb, cr) = (i16::from(cb) - 128, i16::from(cr) - 128);
+        // 1.402, 0.34414, 0.71414 and 1.772 with 16 bits after the point. The nearest integer is
+        // added separately, so that the rest fits into 16 bits. Halves are rounded up.
+        let of_r = cr + ((high(2 * cr, 26_345) + 1) >> 1);
+        let of_g = (18_734 * i32::from(cr) - 22_554 * i32::from(cb) + (1 << 15)) >> 16;
+        let of_b = 2 * cb + ((high(2 * cb, -14_942) + 1) >> 1);
+        *r = (y + of_r).clamp(0, 255) as u8;
+        *g = (y - cr + of_g as i16).clamp(0, 255) as u8;
+        *b = (y + of_b).clamp(0, 255) as u8;
     }
 }
 
@@ -60,4 +41,29 @@ pub fn double(given: &[u8], smooth: bool, out: &mut [u8]) {
     }
     pairs[0] = [given[0], near(given[0], given[1], 2)];
     pairs[last] = [near(given[last], given[last - 1], 1), given[last]];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colors_are_those_of_libjpeg() {
+        let all: Vec<u8> = (0..=255).collect();
+        for luma in [0, 1, 97, 128, 254, 255] {
+            for blue in 0..=255 {
+                let mut made = [[0; 256]; 3];
+                let out = made.each_mut().map(|channel| &mut channel[..]);
+                to_rgb(&[luma; 256], &[blue; 256], &all, out);
+                for (i, &red) in all.iter().enumerate() {
+                    let y = (i32::from(luma) << 16) + (1 << 15);
+                    let (cb, cr) = (i32::from(blue) - 128, i32::from(red) - 128);
+                    let expected =
+                        [y + 91_881 * cr, y - 22_554 * cb - 46_802 * cr, y + 116_130 * cb]
+                            .map(|color| (color >> 16).clamp(0, 255) as u8);
+                    assert_eq!(made.map(|channel| channel[i]), expected, "{luma} {blue} {red}");
+                }
+            }
+        }
+    }
 }

@@ -16,7 +16,7 @@ pub struct Frame<'a> {
     pub height: usize,
     pub width: usize,
     pub components: Vec<Component>,
-    pub quantizers: [Option<[i32; 64]>; 4],
+    pub quantizers: [Option<[i16; 64]>; 4],
     pub dc: [Option<Rc<Codes>>; 4],
     pub ac: [Option<Rc<Codes>>; 4],
     /// Units between restart markers; 0 for none.
@@ -102,7 +102,7 @@ impl<'a> Frame<'a> {
             let table = self.quantizers.get_mut(usize::from(kind & 15))?.insert([0; 64]);
             for (index, value) in values.chunks_exact(wide).enumerate() {
                 let value = value.iter().fold(0, |all, &byte| (all << 8) | u16::from(byte));
-                table[usize::from(ZIGZAG[index])] = i32::from(value);
+                table[usize::from(ZIGZAG[index])] = i16::try_from(value).ok()?;
             }
             segment = &after[64 * wide..];
         }

@@ -17,7 +17,8 @@ use self::huffman::Codes;
 use self::transform::{Group, LANES, Transform};
 use super::{EIGHTHS, scaled};
 use crate::codecs::image::Window;
-use crate::kernels::numeric::isa::vectorized;
+use crate::kernels::numeric::interleave::interleave_bytes;
+use crate::kernels::numeric::isa::{Isa, vectorized};
 use crate::value::zeroed;
 
 /// From so many blocks that are passed over, preparing for it pays.
@@ -54,6 +55,10 @@ pub fn decode(
         let length = 2 * strips.get(1)?.pitch;
         doubled = [zeroed(length).ok()?, zeroed(length).ok()?];
     }
+    let mut channels = [const { Vec::new() }; 3];
+    for channel in channels.iter_mut().filter(|_| strips.len() > 1) {
+        *channel = zeroed(window.width).ok()?;
+    }
     let mut segments = Segments { rest: frame.data };
     let mut buffer = Vec::new();
     let units = grid.down * grid.across;
@@ -63,14 +68,15 @@ pub fn decode(
         segments.next(&mut buffer, (!is_last).then_some(number % 8))?;
         let mut bits = Bits::new(&buffer);
         strips.iter_mut().for_each(|strip| strip.last = 0);
-        for unit in first..(first + interval).min(units) {
-            let [row, column] = [unit / grid.across, unit % grid.across];
+        let [mut row, mut column] = [first / grid.across, first % grid.across];
+        for _ in first..(first + interval).min(units) {
             let inside = grid.rows.contains(&row) && grid.columns.contains(&column);
-            let column = inside.then(|| column - grid.columns.start);
+            let place = inside.then(|| column - grid.columns.start);
             for strip in &mut strips {
-                strip.read(&mut bits, column)?;
+                strip.read(&mut bits, place)?;
             }
-            if unit % grid.across + 1 < grid.across {
+            column += 1;
+            if column < grid.across {
                 continue;
             }
             if bits.overrun() {
@@ -80,8 +86,9 @@ pub fn decode(
                 for strip in &mut strips {
                     strip.finish_group()?;
                 }
-                vectorized!(grid.write(row, &strips, &mut doubled, colors, dst));
+                vectorized!(grid.write(row, &strips, &mut doubled, &mut channels, colors, dst));
             }
+            (row, column) = (row + 1, 0);
         }
         if bits.overrun() {
             return None;
@@ -141,6 +148,9 @@ impl Grid {
             };
             strips.push(Strip {
                 sampling,
+                starts: std::array::from_fn(|block| {
+                    (block / sampling[1] * pitch + block % sampling[1]) * size
+                }),
                 size,
                 transform: transform::transform(size),
                 quantizer: frame.quantizers.get(component.quantizer)?.as_ref()?,
@@ -164,6 +174,7 @@ impl Grid {
         row: usize,
         strips: &[Strip<'_>],
         doubled: &mut [Vec<u8>; 2],
+        channels: &mut [Vec<u8>; 3],
         colors: Colors,
         dst: &mut [u8],
     ) {
@@ -187,8 +198,11 @@ impl Grid {
                         color::double(&red[..count], self.smooth, more_red);
                         (blue, red) = (more_blue, more_red);
                     }
-                    let bgr = colors == Colors::Bgr;
-                    color::to_rgb(luma, &blue[left..][..width], &red[left..][..width], out, bgr);
+                    let [r, g, b] = channels.each_mut().map(|channel| &mut channel[..]);
+                    let [blue, red] = [blue, red].map(|row| &row[left..][..width]);
+                    color::to_rgb(luma, blue, red, [&mut *r, &mut *g, &mut *b]);
+                    let order = if colors == Colors::Bgr { [&*b, g, r] } else { [&*r, g, b] };
+                    interleave_bytes(Isa::best(), order, out);
                 }
                 _ => {
                     for (pixel, &value) in out.as_chunks_mut::<3>().0.iter_mut().zip(luma) {
@@ -203,11 +217,13 @@ impl Grid {
 /// The pixels of a channel in one row of units, while they are decoded.
 struct Strip<'a> {
     sampling: [usize; 2],
+    /// Where the blocks of the first unit begin.
+    starts: [usize; 4],
     /// Pixels that a block becomes, across and down.
     size: usize,
     /// Blocks of one pixel need none.
     transform: Option<Transform>,
-    quantizer: &'a [i32; 64],
+    quantizer: &'a [i16; 64],
     dc: &'a Codes,
     ac: &'a Codes,
     wanted: bool,
@@ -229,18 +245,17 @@ impl Strip<'_> {
     #[inline(always)]
     fn read(&mut self, bits: &mut Bits<'_>, column: Option<usize>) -> Option<()> {
         let [down, across] = self.sampling;
-        for block in 0..down * across {
+        let starts = self.starts;
+        for start in &starts[..down * across] {
             self.last = self.last.checked_add(self.dc.difference(bits)?)?;
             let mean = i16::try_from(self.last).ok()?;
             let Some(column) = column.filter(|_| self.wanted) else {
                 self.pass(bits)?;
                 continue;
             };
-            let top = block / across * self.size;
-            let left = (column * across + block % across) * self.size;
-            let place = top * self.pitch + left;
+            let place = *start + column * across * self.size;
             if self.size == 1 {
-                let mean = (i32::from(mean) * self.quantizer[0] + 4) >> 3;
+                let mean = (i32::from(mean) * i32::from(self.quantizer[0]) + 4) >> 3;
                 *self.pixels.get_mut(place)? = transform::to_byte(mean);
                 self.pass(bits)?;
                 continue;
@@ -274,7 +289,13 @@ impl Strip<'_> {
     /// Transforms the blocks that have been read.
     fn finish_group(&mut self) -> Option<()> {
         if self.group.filled > 0 {
-            (self.transform?)(&self.group, self.quantizer, &mut self.pixels, self.pitch)?;
+            (self.transform?)(
+                Isa::best(),
+                &self.group,
+                self.quantizer,
+                &mut self.pixels,
+                self.pitch,
+            )?;
             self.group.coefficients[..self.group.end].fill([0; LANES]);
             (self.group.end, self.group.filled) = (0, 0);
         }
