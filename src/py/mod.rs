@@ -12,6 +12,7 @@ mod numbers;
 mod pool;
 mod readers;
 mod rng;
+mod run_ahead;
 mod submit;
 mod value;
 
@@ -44,6 +45,8 @@ mod _core {
     use super::readers::{PySource, open_source, shuffle};
     #[pymodule_export]
     use super::rng::{PyDraw, PyPhilox};
+    #[pymodule_export]
+    use super::run_ahead::{PyIteration, PyLoop, run_ahead_stats};
     #[cfg(feature = "probes")]
     #[pymodule_export]
     use super::submit::stacked_runs;
