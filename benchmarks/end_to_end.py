@@ -31,8 +31,9 @@ times are per image, over an epoch. *eval* is `readers.File`, `decoders.image`, 
 `crop_mirror_normalize`, `.torch()`. *train* is `decoders.image`, `random_resized_crop`,
 `color_twist`, and a mirror by `coin_flip`; *train, partial decoding* decodes with
 `image_random_crop`, then resizes. *12 megapixels* is *eval* on 64 JPEGs of 4000x3000. These rows
-are plain loops in both libraries. In rows with *prefetch*, both prepare two batches in advance:
-penstock with `prefetch`, DALI in its capture mode (*capture*) or its pipeline mode (*pipeline*).
+are plain loops in both libraries; those of penstock run ahead by themselves. In rows with
+*prefetch*, both prepare two batches in advance: penstock with `prefetch`, DALI in its capture mode
+(*capture*) or its pipeline mode (*pipeline*).
 (DALI also does so between measurements, so it has up to 2 of 16 batches ready at the start.)
 """
 
@@ -265,15 +266,14 @@ def compute(ndd: Library, jpegs: list[Any], *, busy: bool) -> float:
 def stalls(pair: Pair) -> Iterator[str]:
     """How long training steps wait for data when a step takes as long as computing a batch."""
 
-    def share(side: Contender, *, prefetch: bool) -> float:
-        epoch = epochs(side, files(), BATCH, evaluation, prefetch=prefetch)
-
+    def share(epoch: Callable[[], Iterable[Any]]) -> float:
         def waits(step: float) -> list[float]:
             """How long each step waits, except for the first: nothing can be ready by then."""
             waited = []
             asked = time.perf_counter()
             for images in epoch():
-                images.torch()
+                if hasattr(images, "evaluate"):
+                    images.torch()
                 waited.append(time.perf_counter() - asked)
                 time.sleep(step)
                 asked = time.perf_counter()
@@ -284,11 +284,83 @@ def stalls(pair: Pair) -> Iterator[str]:
         waited = statistics.mean(statistics.mean(waits(step)) for _ in range(3))
         return waited / (waited + step)
 
-    ours, dali = ({ahead: share(side, prefetch=ahead) for ahead in (False, True)} for side in pair)
+    def plain_and_prefetching(side: Contender) -> dict[bool, float]:
+        return {
+            prefetch: share(epochs(side, files(), BATCH, evaluation, prefetch=prefetch))
+            for prefetch in (False, True)
+        }
+
+    ours, dali = map(plain_and_prefetching, pair)
+    loader = share(torch_loader)
     yield (
         "A training loop whose step takes as long as the library needs for a batch (*eval*), and "
-        f"leaves the CPU idle, waits for data {ours[True]:.0%} of the time with `prefetch`, DALI "
-        f"in capture mode {dali[True]:.0%}; plain loops {ours[False]:.0%} and {dali[False]:.0%}."
+        f"leaves the CPU idle, waits for data {ours[False]:.0%} of the time if it is a plain loop "
+        f"(DALI {dali[False]:.0%}), and {ours[True]:.0%} with `prefetch` (DALI in capture mode "
+        f"{dali[True]:.0%}). A `DataLoader` of PyTorch with 2 workers that decode with Pillow and "
+        f"transform with torchvision's operations waits {loader:.0%}."
+    )
+    yield from costs_of_running_ahead(pair)
+
+
+def torch_loader() -> Iterable[Any]:
+    """*eval* as a `DataLoader` of PyTorch with two workers."""
+    data = importlib.import_module("torch.utils.data")
+    paths = sorted(files().glob("*/*"))
+    loader: Iterable[Any] = data.DataLoader(Photographs(paths), batch_size=BATCH, num_workers=2)
+    return loader
+
+
+class Photographs:
+    """A data set of PyTorch: files, decoded, resized and normalized."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        self.paths = paths
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int) -> Any:
+        torch = importlib.import_module("torch")
+        with Image.open(self.paths[index]) as image:
+            small = image.convert("RGB").resize((224, 224), Image.Resampling.BILINEAR)
+        pixels = torch.from_numpy(np.array(small)).permute(2, 0, 1).float()
+        mean = torch.tensor([0.485 * 255, 0.456 * 255, 0.406 * 255]).view(3, 1, 1)
+        std = torch.tensor([0.229 * 255, 0.224 * 255, 0.225 * 255]).view(3, 1, 1)
+        return (pixels - mean) / std
+
+
+def costs_of_running_ahead(pair: Pair) -> Iterator[str]:
+    """What a call costs that was made early, and a loop of which nothing can be."""
+    ndd = pair.ours.library
+    folder = temporary_folder()
+    for number in range(400):
+        np.save(folder / f"{number:03d}.npy", np.zeros((64, 64, 3), np.uint8))
+
+    def time_of_calls(depth: int, *, repeats: bool) -> float:
+        """CPU time of the calling thread for a call."""
+        ndd.set_run_ahead(depth)
+        reader = ndd.readers.Numpy(file_root=str(folder))
+        spent, calls = 0.0, 0
+        for step, (images,) in enumerate(reader.next_epoch(batch_size=8)):
+            images.evaluate()
+            angle = 5.0 if repeats else float(step)
+            start = time.thread_time()
+            for _ in range(4):
+                images = ndd.rotate(images, angle=angle, keep_size=True)
+            spent += (time.thread_time() - start) * (step > 9)
+            calls += 4 * (step > 9)
+            images.evaluate()
+        return spent / calls
+
+    def median(depth: int, *, repeats: bool) -> float:
+        return statistics.median(time_of_calls(depth, repeats=repeats) for _ in range(9))
+
+    off, early = median(0, repeats=True), median(2, repeats=True)
+    plain, in_vain = median(0, repeats=False), median(2, repeats=False)
+    ndd.set_run_ahead(None)
+    yield (
+        f"A call takes {off * 1e6:.1f} µs, one that was made early {early * 1e6:.1f} µs. In a loop "
+        f"whose calls never repeat, it takes {in_vain / plain - 1:+.1%}."
     )
 
 

@@ -24,6 +24,7 @@ import penstock.hf
 import penstock.jax
 import penstock.pytorch
 import penstock.readers
+import penstock.run_ahead
 import penstock.tfrecord
 import penstock.torch
 from penstock._public_names import NAMES
@@ -73,6 +74,10 @@ PAGES = {
     ),
     "external_source": Page("Data from Python functions and iterables.", ("ExternalSource",)),
     "map": Page("Python functions as operators.", ("map", "TensorSpec")),
+    "run_ahead": Page(
+        inspect.cleandoc(penstock.run_ahead.__doc__ or ""),
+        ("set_run_ahead", "get_run_ahead", "run_ahead.stats", "run_ahead.Stats"),
+    ),
     "prefetch": Page("Preparing items ahead of a loop.", ("prefetch",)),
     "profile": Page("Measuring what is slow.", ("profile", "OperatorProfile")),
     "compat": Page(inspect.cleandoc(penstock.compat.__doc__ or ""), ("compat.install",)),

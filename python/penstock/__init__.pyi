@@ -19,6 +19,7 @@ from penstock import pytorch as pytorch
 from penstock import random as random
 from penstock import readers as readers
 from penstock import reductions as reductions
+from penstock import run_ahead as run_ahead
 from penstock import segmentation as segmentation
 from penstock import tfrecord as tfrecord
 from penstock import torch as torch
@@ -34,6 +35,8 @@ from penstock._runtime.device import device as device
 from penstock._runtime.mode import EvalMode as EvalMode
 from penstock._runtime.profile import OperatorProfile as OperatorProfile
 from penstock._runtime.profile import profile as profile
+from penstock._runtime.run_ahead import get_run_ahead as get_run_ahead
+from penstock._runtime.run_ahead import set_run_ahead as set_run_ahead
 from penstock._runtime.stream import Stream as Stream
 from penstock._runtime.stream import get_current_stream as get_current_stream
 from penstock._runtime.stream import get_default_stream as get_default_stream

@@ -1,7 +1,9 @@
 """For programs written for DALI's capture mode.
 
-DALI can capture a training loop and replay it as a pipeline. Here nothing is captured, because
-`prefetch` does the same for any loop. The functions below let such programs run unchanged.
+DALI can capture a training loop and replay it as a pipeline, if it can prove that each iteration
+makes the same calls. Here any loop over a reader runs ahead by itself, so nothing has to be proven:
+`next_epoch(capture=True)` is the same as without it, and `ExternalSource.captured` is a plain loop.
+Arguments that change, conditions, `break`, checkpoints and other batch sizes are no errors.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ _T = TypeVar("_T")
 
 def invariant(value: _T) -> _T:
     """Mark a value that stays the same in each iteration. Without effect here.
+
+    DALI returns a proxy, which behaves like the value in most ways. Here it is the value itself, so
+    identity, type, pickling and buffers are the same as well.
 
     Args:
         value: The value.

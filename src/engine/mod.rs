@@ -2,6 +2,7 @@
 //! submitted call, which fills values; a *pool* is a set of threads that run (node, sample) tasks
 //! as their inputs become ready.
 
+pub mod ahead;
 mod lend;
 mod node;
 mod pool;

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use smallvec::SmallVec;
@@ -43,12 +43,14 @@ impl Input {
 }
 
 /// What a node will produce: the value's description and its number of samples.
+#[derive(Clone, PartialEq)]
 pub struct Output {
     pub meta: Meta,
     pub samples: usize,
 }
 
 /// A call as plain data: operator, inputs, arguments, location in the user's code.
+#[derive(Clone)]
 pub struct Call {
     pub operator: Operator,
     pub inputs: SmallVec<[Input; 2]>,
@@ -75,8 +77,10 @@ pub struct Node {
     /// Bytes of results produced so far.
     bytes: AtomicUsize,
     started: AtomicBool,
-    /// Whether the pool counts the node as in flight.
-    queued: AtomicBool,
+    /// How the pool counts the node: one of the constants below. Changed under the pool's lock.
+    queued: AtomicU8,
+    /// Whether nobody will read what it makes.
+    cancelled: AtomicBool,
     /// The plan of the first sample, if it was computed but not run.
     pub(super) plan: Mutex<Option<SavedPlan>>,
 }
@@ -96,6 +100,12 @@ enum Block {
     /// Each in its own memory, which can be freed separately.
     Separate,
 }
+
+/// Not in flight: not started, run on the calling thread, or finished.
+const NOT_QUEUED: u8 = 0;
+const QUEUED: u8 = 1;
+/// In flight before the user has made the call.
+const EARLY: u8 = 2;
 
 /// The unit of work: one sample of a node, or a node that needs its whole batch at once.
 #[derive(Clone)]
@@ -156,6 +166,27 @@ impl Node {
         handles
     }
 
+    /// Submits a call that the user has not made yet, behind all other work. Also returns the node,
+    /// unless it has run immediately.
+    pub fn submit_early(
+        call: Call,
+        outputs: impl IntoIterator<Item = Output>,
+        pool: Arc<Pool>,
+    ) -> (Option<Arc<Node>>, SmallVec<[Handle; 1]>) {
+        let node = Node::detached(call, outputs, pool);
+        let node = match node.inline_limit() {
+            Some(limit) => match node.run_inline(limit) {
+                Ok(handles) => return (None, handles),
+                Err(node) => node,
+            },
+            None => node,
+        };
+        let (node, handles) = node.with_values();
+        node.call.inputs.iter().filter_map(|input| input.value.demand()).for_each(Node::start);
+        node.clone().start_one(EARLY);
+        (Some(node), handles)
+    }
+
     /// A node without values, so nothing can wait for it yet.
     fn detached(call: Call, outputs: impl IntoIterator<Item = Output>, pool: Arc<Pool>) -> Node {
         let target = |Output { meta, samples }| Target {
@@ -173,7 +204,8 @@ impl Node {
             unfinished: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
             started: AtomicBool::new(false),
-            queued: AtomicBool::new(false),
+            queued: AtomicU8::new(NOT_QUEUED),
+            cancelled: AtomicBool::new(false),
             plan: Mutex::default(),
         }
     }
@@ -223,7 +255,32 @@ impl Node {
     }
 
     pub fn was_queued(&self) -> bool {
-        self.queued.load(Ordering::Relaxed)
+        self.queued.load(Ordering::Relaxed) != NOT_QUEUED
+    }
+
+    /// Whether it is in flight before the user has made the call.
+    pub fn is_early(&self) -> bool {
+        self.queued.load(Ordering::Relaxed) == EARLY
+    }
+
+    /// Turns an early node into one like any other; returns whether it was one.
+    pub(super) fn adopt(&self) -> bool {
+        let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+        self.queued.compare_exchange(EARLY, QUEUED, order, failed).is_ok()
+    }
+
+    /// No longer in flight.
+    pub(super) fn finish(&self) {
+        self.queued.store(NOT_QUEUED, Ordering::Relaxed);
+    }
+
+    /// Its tasks that have not run end without a result.
+    pub(super) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
     }
 
     pub fn inputs(&self) -> &[Input] {
@@ -258,7 +315,7 @@ impl Node {
         let mut stack = vec![(self, false)];
         while let Some((node, inputs_started)) = stack.pop() {
             if inputs_started {
-                node.start_one();
+                node.start_one(QUEUED);
                 continue;
             }
             let needed: Vec<_> =
@@ -268,12 +325,14 @@ impl Node {
         }
     }
 
-    fn start_one(self: Arc<Node>) {
+    fn start_one(self: Arc<Node>, queued: u8) {
         // Several outputs may have been deferred with the same node.
         if self.started.swap(true, Ordering::AcqRel) {
             return;
         }
-        if let Some(limit) = self.inline_limit() {
+        if queued == QUEUED
+            && let Some(limit) = self.inline_limit()
+        {
             let timer = profile::timer();
             if self.start_inline(limit) {
                 self.note(timer, 0..self.call.samples, self.bytes());
@@ -295,8 +354,8 @@ impl Node {
             });
         }
         self.release_inputs();
-        self.queued.store(true, Ordering::Relaxed);
-        self.pool.admit();
+        self.queued.store(queued, Ordering::Relaxed);
+        self.pool.admit(&self);
         let ready: Vec<usize> = (0..self.tasks()).filter(|&task| self.arrived(task)).collect();
         self.pool.clone().push_node(&self, &ready);
     }
@@ -479,6 +538,10 @@ impl Node {
     }
 
     pub(super) fn count_bytes(&self, bytes: usize) {
+        // Early work must not make the user's submits wait; it has a limit of its own.
+        if self.is_early() {
+            return;
+        }
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.pool.count_bytes(bytes);
     }
@@ -570,7 +633,8 @@ impl Task {
     pub fn run(self) -> SmallVec<[Task; 2]> {
         let node = &self.node;
         let wanted = !node.call.operator.work.is_pure()
-            || node.outputs.iter().any(|output| output.value.strong_count() > 0);
+            || node.outputs.iter().any(|output| output.value.strong_count() > 0)
+                && !node.is_cancelled();
         let outcomes = if wanted {
             let timer = profile::timer();
             let outcomes = node.compute(self.index);

@@ -1,10 +1,11 @@
 //! The threads that run tasks.
 //!
-//! There are two queues under one lock. *hot* holds tasks whose inputs were just produced, newest
+//! There are three queues under one lock. *hot* holds tasks whose inputs were just produced, newest
 //! first, so that a sample moves on to its next operator while it is in cache. *cold* holds
 //! submitted nodes, oldest first, except that nodes somebody waits for come first; workers take one
-//! sample at a time from it. A worker keeps the first task that its own work made ready and never
-//! queues it.
+//! sample at a time from it. *early* holds nodes that nobody has asked for yet (see [`super::ahead`])
+//! and is used only when the other two are empty. A worker keeps the first task that its own work
+//! made ready and never queues it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashSet, VecDeque};
@@ -58,8 +59,11 @@ struct Shared {
 struct Queue {
     hot: Vec<Task>,
     cold: VecDeque<Run>,
-    /// Submitted nodes that are not finished.
+    early: VecDeque<Run>,
+    /// Submitted nodes that are not finished, except early ones.
     nodes: usize,
+    /// Early nodes that are not finished.
+    early_nodes: usize,
     /// Workers waiting for work.
     idle: usize,
     /// Workers running a task.
@@ -158,9 +162,63 @@ impl Pool {
         self.shared.wait_until(at_most, done)
     }
 
+    /// Maximum number of result bytes of unfinished nodes.
+    pub fn limit_bytes(&self) -> usize {
+        self.shared.limits.bytes
+    }
+
+    /// Whether as many nodes as the pool may have in flight have been submitted early.
+    pub fn is_full_of_early(&self) -> bool {
+        lock(&self.shared.queue).early_nodes >= self.shared.limits.nodes
+    }
+
+    /// Number of early nodes that are not finished.
+    #[cfg(any(test, feature = "probes"))]
+    pub fn early_in_flight(&self) -> usize {
+        lock(&self.shared.queue).early_nodes
+    }
+
     /// Counts a node as in flight, before any of its tasks can run.
-    pub fn admit(&self) {
-        lock(&self.shared.queue).nodes += 1;
+    pub fn admit(&self, node: &Node) {
+        let mut queue = lock(&self.shared.queue);
+        *queue.count_of(node) += 1;
+    }
+
+    /// The user has made the call of an early node, so it counts like any other.
+    pub fn adopt(&self, node: &Node) {
+        let mut queue = lock(&self.shared.queue);
+        if node.adopt() {
+            queue.early_nodes = queue.early_nodes.saturating_sub(1);
+            queue.nodes += 1;
+        }
+    }
+
+    /// Cancels early nodes. Tasks that are queued are removed at once, which releases their inputs;
+    /// others end when they become ready.
+    pub fn cancel(nodes: &[Arc<Node>]) {
+        let known: HashSet<_> = nodes.iter().map(Arc::as_ptr).collect();
+        nodes.iter().for_each(|node| node.cancel());
+        let mut pools: Vec<&Arc<Shared>> = Vec::new();
+        for node in nodes {
+            let shared = &node.pool().shared;
+            if !pools.iter().any(|other| Arc::ptr_eq(other, shared)) {
+                pools.push(shared);
+            }
+        }
+        for shared in pools {
+            let mut queue = lock(&shared.queue);
+            let is_known = |run: &Run| known.contains(&Arc::as_ptr(&run.node));
+            let (gone, rest): (Vec<_>, Vec<_>) = queue.early.drain(..).partition(is_known);
+            queue.early = rest.into();
+            drop(queue);
+            let mut tasks: Vec<Task> = gone.into_iter().flat_map(Run::tasks).collect();
+            while let Some(task) = tasks.pop() {
+                let (cancelled, others): (Vec<_>, Vec<_>) =
+                    task.run().into_iter().partition(|task| task.node.is_cancelled());
+                tasks.extend(cancelled);
+                Pool::push_ready(others);
+            }
+        }
     }
 
     /// Queues those tasks of an admitted node that can run now, in order.
@@ -173,22 +231,28 @@ impl Pool {
         }
         for run in ready.chunk_by(|a, b| a + 1 == *b) {
             let (next, end) = (run[0], run[run.len() - 1] + 1);
-            queue.cold.push_back(Run { node: node.clone(), next, end });
+            queue.runs_of(node).push_back(Run { node: node.clone(), next, end });
         }
         self.shared.wake(queue);
     }
 
     /// Queues tasks whose inputs were just produced, each in its node's pool.
     pub fn push_ready(tasks: impl IntoIterator<Item = Task>) {
-        Pool::push(tasks, |queue, task| queue.hot.push(task));
+        Pool::push(tasks, |queue, Task { node, index }| match node.is_early() {
+            true => queue.early.push_front(Run { node, next: index, end: index + 1 }),
+            false => queue.hot.push(Task { node, index }),
+        });
     }
 
     /// Queues tasks whose inputs came from another pool, such as samples that were read. They are
     /// not in cache, so they run in submission order.
     fn push_arrived(tasks: impl IntoIterator<Item = Task>) {
-        Pool::push(tasks, |queue, Task { node, index }| match queue.cold.back_mut() {
-            Some(last) if last.end == index && Arc::ptr_eq(&last.node, &node) => last.end += 1,
-            _ => queue.cold.push_back(Run { node, next: index, end: index + 1 }),
+        Pool::push(tasks, |queue, Task { node, index }| {
+            let runs = queue.runs_of(&node);
+            match runs.back_mut() {
+                Some(last) if last.end == index && Arc::ptr_eq(&last.node, &node) => last.end += 1,
+                _ => runs.push_back(Run { node, next: index, end: index + 1 }),
+            }
         });
     }
 
@@ -216,7 +280,8 @@ impl Pool {
         for shared in all() {
             let queue = lock(&shared.queue);
             let reads = |run: &&Run| run.node.reads(run.next, buffer);
-            let nodes = queue.cold.iter().filter(reads).map(|run| Arc::as_ptr(&run.node)).collect();
+            let queued = queue.cold.iter().chain(&queue.early);
+            let nodes = queued.filter(reads).map(|run| Arc::as_ptr(&run.node)).collect();
             drop(queue);
             shared.hasten(&nodes);
         }
@@ -229,9 +294,11 @@ impl Pool {
     pub fn node_done(&self, node: &Node) {
         self.shared.bytes.fetch_sub(node.bytes(), Ordering::Relaxed);
         if node.was_queued() {
-            // In a forked child the counts restart at zero, even for tasks that were running.
             let mut queue = lock(&self.shared.queue);
-            queue.nodes = queue.nodes.saturating_sub(1);
+            let count = queue.count_of(node);
+            // In a forked child the counts restart at zero, even for tasks that were running.
+            *count = count.saturating_sub(1);
+            node.finish();
             drop(queue);
             self.shared.progress.notify_all();
         }
@@ -256,10 +323,16 @@ impl Shared {
         let mut queue = lock(&self.queue);
         let is_urgent = |run: &Run| nodes.contains(&Arc::as_ptr(&run.node));
         let first = queue.cold.iter().take_while(|run| is_urgent(run)).count();
-        if !queue.cold.range(first..).any(is_urgent) {
+        let is_early = queue.early.iter().any(is_urgent);
+        if !is_early && !queue.cold.range(first..).any(is_urgent) {
             return;
         }
-        let (urgent, others): (Vec<_>, Vec<_>) = queue.cold.drain(..).partition(is_urgent);
+        let (mut urgent, others): (Vec<_>, Vec<_>) = queue.cold.drain(..).partition(is_urgent);
+        if is_early {
+            let (early, rest): (Vec<_>, Vec<_>) = queue.early.drain(..).partition(is_urgent);
+            urgent.extend(early);
+            queue.early = rest.into();
+        }
         queue.cold.extend(urgent.into_iter().chain(others));
     }
 
@@ -385,23 +458,45 @@ impl Shared {
         if self.is_paused() {
             return None;
         }
-        let task = queue.hot.pop().or_else(|| {
-            let run = queue.cold.front_mut()?;
-            let task = Task { node: run.node.clone(), index: run.next };
-            run.next += 1;
-            if run.next == run.end {
-                queue.cold.pop_front();
-            }
-            Some(task)
-        })?;
+        let task = queue
+            .hot
+            .pop()
+            .or_else(|| first_task(&mut queue.cold))
+            .or_else(|| first_task(&mut queue.early))?;
         queue.running += 1;
         Some(task)
     }
 }
 
+fn first_task(runs: &mut VecDeque<Run>) -> Option<Task> {
+    let run = runs.front_mut()?;
+    let task = Task { node: run.node.clone(), index: run.next };
+    run.next += 1;
+    if run.next == run.end {
+        runs.pop_front();
+    }
+    Some(task)
+}
+
+impl Run {
+    fn tasks(self) -> impl Iterator<Item = Task> {
+        (self.next..self.end).map(move |index| Task { node: self.node.clone(), index })
+    }
+}
+
 impl Queue {
     fn has_tasks(&self) -> bool {
-        !self.hot.is_empty() || !self.cold.is_empty()
+        !self.hot.is_empty() || !self.cold.is_empty() || !self.early.is_empty()
+    }
+
+    /// Where tasks of the node are queued.
+    fn runs_of(&mut self, node: &Node) -> &mut VecDeque<Run> {
+        if node.is_early() { &mut self.early } else { &mut self.cold }
+    }
+
+    /// The count that the node is part of.
+    fn count_of(&mut self, node: &Node) -> &mut usize {
+        if node.is_early() { &mut self.early_nodes } else { &mut self.nodes }
     }
 
     /// Whether there are tasks that no worker will ever look at: there are no workers, or all of
@@ -412,9 +507,8 @@ impl Queue {
 
     fn take_all(&mut self) -> Vec<Task> {
         let mut tasks = std::mem::take(&mut self.hot);
-        for run in std::mem::take(&mut self.cold) {
-            tasks.extend((run.next..run.end).map(|i| Task { node: run.node.clone(), index: i }));
-        }
+        tasks.extend(std::mem::take(&mut self.cold).into_iter().flat_map(Run::tasks));
+        tasks.extend(std::mem::take(&mut self.early).into_iter().flat_map(Run::tasks));
         tasks
     }
 }

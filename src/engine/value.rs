@@ -12,7 +12,7 @@ use super::process::epoch;
 use crate::value::{Buffer, Cause, DType, Device, Fault, Layout, Sample};
 
 /// What is known about a value before its samples are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Meta {
     /// `None` if only the data tells.
     pub dtype: Option<DType>,
@@ -42,6 +42,8 @@ pub struct Value {
     /// A deferred node: it must run before this can be read, and nobody has asked for it yet.
     deferred: Mutex<Option<Arc<Node>>>,
     finished: (Mutex<()>, Condvar),
+    /// Set when somebody outside the engine asks for a sample.
+    read: OnceLock<Arc<AtomicBool>>,
     epoch: u32,
 }
 
@@ -140,6 +142,7 @@ impl Value {
             maker: OnceLock::new(),
             deferred: Mutex::new(None),
             finished: (Mutex::new(()), Condvar::new()),
+            read: OnceLock::new(),
             epoch: epoch(),
         })
     }
@@ -206,6 +209,11 @@ impl Value {
         let _ = self.maker.set(Arc::downgrade(node));
     }
 
+    /// Whether a node fills, or has filled, the slots.
+    pub fn has_maker(&self) -> bool {
+        self.maker.get().is_some()
+    }
+
     /// The node that still has to finish this.
     pub fn maker(&self) -> Option<Arc<Node>> {
         if self.is_finished() { None } else { self.maker.get()?.upgrade() }
@@ -220,6 +228,23 @@ impl Value {
     /// run in the child, like all unfinished work.
     pub fn demand(&self) -> Option<Arc<Node>> {
         if self.is_lost() { None } else { lock(&self.deferred).take() }
+    }
+
+    /// The flag is set when somebody outside the engine asks for a sample.
+    pub fn watch(&self, flag: Arc<AtomicBool>) {
+        let _ = self.read.set(flag);
+    }
+
+    /// Somebody outside the engine asks for a sample, or may do so unnoticed later.
+    pub fn note_read(&self) {
+        if let Some(flag) = self.read.get() {
+            flag.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether there are handles outside the engine.
+    pub fn is_held(&self) -> bool {
+        self.handles.load(Ordering::Relaxed) > 0
     }
 
     pub fn is_finished(&self) -> bool {

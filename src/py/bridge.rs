@@ -137,5 +137,5 @@ pub fn call(
         site,
         data_inputs: inputs.len(),
     };
-    invocation.submit(py, &inputs, outputs, pool, deferred)
+    invocation.submit(py, &inputs, outputs, pool, deferred, None)
 }

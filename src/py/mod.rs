@@ -13,6 +13,7 @@ mod pool;
 mod profile;
 mod readers;
 mod rng;
+mod run_ahead;
 mod submit;
 mod value;
 
@@ -47,6 +48,8 @@ mod _core {
     use super::readers::{PySource, open_source, permute, shuffle};
     #[pymodule_export]
     use super::rng::{PyDraw, PyPhilox};
+    #[pymodule_export]
+    use super::run_ahead::{PyIteration, PyLoop, run_ahead_stats};
     #[cfg(feature = "probes")]
     #[pymodule_export]
     use super::submit::stacked_runs;

@@ -81,6 +81,13 @@ impl PyPool {
         self.0.in_flight()
     }
 
+    /// Number of nodes in flight that nobody has asked for yet.
+    #[cfg(feature = "probes")]
+    #[getter]
+    fn early_in_flight(&self) -> usize {
+        self.0.early_in_flight()
+    }
+
     fn drain(&self, py: Python<'_>) -> PyResult<()> {
         wait_for(py, |at_most| self.0.drain(at_most))
     }

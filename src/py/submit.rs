@@ -11,6 +11,7 @@ use super::numbers;
 use super::pool::{PyPool, wait_for};
 use super::rng::PyDraw;
 use super::value::PyValue;
+use crate::engine::ahead::{self, Taken};
 use crate::engine::profile::{self, Kind};
 use crate::engine::{Call, Input, Meta, Node, Output, Pick, Pool, put_off};
 use crate::kernels::{self as registry, Arg, Operator};
@@ -40,6 +41,7 @@ pub fn kernel_traits(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         row.set_item("stacks", traits.stacks)?;
         row.set_item("strided", traits.strided)?;
         row.set_item("view", traits.view)?;
+        row.set_item("reads_files", traits.reads_files)?;
         row.set_item("frames", format!("{:?}", traits.frames).to_lowercase())?;
         all.set_item(name, row)?;
     }
@@ -92,7 +94,8 @@ fn argument(given: &Bound<'_, PyAny>, inputs: usize) -> PyResult<Arg> {
 type Promise = (Option<u8>, Option<usize>, Option<String>);
 
 /// Submits a call and returns its values. `inputs` are the operator's inputs, followed by those
-/// with per-sample arguments; `samples` is `None` for a call on single samples.
+/// with per-sample arguments; `samples` is `None` for a call on single samples. A call that may run
+/// early may also have done so, see [`ahead`].
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub fn submit(
@@ -108,13 +111,15 @@ pub fn submit(
     site: u32,
     pool: &PyPool,
     deferred: bool,
+    may_run_early: bool,
 ) -> PyResult<Vec<PyValue>> {
+    let number = may_run_early.then_some(operator);
     let operator = registry::operator(operator)
         .ok_or_else(|| PyValueError::new_err("no such operator number"))?;
     let args = args.iter().map(|arg| argument(&arg, inputs.len())).collect::<PyResult<_>>()?;
     let layout = parse_layout(layout)?;
     let invocation = Invocation { operator, args, samples, layout, device, site, data_inputs };
-    invocation.submit(py, &inputs, outputs, pool, deferred)
+    invocation.submit(py, &inputs, outputs, pool, deferred, number)
 }
 
 /// A layout; `None` is an unset one.
@@ -145,6 +150,7 @@ impl Invocation {
         outputs: Vec<Promise>,
         pool: &PyPool,
         deferred: bool,
+        number: Option<usize>,
     ) -> PyResult<Vec<PyValue>> {
         let Invocation { operator, args, samples, layout, device, site, data_inputs } = self;
         let batch = samples.is_some();
@@ -178,6 +184,25 @@ impl Invocation {
             })
             .collect::<PyResult<SmallVec<[Output; 1]>>>()?;
         let call = Call { operator, inputs: row, data_inputs, args, samples, layout, device, site };
+        let number = number.filter(|_| {
+            ahead::is_active()
+                && call.operator.work.can_run_early()
+                && !inputs.iter().any(|input| input.is_external())
+        });
+        let taken = match number {
+            Some(number) => ahead::take(number, &call, &outputs, batch, &pool.0),
+            None => {
+                inputs.iter().for_each(|input| input.handle.note_read());
+                Taken::Run(None)
+            }
+        };
+        let ticket = match taken {
+            Taken::Run(ticket) => ticket,
+            Taken::Early(handles) => {
+                let value = |handle| PyValue::made_of_nothing(handle, batch);
+                return Ok(handles.into_iter().map(value).collect());
+            }
+        };
         make_room(py, &pool.0)?;
         // Memory that its owner may modify must be read before the call returns.
         let handles = if deferred && !inputs.iter().any(|input| input.is_external()) {
@@ -187,6 +212,9 @@ impl Invocation {
         } else {
             Node::submit(call, outputs, pool.0.clone())
         };
+        if let Some(ticket) = ticket {
+            ticket.made(&handles);
+        }
         let mut values = Vec::with_capacity(handles.len());
         for handle in handles {
             let inputs = inputs.iter().map(|input| &**input);

@@ -71,6 +71,7 @@ impl PyValue {
 
     /// Starts deferred work, and waits for the value.
     pub fn settle(&self, py: Python<'_>) -> PyResult<()> {
+        self.handle.note_read();
         if let Some(node) = self.handle.demand() {
             node.start();
         }
@@ -295,6 +296,7 @@ impl PyValue {
         batch: bool,
         layout: Layout,
     ) -> PyResult<PyValue> {
+        self.handle.note_read();
         let meta = Meta { layout, ..self.handle.meta.clone() };
         let there: Option<Vec<Sample>> =
             indices.iter().map(|&index| self.handle.peek(index)?.ok()).collect();

@@ -53,7 +53,7 @@ struct ReadFile;
 
 impl DirectKernel for ReadFile {
     type Args = ();
-    const TRAITS: Traits = Traits { cheap: false, ..Traits::DEFAULT };
+    const TRAITS: Traits = Traits { cheap: false, reads_files: true, ..Traits::DEFAULT };
 
     fn run((): &(), inputs: &[Sample], allocate: &Allocate<'_>) -> Result<Samples> {
         let name = inputs[0].compact()?;

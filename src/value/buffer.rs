@@ -16,6 +16,8 @@ pub struct Buffer {
     origin: Origin,
     /// Number of views that others hold and may write through.
     loans: AtomicUsize,
+    /// The time of the last loan, see [`loan_time`].
+    last_loan: AtomicU64,
     /// Tasks that still have to read it: the epoch in the upper half, their number in the lower.
     reads: AtomicU64,
 }
@@ -58,7 +60,14 @@ impl Buffer {
     }
 
     fn of(ptr: NonNull<u8>, len: usize, origin: Origin) -> Buffer {
-        Buffer { ptr, len, origin, loans: AtomicUsize::new(0), reads: AtomicU64::new(0) }
+        Buffer {
+            ptr,
+            len,
+            origin,
+            loans: AtomicUsize::new(0),
+            last_loan: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
+        }
     }
 
     pub fn as_ptr(&self) -> *mut u8 {
@@ -101,6 +110,11 @@ impl Buffer {
         self.loans.load(Ordering::SeqCst) > 0
     }
 
+    /// Whether somebody has held a writable view of it since that [`loan_time`].
+    pub fn was_lent_since(&self, time: u64) -> bool {
+        self.is_lent() || self.last_loan.load(Ordering::SeqCst) > time
+    }
+
     /// Registers `count` tasks that will read the bytes. Each needs one [`Buffer::end_read`].
     ///
     /// A reader registers before it checks whether the memory is lent, and a lender lends before it
@@ -139,6 +153,14 @@ pub fn is_anything_lent() -> bool {
     LOANS.load(Ordering::Relaxed) > 0
 }
 
+/// Number of loans that there have been.
+static LOAN_TIME: AtomicU64 = AtomicU64::new(0);
+
+/// The current time, in loans.
+pub fn loan_time() -> u64 {
+    LOAN_TIME.load(Ordering::SeqCst)
+}
+
 /// While this exists, code outside penstock may write to the buffer.
 pub struct Loan(Arc<Buffer>);
 
@@ -146,6 +168,7 @@ impl Loan {
     pub(super) fn new(buffer: &Arc<Buffer>) -> Loan {
         LOANS.fetch_add(1, Ordering::Relaxed);
         buffer.loans.fetch_add(1, Ordering::SeqCst);
+        buffer.last_loan.fetch_max(LOAN_TIME.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         Loan(buffer.clone())
     }
 }

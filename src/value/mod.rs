@@ -13,7 +13,7 @@ mod sample;
 mod stores;
 mod strided;
 
-pub use buffer::{Buffer, Loan, is_anything_lent};
+pub use buffer::{Buffer, Loan, is_anything_lent, loan_time};
 pub use device::{Accelerator, Device};
 pub(crate) use dtype::with_element;
 pub use dtype::{Bool, DType, Element};

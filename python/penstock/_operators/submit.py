@@ -49,6 +49,7 @@ def invoke(
         here(),
         context._native_pool(),
         mode is _deferred,
+        mode is _eager and context._run_ahead != 0,
     )
     if mode is not _eager or made[0].prompt:
         deliver(made, mode, context, raises)

@@ -41,6 +41,8 @@ class EvalContext:
         cuda_stream: The stream; by default the calling thread's stream on that device.
         thread_pool: A pool to use instead of `num_threads`. With neither, the context uses the
             process-wide default pool.
+        run_ahead: For how many items loops over readers run ahead in this context, as for
+            `set_run_ahead`; 0 turns that off.
 
     Example:
         >>> with ndd.EvalContext(num_threads=2) as context:
@@ -59,6 +61,7 @@ class EvalContext:
         "_lock",
         "_pending",
         "_purge_at",
+        "_run_ahead",
         "_thread_pool",
     )
 
@@ -70,6 +73,7 @@ class EvalContext:
         device_id: SupportsIndex | None = None,
         cuda_stream: Any = None,
         thread_pool: ThreadPool | None = None,
+        run_ahead: SupportsIndex | None = None,
     ) -> None:
         if num_threads is not None and thread_pool is not None:
             raise ValueError(
@@ -80,6 +84,7 @@ class EvalContext:
             raise TypeError(
                 f"EvalContext: `thread_pool` must be a ThreadPool, got {thread_pool!r}."
             )
+        self._run_ahead = None if run_ahead is None else _checked_run_ahead(run_ahead)
         wrapped = None if cuda_stream is None else stream(cuda_stream, device_id=device_id)
         self._device = _choose_device(device_id, wrapped, thread_pool)
         if num_threads is not None:
@@ -210,7 +215,10 @@ class EvalContext:
     def __reduce__(self) -> tuple[Any, ...]:
         # What it has in the making, and who is inside, are this process's own.
         made = functools.partial(
-            EvalContext, device_id=self.device_id, thread_pool=self._thread_pool
+            EvalContext,
+            device_id=self.device_id,
+            thread_pool=self._thread_pool,
+            run_ahead=self._run_ahead,
         )
         return made, ()
 
@@ -229,6 +237,12 @@ class EvalContext:
     def _native_pool(self) -> _core.Pool:
         pool = self._thread_pool
         return (pool if pool is not None else default_pool()).native()
+
+
+def _checked_run_ahead(number: SupportsIndex) -> int:
+    from penstock._runtime.run_ahead import checked
+
+    return checked(number, "EvalContext: `run_ahead`")
 
 
 def _choose_device(

@@ -8,12 +8,13 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, SupportsIndex
 
+from penstock import _core
 from penstock._errors import messages
 from penstock._errors.tracebacks import hide_frames, hides_frames, public
 from penstock._runtime.context import EvalContext
 from penstock._runtime.device import Device, DeviceLike
 from penstock._runtime.device import device as to_device
-from penstock._state import item_states
+from penstock._state import item_states, run_ahead
 from penstock._state.source_items import BackgroundItems, ItemSource, item_source
 from penstock._values.batch import Batch, as_batch, batch
 from penstock._values.dtype import DType
@@ -98,9 +99,13 @@ class ExternalSource:
         # A separate object: the background thread refers to it and must not keep this one alive.
         self._conversion = _Conversion(layouts, types, target, bool(batch))
         self._is_parallel = bool(parallel)
+        self._loop = _core.Loop()
+        self._iteration = self._loop.iteration()
         items = item_source(source, cycle)
         self._items: ItemSource = (
-            BackgroundItems(items, self._conversion.owned) if parallel else items
+            BackgroundItems(items, self._conversion.owned, self._offer_to(self._loop))
+            if parallel
+            else items
         )
 
     @hides_frames
@@ -121,6 +126,8 @@ class ExternalSource:
                 # No calls from here to the end of the `with`: an interrupt could arrive after one.
                 number = items.delivered = last
         except BaseException as error:
+            if isinstance(error, StopIteration):
+                self._iteration.end()
             if number:
                 # Interrupted on the way out: the item was not delivered after all.
                 with items.lock():
@@ -147,8 +154,15 @@ class ExternalSource:
             # It counts as delivered: the next call gets the next item.
             items.delivered = number
             raise
+        # Before the next item is taken, which is then run ahead.
+        run_ahead.begin(self._iteration, run_ahead.values(outputs), (), run_ahead.allowed())
         items.prefetch()
         return outputs, number
+
+    @staticmethod
+    def _offer_to(loop: _core.Loop) -> Callable[[Any], None]:
+        """A function that is called with each item when it is taken in the background."""
+        return lambda item: loop.offer(run_ahead.values(item), 1)
 
     def captured(self, batch_size: SupportsIndex, ctx: EvalContext | None = None) -> Iterator[Any]:
         """Iterate over the items to the end of the data, as batches.
@@ -157,16 +171,19 @@ class ExternalSource:
             batch_size: As in a call.
             ctx: The context to run in; by default the current one.
         """
-        while True:
-            try:
-                if ctx is None:
-                    item = self(batch_size=batch_size)
-                else:
-                    with ctx:
+        try:
+            while True:
+                try:
+                    if ctx is None:
                         item = self(batch_size=batch_size)
-            except StopIteration:
-                return
-            yield item
+                    else:
+                        with ctx:
+                            item = self(batch_size=batch_size)
+                except StopIteration:
+                    return
+                yield item
+        finally:
+            self._iteration.end(False)
 
     def get_state(self, *, cuda_stream: Any = None) -> str:
         """The position in the data, as a string.

@@ -119,6 +119,11 @@ def pull_item(loop: Loop, pull: Pull, take: Callable[[], None]) -> None:
         del pulls[depth:]
 
 
+def is_pulling() -> bool:
+    """Whether the calling thread is inside of the source of a loop."""
+    return bool(_thread.pulls)
+
+
 def before_change(thing: Stateful) -> None:
     """The object is about to advance. (Call this only if there are any `loops`.)"""
     inside = _inside()

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sized
 from types import TracebackType
 from typing import Generic, SupportsIndex, TypeAlias, TypeVar
 
+from penstock import _core
 from penstock._errors import messages
 from penstock._errors.tracebacks import hide_frames, hides_frames, public
-from penstock._state import item_states
+from penstock._state import item_states, run_ahead
 
 __all__ = ["prefetch"]
 
@@ -88,6 +89,7 @@ class prefetch(Generic[T]):
         self._outcomes = _outcomes(self._source)
         self._loop: item_states.Loop | None = item_states.Loop()
         self._was_interrupted = False
+        self._iteration = _core.Loop().iteration()
 
     def __iter__(self) -> Iterator[T]:
         return self
@@ -103,6 +105,7 @@ class prefetch(Generic[T]):
             # Stop after an error until the user has seen it.
             while len(waiting) <= self._depth and not (waiting and waiting[-1].error):
                 self._pull(loop)
+            self._run_ahead(waiting)
             pull = waiting[0]
             item: T = pull.item
             error = pull.error
@@ -120,6 +123,15 @@ class prefetch(Generic[T]):
         except BaseException as raised:
             hide_frames(raised)
             raise
+
+    def _run_ahead(self, waiting: list[item_states.Pull]) -> None:
+        """What the loop's body does with the items is done ahead as well."""
+        depth = run_ahead.allowed()
+        items = [run_ahead.values(pull.item) for pull in waiting] if depth else []
+        if items and items[0]:
+            self._iteration.begin(items[0], items[1:], depth)
+        else:
+            self._iteration.end(False)
 
     def _end(self) -> Exception:
         if not self._was_interrupted:
@@ -147,6 +159,7 @@ class prefetch(Generic[T]):
         loop, self._loop = self._loop, None
         if loop is None:
             return
+        self._iteration.end(False)
         try:
             close = getattr(self._source, "close", None)
             if close is not None:

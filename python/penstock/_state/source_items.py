@@ -268,11 +268,15 @@ class BackgroundItems:
     Args:
         inner: The items.
         convert: Applied to an item before the next one is taken, which may reuse its memory.
+        offer: Called with each item that was converted.
     """
 
-    def __init__(self, inner: ItemSource, convert: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, inner: ItemSource, convert: Callable[[Any], Any], offer: Callable[[Any], None]
+    ) -> None:
         self._inner = inner
         self._convert = convert
+        self._offer = offer
         self._thread: ThreadPoolExecutor | None = None
         self._process = os.getpid()
         self.delivered = 0
@@ -368,6 +372,8 @@ class BackgroundItems:
             error = error or problem
         self._taken += 1
         self._outcomes.append(_Outcome(self._taken, item, error, after))
+        if error is None:
+            self._offer(item)
 
 
 def _is_iterable(source: Any) -> bool:

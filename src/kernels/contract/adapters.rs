@@ -178,6 +178,12 @@ impl Work {
         }
     }
 
+    /// Whether it may run before it is asked for: it has no side effects, and its results depend on
+    /// nothing but inputs and arguments.
+    pub fn can_run_early(&self) -> bool {
+        self.is_pure() && !self.traits().reads_files
+    }
+
     pub fn is_pure(&self) -> bool {
         match self {
             Work::Sample(_) | Work::Source(_) => true,

@@ -86,6 +86,8 @@ pub struct Traits {
     pub strided: bool,
     /// The result is a view of the input, so its size does not matter.
     pub view: bool,
+    /// Reads files, so that the result depends on when it runs.
+    pub reads_files: bool,
     /// How a frame axis of arguments and inputs is treated.
     pub frames: Frames,
 }
@@ -98,6 +100,7 @@ impl Traits {
         stacks: false,
         strided: false,
         view: false,
+        reads_files: false,
         frames: Frames::Arguments,
     };
 }

@@ -29,6 +29,7 @@ class Epoch(Generic[Item_co]):
     def __init__(self, reader: Reader, position: Position) -> None:
         self._reader = reader
         self._life = position.life
+        self._iteration = reader._ahead.loop.iteration()
         self._progress = _Progress(position.coming())
 
     def __len__(self) -> int:
@@ -93,7 +94,7 @@ class Epoch(Generic[Item_co]):
         given = moved.given
         while left:
             try:
-                outputs = reader._next(moved)
+                outputs = reader._next(moved, self._iteration)
             except Exception:
                 left -= moved.given > given
                 progress = _Progress(length, left, moved.given, is_over)
@@ -105,6 +106,7 @@ class Epoch(Generic[Item_co]):
                 return outputs, moved, _Progress(length, left, given, is_over)
         if not is_over:
             moved.finish_if_done()
+        self._iteration.end()
         return None, moved, _Progress(length, left, given, True)
 
 

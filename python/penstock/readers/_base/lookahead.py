@@ -7,8 +7,10 @@ place that it is of, and what is of another place than the one asked for is forg
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from penstock import _core
 from penstock.readers._base.order import Place
 from penstock.readers._base.position import Position
 from penstock.readers._base.rows import Numbers
@@ -47,17 +49,29 @@ class Lookahead:
     def __init__(self, depth: int) -> None:
         self._depth = depth
         self._items: deque[Fetched] = deque()
+        self.loop = _core.Loop()
+        """What the program does with the batches, some of which is done ahead as well."""
 
     def clear(self) -> None:
         """Forget what was read."""
         self._items.clear()
+        self.loop.clear()
+
+    def in_child(self) -> None:
+        """What was being read at a fork is the parent's."""
+        self._items.clear()
+        self.loop = _core.Loop()
+
+    def upcoming(self, count: int) -> list[tuple[Value, ...]]:
+        """The values of the next batches, as far as they are being read."""
+        return [item.values for item in islice(self._items, max(count, 0))]
 
     def take(self, source: Source, position: Position) -> Fetched:
         """The batch at the position. One that is not given then is read anew."""
         items = self._items
         if items and items[0].place == position.place:
             return items.popleft()
-        items.clear()
+        self.clear()
         return _fetched(source, position, position.place)
 
     def fill(self, source: Source, position: Position, place: Place) -> None:

@@ -47,11 +47,11 @@ from penstock._runtime.device import DeviceLike
 from penstock._runtime.device import device as to_device
 from penstock._runtime.fork_safe_lock import ForkSafeLock
 from penstock._runtime.mode import EvalMode, current_mode
-from penstock._state import item_states
+from penstock._state import item_states, run_ahead
 from penstock.readers._base import workers
 from penstock.readers._base.bad_samples import NO_FAULT_OF_THE_SAMPLE, BadSamples, SampleError
 from penstock.readers._base.epoch import Epoch, UnfinishedEpochWarning
-from penstock.readers._base.lookahead import Fetched, Lookahead
+from penstock.readers._base.lookahead import SINGLES, Fetched, Lookahead
 from penstock.readers._base.options import (
     Common,
     Options,
@@ -71,7 +71,7 @@ from penstock.readers._base.state import ReaderState, Snapshot
 if TYPE_CHECKING:
     from threading import RLock
 
-    from penstock._core import Fault, Value
+    from penstock._core import Fault, Iteration, Value
     from penstock._values.batch import Batch
     from penstock._values.tensor import Tensor
 
@@ -170,8 +170,8 @@ class Reader:
         self._options = Options.checked(self._what, common)
         self._bad = BadSamples(self._what, self._options.on_error, self._options.max_errors)
         self._ahead = Lookahead(self._options.depth)
-        # What was being read at a fork is the parent's.
-        self._lock = ForkSafeLock(in_child=self._ahead.clear)
+        self._calls = self._ahead.loop.iteration()
+        self._lock = ForkSafeLock(in_child=self._ahead.in_child)
         self._source: Source | None = None
         self._refusal: str | None = None
         """Why there can be no source."""
@@ -206,6 +206,7 @@ class Reader:
         ctx: EvalContext | None = None,
         capture: bool = False,
         *,
+        compile: bool = False,
         restart: bool = False,
         epoch: SupportsIndex | None = None,
     ) -> Epoch[tuple[Batch, ...]]: ...
@@ -216,6 +217,7 @@ class Reader:
         ctx: EvalContext | None = None,
         capture: bool = False,
         *,
+        compile: bool = False,
         restart: bool = False,
         epoch: SupportsIndex | None = None,
     ) -> Epoch[tuple[Tensor | Batch, ...]]: ...
@@ -225,6 +227,7 @@ class Reader:
         ctx: EvalContext | None = None,
         capture: bool = False,
         *,
+        compile: bool = False,
         restart: bool = False,
         epoch: SupportsIndex | None = None,
     ) -> Epoch[Any]:
@@ -240,7 +243,8 @@ class Reader:
             batch_size: How many samples a batch has. Without it (and without `max_batch_size`),
                 single samples are given.
             ctx: Without effect: reading has threads of its own.
-            capture: Without effect.
+            capture: Without effect: loops run ahead by themselves, see `set_run_ahead`.
+            compile: Another name for `capture`.
             restart: Drop what is left of an unfinished epoch, and begin with the next number.
             epoch: Begin the epoch with this number, from 0 on. In readers that shuffle, the order
                 depends on it.
@@ -703,7 +707,7 @@ class Reader:
         enough = 2 * (self.epoch_size + self._options.num_shards * moved.batch_size)
         while moved.given - position.given < enough:
             try:
-                outputs = self._next(moved)
+                outputs = self._next(moved, self._calls)
             except Exception:
                 self._position = moved
                 raise
@@ -715,7 +719,7 @@ class Reader:
             f"samples can be read. The last error: {self._bad.last}."
         )
 
-    def _next(self, position: Position) -> Any:
+    def _next(self, position: Position, iteration: Iteration) -> Any:
         """The next batch or sample; None when it has no sample that can be read.
 
         Moves the position, which must not be that of the reader yet: it becomes that when what is
@@ -726,7 +730,7 @@ class Reader:
         head = self._ahead.take(source, position)
         try:
             self._read_ahead(head.after)
-            outputs = self._made(source, position, head)
+            outputs = self._made(source, position, head, iteration)
         except Exception:
             if _is_at_fault(head):
                 # It counts as given: whoever goes on gets the next one.
@@ -736,7 +740,7 @@ class Reader:
         self._is_put_back = False
         return outputs
 
-    def _made(self, source: Source, position: Position, head: Fetched) -> Any:
+    def _made(self, source: Source, position: Position, head: Fetched, iteration: Iteration) -> Any:
         """What users get of a batch."""
         numbers, values = head.numbers, head.values
         if self._bad.on_error != "raise":
@@ -746,6 +750,13 @@ class Reader:
         if current_mode() > EvalMode.eager:
             for value in values:
                 settle(value)
+        depth = run_ahead.allowed()
+        if depth and not position.use.is_batched:
+            depth = max(depth, SINGLES)
+        # Not beyond the end of the epoch, where the loop may end as well.
+        coming = position.left - 1 if position.use.way == "epochs" else depth
+        upcoming = self._ahead.upcoming(min(depth, coming))
+        run_ahead.begin(iteration, values, upcoming, depth)
         return self._yields(bad_samples.mark(values, self, numbers))
 
     def _sifted(

@@ -1,0 +1,545 @@
+//! A loop over items, and the calls of its iterations.
+//!
+//! Each thread has a stack of the loops that it is in, innermost last. A call belongs to the
+//! innermost loop whose item it follows from; without one, to the innermost.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
+use std::thread::{self, ThreadId};
+
+use smallvec::SmallVec;
+
+use super::super::lend::put_off;
+use super::super::node::{Call, Input, Node, Output, Pick};
+use super::super::pool::Pool;
+use super::super::process::epoch;
+use super::super::value::{Handle, Value, lock};
+use super::item::{Early, Garbage, Item, State};
+use super::note::{Key, Note, Origin, Shape, draws, is_constant, is_equal};
+use super::plan::{Feed, Plan};
+use super::reasons::{self, Reason, Why};
+use crate::value::loan_time;
+
+type Values = SmallVec<[Arc<Value>; 4]>;
+
+/// A loop. Its contents belong to the thread that iterates.
+pub struct Loop {
+    /// Number of forks between the first process and the one that it was made in.
+    epoch: u32,
+    contents: Mutex<Contents>,
+}
+
+#[derive(Default)]
+struct Contents {
+    /// The process's number of forks: nothing of a parent is used.
+    epoch: u32,
+    thread: Option<ThreadId>,
+    /// The iterator that the current iteration belongs to.
+    iterator: u64,
+    /// The current item. Weak, but keeps other values from having its addresses.
+    item: SmallVec<[Weak<Value>; 4]>,
+    sizes: SmallVec<[usize; 4]>,
+    /// Values of the iteration, by address: where they come from, and whether that is what early
+    /// calls assumed.
+    known: HashMap<usize, (Origin, bool)>,
+    occurrences: HashMap<(u32, usize), u32>,
+    notes: Vec<Note>,
+    before: Vec<Note>,
+    /// Whether a call of the iteration was not planned.
+    is_new: bool,
+    plan: Option<Plan>,
+    /// What was submitted for the current item.
+    current: Option<Item>,
+    /// The next items, in order.
+    items: VecDeque<Item>,
+    /// Bytes that the results for an item have.
+    item_bytes: usize,
+    /// Number of iterations.
+    iteration: u64,
+    mistrust: HashMap<Key, Mistrust>,
+}
+
+/// Calls that were often run early in vain: each time that happens, they are left out for longer.
+#[derive(Clone, Copy, Default)]
+struct Mistrust {
+    level: u32,
+    /// The iteration until which the call is left out.
+    until: u64,
+}
+
+/// The longest time, as a power of two of iterations, for which a call is left out.
+const MAX_MISTRUST: u32 = 6;
+
+/// What became of a call.
+pub enum Taken {
+    /// It was made early.
+    Early(SmallVec<[Handle; 1]>),
+    /// It must be run, and then be noted.
+    Run(Option<Ticket>),
+}
+
+/// A call that will be noted once it is submitted.
+pub struct Ticket {
+    course: Arc<Loop>,
+    note: Note,
+}
+
+thread_local! {
+    static STACK: RefCell<Vec<Weak<Loop>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Whether the calling thread is in a loop.
+pub fn is_active() -> bool {
+    STACK.with_borrow(|stack| !stack.is_empty())
+}
+
+/// Looks for a call among those that were made early.
+pub fn take(
+    operator: usize,
+    call: &Call,
+    outputs: &[Output],
+    batch: bool,
+    pool: &Arc<Pool>,
+) -> Taken {
+    let Some(course) = STACK.with_borrow_mut(|stack| innermost(stack, call)) else {
+        return Taken::Run(None);
+    };
+    let mut garbage = Garbage::default();
+    let Some(mut contents) = course.try_lock() else { return Taken::Run(None) };
+    if contents.thread != Some(thread::current().id()) {
+        return Taken::Run(None);
+    }
+    let made = contents.take(operator, call, outputs, batch, pool, &mut garbage);
+    drop(contents);
+    match made {
+        Ok(handles) => Taken::Early(handles),
+        Err(note) => Taken::Run(Some(Ticket { course, note })),
+    }
+}
+
+/// The loop that a call belongs to.
+fn innermost(stack: &mut Vec<Weak<Loop>>, call: &Call) -> Option<Arc<Loop>> {
+    if stack.is_empty() {
+        return None;
+    }
+    stack.retain(|course| course.strong_count() > 0);
+    let innermost = stack.last()?.upgrade()?;
+    if stack.len() == 1 {
+        return Some(innermost);
+    }
+    let knows = |course: &Arc<Loop>| {
+        course.try_lock().is_some_and(|contents| {
+            call.inputs.iter().any(|input| contents.known.contains_key(&address(&input.value)))
+        })
+    };
+    let found = stack.iter().rev().filter_map(Weak::upgrade).find(knows);
+    Some(found.unwrap_or(innermost))
+}
+
+fn address(value: &Arc<Value>) -> usize {
+    Arc::as_ptr(value).addr()
+}
+
+impl Ticket {
+    /// The call was submitted; these are its results.
+    pub fn made(self, results: &[Handle]) {
+        let Ticket { course, mut note } = self;
+        note.worthwhile = results.iter().any(|handle| handle.has_maker());
+        let mut garbage = Garbage::default();
+        if let Some(mut contents) = course.try_lock() {
+            contents.note(note, results, false);
+        } else {
+            garbage.others.push(Box::new(note));
+        }
+    }
+}
+
+impl Default for Loop {
+    fn default() -> Loop {
+        Loop {
+            epoch: epoch(),
+            contents: Mutex::new(Contents { epoch: epoch(), ..Contents::default() }),
+        }
+    }
+}
+
+impl Loop {
+    /// `None` if it is in use: by code that runs inside of another call, or by another thread.
+    fn try_lock(&self) -> Option<MutexGuard<'_, Contents>> {
+        match self.contents.try_lock() {
+            Ok(contents) => Some(contents),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Waits for the lock; whoever holds it does not wait for anything. In a forked child it may be
+    /// held by a thread that does not exist there.
+    fn lock(&self) -> Option<MutexGuard<'_, Contents>> {
+        if self.epoch == epoch() { Some(lock(&self.contents)) } else { self.try_lock() }
+    }
+
+    /// The loop gets its next item. `upcoming` are the items after it, of which at most `depth` are
+    /// run early.
+    pub fn begin(
+        self: &Arc<Loop>,
+        iterator: u64,
+        values: Values,
+        upcoming: Vec<Values>,
+        depth: usize,
+    ) {
+        let mut garbage = Garbage::default();
+        let Some(mut contents) = self.lock() else { return };
+        contents.leave_parent();
+        let here = thread::current().id();
+        if contents.thread.is_some_and(|thread| thread != here) && contents.iterator == iterator {
+            // Threads that share an iterator have no iterations of their own.
+            contents.clear(&mut garbage);
+            return;
+        }
+        contents.thread = Some(here);
+        contents.iterator = iterator;
+        contents.close(&mut garbage);
+        contents.open(values, &mut garbage);
+        contents.look_ahead(upcoming, depth, &mut garbage);
+        drop(contents);
+        STACK.with_borrow_mut(|stack| {
+            let own = Arc::as_ptr(self);
+            let place = stack.iter().position(|course| std::ptr::eq(course.as_ptr(), own));
+            match place {
+                Some(place) => stack.truncate(place + 1),
+                None => stack.push(Arc::downgrade(self)),
+            }
+        });
+    }
+
+    /// Submits early what follows for an item that has just become available.
+    pub fn offer(&self, values: Values, depth: usize) {
+        let mut garbage = Garbage::default();
+        let Some(mut contents) = self.lock() else { return };
+        contents.leave_parent();
+        if contents.thread.is_some() && contents.items.len() < depth {
+            let steps = contents.items.len() as u128 + 2;
+            contents.submit(values, steps, &mut garbage);
+        }
+    }
+
+    /// The iterator is at its end, or will not be used any more: what was run early is dropped.
+    pub fn end(&self, iterator: u64, is_complete: bool) {
+        if let Some(contents) = self.lock() {
+            self.finish(contents, iterator, is_complete);
+        }
+    }
+
+    /// The iterator is gone. May be called by whatever is dropped while the lock is held.
+    pub fn abandon(&self, iterator: u64) {
+        if let Some(contents) = self.try_lock() {
+            self.finish(contents, iterator, false);
+        }
+    }
+
+    fn finish(&self, mut contents: MutexGuard<'_, Contents>, iterator: u64, is_complete: bool) {
+        let mut garbage = Garbage::default();
+        contents.leave_parent();
+        if contents.iterator != iterator {
+            return;
+        }
+        if is_complete {
+            contents.close(&mut garbage);
+        }
+        contents.clear(&mut garbage);
+        drop(contents);
+        let own = std::ptr::from_ref(self);
+        let _ = STACK.try_with(|stack| {
+            if let Ok(mut stack) = stack.try_borrow_mut() {
+                stack.retain(|course| !std::ptr::eq(course.as_ptr(), own));
+            }
+        });
+    }
+
+    /// The upcoming items have changed: drops what was run early.
+    pub fn clear(&self) {
+        let mut garbage = Garbage::default();
+        let Some(mut contents) = self.lock() else { return };
+        contents.leave_parent();
+        contents.drop_items(&mut garbage);
+    }
+}
+
+impl Contents {
+    /// In a forked child, nothing of the parent's can be used, or dropped.
+    fn leave_parent(&mut self) {
+        if self.epoch != epoch() {
+            let contents = Contents { epoch: epoch(), ..Contents::default() };
+            std::mem::forget(std::mem::replace(self, contents));
+        }
+    }
+
+    fn drop_items(&mut self, garbage: &mut Garbage) {
+        for mut item in self.items.drain(..) {
+            item.drop_rest(garbage);
+            garbage.others.push(Box::new(item));
+        }
+    }
+
+    /// Ends the iteration, without another one.
+    fn clear(&mut self, garbage: &mut Garbage) {
+        self.drop_items(garbage);
+        if let Some(mut item) = self.current.take() {
+            item.drop_rest(garbage);
+            garbage.others.push(Box::new(item));
+        }
+        self.thread = None;
+        self.item.clear();
+        self.known.clear();
+        self.occurrences.clear();
+        garbage.others.push(Box::new(std::mem::take(&mut self.notes)));
+    }
+
+    /// Ends the iteration, and learns from it.
+    fn close(&mut self, garbage: &mut Garbage) {
+        if self.item.is_empty() {
+            return;
+        }
+        self.iteration += 1;
+        if let Some(mut item) = self.current.take() {
+            for key in item.unused() {
+                self.is_new = true;
+                self.mistrust(key);
+            }
+            item.drop_rest(garbage);
+            garbage.others.push(Box::new(item));
+        }
+        match &mut self.plan {
+            Some(plan) if !self.is_new && self.notes.len() == plan.entries.len() => {
+                plan.advance(&self.notes);
+            }
+            _ => {
+                let is_trusted = |key: &Key| {
+                    self.mistrust.get(key).is_none_or(|known| known.until <= self.iteration)
+                };
+                let plan = Plan::learn(&self.before, &self.notes, &self.sizes, is_trusted);
+                let before = std::mem::replace(&mut self.plan, plan);
+                garbage.others.push(Box::new(before));
+            }
+        }
+        let notes = std::mem::take(&mut self.notes);
+        garbage.others.push(Box::new(std::mem::replace(&mut self.before, notes)));
+    }
+
+    fn mistrust(&mut self, key: Key) {
+        let known = self.mistrust.entry(key).or_default();
+        known.level = MAX_MISTRUST.min(known.level + 1);
+        known.until = self.iteration + (1 << known.level);
+    }
+
+    /// Begins an iteration.
+    fn open(&mut self, values: Values, garbage: &mut Garbage) {
+        while let Some(mut item) = self.items.pop_front() {
+            if item.is_of(&values) {
+                let bytes = item.bytes();
+                if bytes > 0 {
+                    self.item_bytes = bytes;
+                }
+                self.current = Some(item);
+                break;
+            }
+            item.drop_rest(garbage);
+            garbage.others.push(Box::new(item));
+        }
+        self.is_new = false;
+        self.occurrences.clear();
+        self.known.clear();
+        let known = values.iter().enumerate();
+        let known = known.map(|(output, value)| (address(value), (Origin::Item(output), true)));
+        self.known.extend(known);
+        self.item = values.iter().map(Arc::downgrade).collect();
+        self.sizes = values.iter().map(|value| value.len()).collect();
+        garbage.others.push(Box::new(values));
+    }
+
+    /// Runs upcoming items early.
+    fn look_ahead(&mut self, upcoming: Vec<Values>, depth: usize, garbage: &mut Garbage) {
+        for (place, values) in upcoming.into_iter().take(depth).enumerate() {
+            match self.items.get(place) {
+                Some(item) if item.is_of(&values) => garbage.others.push(Box::new(values)),
+                Some(_) => {
+                    // The order has changed.
+                    for mut item in self.items.drain(place..) {
+                        item.drop_rest(garbage);
+                        garbage.others.push(Box::new(item));
+                    }
+                    self.submit(values, place as u128 + 2, garbage);
+                }
+                None => self.submit(values, place as u128 + 2, garbage),
+            }
+        }
+        while self.items.len() > depth {
+            if let Some(mut item) = self.items.pop_back() {
+                item.drop_rest(garbage);
+                garbage.others.push(Box::new(item));
+            }
+        }
+    }
+
+    fn submit(&mut self, values: Values, iterations: u128, garbage: &mut Garbage) {
+        let Some(plan) = &self.plan else { return garbage.others.push(Box::new(values)) };
+        let pool = plan.entries.iter().find_map(|entry| entry.shape.pool.upgrade());
+        let has_room = pool.is_some_and(|pool| {
+            let bytes = self.item_bytes.saturating_mul(self.items.len() + 1);
+            !pool.is_full_of_early() && bytes <= pool.limit_bytes()
+        });
+        // How much memory an item takes is known once one has been run.
+        let is_first = self.item_bytes == 0 && !self.items.is_empty();
+        if has_room && !is_first {
+            self.items.push_back(Item::submit(plan, values, iterations, garbage));
+        } else {
+            garbage.others.push(Box::new(values));
+        }
+    }
+
+    fn take(
+        &mut self,
+        operator: usize,
+        call: &Call,
+        outputs: &[Output],
+        batch: bool,
+        pool: &Arc<Pool>,
+        garbage: &mut Garbage,
+    ) -> Result<SmallVec<[Handle; 1]>, Note> {
+        let count = self.occurrences.entry((call.site, operator)).or_default();
+        let key = Key { site: call.site, operator, occurrence: *count };
+        *count += 1;
+        let found = self.current.as_ref().and_then(|item| item.find(&key));
+        if let Some(place) = found
+            && let Some(item) = &mut self.current
+            && matches!(item.calls[place].state, State::Waiting(..))
+        {
+            let early = &mut item.calls[place];
+            let why = differs(early, item.time, &self.known, call, outputs, batch, pool);
+            let Some(why) = why else {
+                let State::Waiting(handles, node) =
+                    std::mem::replace(&mut early.state, State::Used)
+                else {
+                    unreachable!("checked above")
+                };
+                if let Some(node) = node {
+                    node.pool().adopt(&node);
+                    garbage.others.push(Box::new(node));
+                }
+                reasons::count(&reasons::USED, 1);
+                if let Some(known) = self.mistrust.get_mut(&key) {
+                    known.level = known.level.saturating_sub(1);
+                }
+                let handles = match handles.is_empty() {
+                    false => handles,
+                    true => computed_on_demand(early, call, outputs, pool),
+                };
+                let note = Note {
+                    key,
+                    shape: early.shape.clone(),
+                    draws: early.draws.clone(),
+                    results: SmallVec::new(),
+                    read: early.read.clone(),
+                    worthwhile: true,
+                };
+                self.note(note, &handles, true);
+                return Ok(handles);
+            };
+            item.drop_call(place, garbage);
+            self.mistrust(key);
+            if let Why::Argument(_) | Why::Draw(_) = why {
+                // It will hardly be as expected for the next items.
+                for item in &mut self.items {
+                    if let Some(place) = item.find(&key) {
+                        item.drop_call(place, garbage);
+                    }
+                }
+            }
+            if !matches!(why, Why::Input(_)) {
+                reasons::note(Reason { operator, site: call.site, why });
+            }
+        }
+        self.is_new = true;
+        let work = &call.operator.work;
+        let may_be_view = work.is_whole_batch() || work.traits().view;
+        let origin = |value: &Arc<Value>| match self.known.get(&address(value)) {
+            Some((origin, _)) => origin.clone(),
+            None if !may_be_view && is_constant(value) => Origin::Constant(value.clone()),
+            None => Origin::Other(Arc::downgrade(value)),
+        };
+        Err(Note {
+            key,
+            shape: Arc::new(Shape::new(call, outputs, batch, pool, origin)),
+            draws: draws(&call.args),
+            results: SmallVec::new(),
+            read: Arc::new(AtomicBool::new(false)),
+            worthwhile: false,
+        })
+    }
+
+    fn note(&mut self, mut note: Note, results: &[Handle], is_early: bool) {
+        for (output, handle) in results.iter().enumerate() {
+            let origin = Origin::Result(note.key, output);
+            self.known.insert(address(handle.value()), (origin, is_early));
+            note.results.push(Arc::downgrade(handle.value()));
+            if !is_early {
+                handle.watch(note.read.clone());
+            }
+        }
+        self.notes.push(note);
+    }
+}
+
+/// Values for a call whose results were not kept: they are computed again if they are read.
+fn computed_on_demand(
+    early: &Early,
+    call: &Call,
+    outputs: &[Output],
+    pool: &Arc<Pool>,
+) -> SmallVec<[Handle; 1]> {
+    let (node, handles) = Node::new(call.clone(), outputs.iter().cloned(), pool.clone());
+    handles.iter().for_each(|handle| handle.watch(early.read.clone()));
+    put_off(&node, &handles);
+    handles
+}
+
+/// In what a call differs from one that was made early.
+fn differs(
+    early: &Early,
+    time: u64,
+    known: &HashMap<usize, (Origin, bool)>,
+    call: &Call,
+    outputs: &[Output],
+    batch: bool,
+    pool: &Arc<Pool>,
+) -> Option<Why> {
+    if let Some(why) = early.shape.differs_from_call(call, outputs, batch, pool) {
+        return Some(why);
+    }
+    if let Some(place) = draws(&call.args).iter().zip(&early.draws).position(|(a, b)| a != b) {
+        return Some(Why::Draw(place));
+    }
+    let lent = loan_time() != time;
+    let is_written = |value: &Value| lent && value.lies_in(|buffer| buffer.was_lent_since(time));
+    let inputs = call.inputs.iter().zip(&early.shape.inputs).zip(&early.feeds);
+    let is_other = |((input, (origin, _)), feed): ((&Input, &(Origin, Pick)), &Feed)| {
+        let value = &input.value;
+        let same = match (origin, feed) {
+            (Origin::Constant(_), Feed::Value(fed)) => !is_written(fed) && is_equal(fed, value),
+            (Origin::Other(_), Feed::Value(fed)) => Arc::ptr_eq(fed, value),
+            (Origin::Item(output), _) => {
+                matches!(known.get(&address(value)), Some((Origin::Item(o), _)) if o == output)
+            }
+            (Origin::Result(key, output), _) => matches!(
+                known.get(&address(value)),
+                Some((Origin::Result(k, o), true)) if k == key && o == output
+            ),
+            _ => false,
+        };
+        !same || is_written(value)
+    };
+    { inputs }.position(is_other).map(Why::Input)
+}
