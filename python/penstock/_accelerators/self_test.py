@@ -1,7 +1,4 @@
-"""A self-test of delivery to an accelerator, for machines that have one.
-
-python -m penstock._accelerators.self_test
-"""
+"""A self-test of delivery to an accelerator: `python -m penstock._accelerators.self_test`."""
 
 from __future__ import annotations
 

@@ -308,8 +308,8 @@ def _from_accelerator(target: Accelerator, data: Any, ordinal: int) -> Value:
     """A value on a gpu, from data that is in its memory."""
     if not is_asked_for() and _first_copy.acquire(blocking=False):
         warn(
-            f"Data on gpu:{ordinal} is copied to the host, since operators run on the CPU. Keep it "
-            "there until the last operator, and hand over the result. See docs/devices.md; set "
+            f"Data on gpu:{ordinal} is copied to the host, since operators run on the CPU. Data "
+            "that is on the host already spares the transfer; see docs/devices.md. Set "
             "PENSTOCK_GPU=deliver to silence this warning."
         )
     on_host = target.to_host(data, check_device_id(ordinal))

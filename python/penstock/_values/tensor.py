@@ -28,7 +28,7 @@ __all__ = ["Tensor", "as_tensor", "tensor"]
 
 _HOST = (1, 0)  # DLPack's name for host memory
 _INTEGERS = (DType.Kind.signed, DType.Kind.unsigned)
-_ON_DEVICE = "_on_device"  # the attribute with the copy that `__cuda_array_interface__` is of
+_ON_DEVICE = "_on_device"  # the attribute with `__cuda_array_interface__`, and the copy it is of
 
 
 @public
@@ -234,10 +234,13 @@ class Tensor(Arithmetic, batch=False):
         target = self._accelerator()
         if target is None or target.type != "cuda":
             raise AttributeError("The data is not in the memory of a CUDA device.")
-        # The memory must live as long as this tensor, which is what consumers keep.
+        # The memory must live as long as this tensor, which is what consumers keep. They wait for
+        # the stream that was current when it was copied.
         if _ON_DEVICE not in self.__dict__:
-            self.__dict__[_ON_DEVICE] = self.torch()
-        return target.cuda_array_interface(self.__dict__[_ON_DEVICE])
+            made = self.torch()
+            self.__dict__[_ON_DEVICE] = made, target.cuda_array_interface(made)
+        interface: dict[str, Any] = self.__dict__[_ON_DEVICE][1]
+        return interface
 
     def _accelerator(self) -> Accelerator | None:
         """Where the data is handed over; None for the host, also as an emulated gpu."""

@@ -370,11 +370,12 @@ def test_dlpack_refuses_what_it_can_t_do(stand_in):
 def test_cuda_array_interface_is_of_memory_that_stays(stand_in):
     value = ndd.tensor([1, 2]).gpu(1)
     first = value.__cuda_array_interface__
-    assert value.__cuda_array_interface__ == first
     assert first["stream"] == stand_in.current_stream(1).cuda_stream
-    kept = value._on_device
+    stand_in.use(stand_in.new_stream(1))
+    assert value.__cuda_array_interface__ == first, "the stream that waits for the copy, too"
+    kept, _ = value._on_device
+    assert kept.read(stand_in.streams[1])().tolist() == [1, 2]
     assert kept.block.ctypes.data == first["data"][0]
-    assert read(stand_in, kept).tolist() == [1, 2]
     other = copy.deepcopy(value)
     assert other.__cuda_array_interface__["data"] != first["data"]
     assert not hasattr(value.cpu(), "__cuda_array_interface__")
