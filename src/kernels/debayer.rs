@@ -169,6 +169,16 @@ trait Raw: Element {
     fn interleave(planes: [&[Self]; 3], out: &mut [Self]) {
         interleave(planes, out);
     }
+
+    /// SIMD version of [`brightness`]; returns the number of pixels processed.
+    fn brightness(
+        _rows: [&[Self]; 3],
+        _site: &[u8],
+        _weights: [u32; 2],
+        _out: &mut [Self],
+    ) -> usize {
+        0
+    }
 }
 
 macro_rules! raw {
@@ -221,6 +231,20 @@ raw! {
 
         fn interleave(planes: [&[u8]; 3], out: &mut [u8]) {
             interleave_bytes(Isa::best(), planes, out);
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        fn brightness(
+            rows: [&[u8]; 3],
+            site: &[u8],
+            weights: [u32; 2],
+            out: &mut [u8],
+        ) -> usize {
+            match Isa::best() {
+                // SAFETY: `Isa::Avx2` only exists where AVX2 was detected.
+                Isa::Avx2 => unsafe { avx2::brightness(rows, site, weights, out) },
+                _ => 0,
+            }
         }
     };
     u16: u32, {};
@@ -311,8 +335,10 @@ impl<T: Raw> RawImage<'_, T> {
             let kind = self.kind(y);
             let rows = [self.row(y - 1), self.row(y), self.row(y + 1)];
             let row = &mut dst[y * width..][..width];
-            let (own, other) = if kind.is_blue { (BLUE, RED) } else { (RED, BLUE) };
-            brightness(rows, &sites[kind.first], own, other, &mut row[1..width - 1]);
+            let weights = if kind.is_blue { [BLUE, RED] } else { [RED, BLUE] };
+            let (site, inner) = (&sites[kind.first], &mut row[1..width - 1]);
+            let done = T::brightness(rows, site, weights, inner);
+            brightness(rows.map(|row| &row[done..]), &site[done..], weights, &mut inner[done..]);
             repeat_ends(row, 1);
         }
         repeat_rows(dst, width);
@@ -372,12 +398,12 @@ fn interpolate<T: Raw, const EDGE_AWARE: bool>(
     }
 }
 
-/// Luma of the inner pixels of a row.
+/// Luma of the inner pixels of a row, given the weights of the color of the row's own sites and of
+/// the third color.
 fn brightness<T: Raw>(
     [above, row, below]: [&[T]; 3],
     site: &[u8],
-    own: u32,
-    other: u32,
+    [own, other]: [u32; 2],
     out: &mut [T],
 ) {
     let n = out.len();
@@ -605,6 +631,7 @@ mod gradients {
 mod avx2 {
     use std::arch::x86_64::*;
 
+    use super::GREEN;
     use super::gradients::{REACH, Row};
 
     /// Bytes per vector.
@@ -638,8 +665,10 @@ mod avx2 {
             )
         };
         let far = |a, b| _mm256_or_si256(_mm256_subs_epu8(a, b), _mm256_subs_epu8(b, a));
-        let mut i = 0;
-        while i + BYTES <= n {
+        if n < BYTES {
+            return 0;
+        }
+        for i in starts::<BYTES>(n) {
             // SAFETY: there are at least 32 bytes from `i` on, and two more in the rows.
             unsafe {
                 let load =
@@ -663,13 +692,76 @@ mod avx2 {
                 store(green, _mm256_blendv_epi8(s, around, is_site));
                 store(other, _mm256_blendv_epi8(along, corners, is_site));
             }
-            i += BYTES;
         }
-        i
+        n
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub fn brightness(
+        [above, row, below]: [&[u8]; 3],
+        site: &[u8],
+        weights: [u32; 2],
+        out: &mut [u8],
+    ) -> usize {
+        let n = out.len().min(site.len());
+        let n = n.min(above.len().min(row.len()).min(below.len()).saturating_sub(2));
+        let [own, other, green] =
+            [weights[0], weights[1], GREEN].map(|weight| _mm256_set1_epi16(weight as i16));
+        let zero = _mm256_setzero_si256();
+        if n < LANES {
+            return 0;
+        }
+        for i in starts::<LANES>(n) {
+            // SAFETY: there are at least 16 bytes from `i` on, and two more in the rows.
+            unsafe {
+                let load = |from: &[u8], k: usize| {
+                    _mm256_cvtepu8_epi16(_mm_loadu_si128(from.as_ptr().add(i + k).cast()))
+                };
+                let is_site = _mm256_cmpgt_epi16(load(site, 0), zero);
+                let pick = |a, b| _mm256_blendv_epi8(b, a, is_site);
+                let beside = _mm256_add_epi16(load(row, 0), load(row, 2));
+                let over = _mm256_add_epi16(load(above, 1), load(below, 1));
+                let corners = _mm256_add_epi16(
+                    _mm256_add_epi16(load(above, 0), load(above, 2)),
+                    _mm256_add_epi16(load(below, 0), load(below, 2)),
+                );
+                // Sums of four values each, and their weights.
+                let a = (pick(corners, _mm256_slli_epi16::<1>(beside)), pick(other, own));
+                let around = _mm256_add_epi16(beside, over);
+                let b = (pick(around, _mm256_slli_epi16::<1>(over)), pick(green, other));
+                let c = (_mm256_slli_epi16::<2>(load(row, 1)), pick(own, green));
+                let rounded = |ab, ab_weights, c, c_weights| {
+                    let sum = _mm256_add_epi32(
+                        _mm256_madd_epi16(ab, ab_weights),
+                        _mm256_madd_epi16(c, c_weights),
+                    );
+                    _mm256_srli_epi32::<16>(_mm256_add_epi32(sum, _mm256_set1_epi32(1 << 15)))
+                };
+                let low = rounded(
+                    _mm256_unpacklo_epi16(a.0, b.0),
+                    _mm256_unpacklo_epi16(a.1, b.1),
+                    _mm256_unpacklo_epi16(c.0, zero),
+                    _mm256_unpacklo_epi16(c.1, zero),
+                );
+                let high = rounded(
+                    _mm256_unpackhi_epi16(a.0, b.0),
+                    _mm256_unpackhi_epi16(a.1, b.1),
+                    _mm256_unpackhi_epi16(c.0, zero),
+                    _mm256_unpackhi_epi16(c.1, zero),
+                );
+                let words = _mm256_packus_epi32(low, high);
+                let bytes = _mm_packus_epi16(
+                    _mm256_castsi256_si128(words),
+                    _mm256_extracti128_si256::<1>(words),
+                );
+                _mm_storeu_si128(out.as_mut_ptr().add(i).cast(), bytes);
+            }
+        }
+        n
     }
 
     /// Start indices of vectors that cover `n` elements; the last one may overlap the one before.
-    fn starts(n: usize) -> impl Iterator<Item = usize> {
+    fn starts<const LANES: usize>(n: usize) -> impl Iterator<Item = usize> {
         (0..n.div_ceil(LANES)).map(move |k| (k * LANES).min(n - LANES))
     }
 
@@ -680,7 +772,7 @@ mod avx2 {
         assert!([above, row, below].iter().all(|row| row.len() >= n + 2));
         let far = |a, b| _mm256_abs_epi16(_mm256_sub_epi16(a, b));
         let twice = |x| _mm256_add_epi16(x, x);
-        for i in starts(n) {
+        for i in starts::<LANES>(n) {
             // SAFETY: the lengths are asserted above.
             unsafe {
                 let load =
@@ -719,7 +811,7 @@ mod avx2 {
         let (rise, fall, sum) = (three(4), three(5), three(6));
         let add = |a, b| _mm256_add_epi16(a, b);
         let twice = |x| _mm256_add_epi16(x, x);
-        for i in starts(n) {
+        for i in starts::<LANES>(n) {
             // SAFETY: all slices were cut above to `n` elements, `n + 2` for gradients and `n + 4`
             // for values; each vector starts at least `LANES` elements before `n`.
             unsafe {
@@ -922,6 +1014,10 @@ mod tests {
                     wide.colors(edge_aware, &mut expected).unwrap();
                     assert!(made.iter().zip(&expected).all(|(&a, &b)| u16::from(a) == b));
                 }
+                let (mut made, mut expected) = (vec![0; bytes.len()], vec![0; bytes.len()]);
+                small.gray(&mut made).unwrap();
+                wide.gray(&mut expected).unwrap();
+                assert!(made.iter().zip(&expected).all(|(&a, &b)| u16::from(a) == b));
             }
         }
     }
