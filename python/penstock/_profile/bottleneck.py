@@ -42,8 +42,8 @@ def sentence(recorded: profile) -> str:
     if computing and cpu < _STARVED:
         return (
             f"The CPUs are overloaded: {waits}, and operators had a CPU for only {_percent(cpu)} "
-            "of their time. Other processes use the CPUs, there are more threads than CPUs, or Python "
-            "functions wait."
+            "of their time. Other processes use the CPUs, there are more threads than CPUs, or "
+            "Python functions wait."
         )
     if reading >= _BUSY * duration and reading > work:
         reader = next(row for row in operators if row.is_reader)
