@@ -163,10 +163,12 @@ impl Timer {
         samples: std::ops::Range<usize>,
         bytes: usize,
     ) {
+        let (recording, begin, outer) = (self.recording, self.begin, self.outer);
         let end = now();
-        let wall = end.saturating_sub(self.begin);
-        let own = wall.saturating_sub(INSIDE.replace(self.outer.saturating_add(wall)));
-        if RECORDING.load(Ordering::Relaxed) != self.recording {
+        let wall = end.saturating_sub(begin);
+        let own = wall.saturating_sub(INSIDE.replace(outer.saturating_add(wall)));
+        std::mem::forget(self);
+        if RECORDING.load(Ordering::Relaxed) != recording {
             return;
         }
         let note = Note {
@@ -175,12 +177,19 @@ impl Timer {
             site,
             sample: samples.start as u32,
             samples: samples.len() as u32,
-            begin: self.begin,
+            begin,
             end,
             bytes: bytes as u64,
             own,
         };
-        own_log(self.recording, |log| lock(log).add(note));
+        own_log(recording, |log| lock(log).add(note));
+    }
+}
+
+impl Drop for Timer {
+    /// What was not noted counts as time of the note around it.
+    fn drop(&mut self) {
+        INSIDE.set(self.outer);
     }
 }
 
@@ -202,7 +211,8 @@ impl Log {
         if note.kind == Kind::Task {
             self.unsummed += note.own;
         }
-        if self.unsummed >= CPU_CLOCK_EVERY {
+        // Waits are rare, and who follows the progress wants to see them.
+        if self.unsummed >= CPU_CLOCK_EVERY || note.kind != Kind::Task {
             let cpu = cpu_time();
             self.sum_up(Some(cpu.saturating_sub(self.cpu_before)));
             self.cpu_before = cpu;
