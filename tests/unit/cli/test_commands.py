@@ -223,6 +223,7 @@ def test_inspect_finds_broken_files(folder, capsys):
     broken = {os.path.basename(row["file"]): row["problem"] for row in facts["broken"]}
     assert broken.keys() == {"cut.jpg", "empty.jpg", "gone.jpg"}
     assert broken["empty.jpg"] == "the file is empty"
+    assert broken["cut.jpg"].startswith("this JPEG ends after ")
     [misnamed] = facts["misnamed"]
     assert misnamed["format"] == "PNG"
     assert facts["classes"] == {"class0": 5, "class1": 3}
