@@ -1,4 +1,5 @@
-"""Run programs that import DALI's dynamic mode with penstock, unchanged.
+"""Run programs that import DALI's dynamic mode with penstock, unchanged, as if they began with
+`import penstock as ndd`.
 
     python -m penstock.compat train.py --epochs 3
 
@@ -23,6 +24,8 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
+
+from penstock._public import attach as _attach
 
 __all__ = ["install"]
 
@@ -130,6 +133,8 @@ def _main(arguments: Sequence[str]) -> int:
     runpy.run_path(script, run_name="__main__")
     return 0
 
+
+_attach(__name__)
 
 if __name__ == "__main__":
     # This module runs as `__main__`: the finder must be the one that others see.

@@ -4,7 +4,6 @@
 //! recording, a task costs one relaxed load.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
@@ -13,7 +12,7 @@ use super::pool::on_worker;
 use super::value::lock;
 
 /// What a note is about.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// One task of a node, or a small call that ran as a whole on the calling thread.
     Task,
@@ -54,7 +53,9 @@ pub struct Total {
 /// What one thread did.
 pub struct Log {
     pub is_worker: bool,
-    pub totals: HashMap<(Kind, &'static str, u32), Total>,
+    /// For each kind, operator and place in the program. Programs have few of them, and the latest
+    /// is usually the right one, so that a search is quicker than a hash.
+    pub totals: Vec<((Kind, &'static str, u32), Total)>,
     pub notes: Vec<Note>,
     /// Notes that are in the totals but were not kept.
     pub dropped: u64,
@@ -162,10 +163,12 @@ impl Timer {
         samples: std::ops::Range<usize>,
         bytes: usize,
     ) {
+        let (recording, begin, outer) = (self.recording, self.begin, self.outer);
         let end = now();
-        let wall = end.saturating_sub(self.begin);
-        let own = wall.saturating_sub(INSIDE.replace(self.outer.saturating_add(wall)));
-        if RECORDING.load(Ordering::Relaxed) != self.recording {
+        let wall = end.saturating_sub(begin);
+        let own = wall.saturating_sub(INSIDE.replace(outer.saturating_add(wall)));
+        std::mem::forget(self);
+        if RECORDING.load(Ordering::Relaxed) != recording {
             return;
         }
         let note = Note {
@@ -174,12 +177,19 @@ impl Timer {
             site,
             sample: samples.start as u32,
             samples: samples.len() as u32,
-            begin: self.begin,
+            begin,
             end,
             bytes: bytes as u64,
             own,
         };
-        own_log(self.recording, |log| lock(log).add(note));
+        own_log(recording, |log| lock(log).add(note));
+    }
+}
+
+impl Drop for Timer {
+    /// What was not noted counts as time of the note around it.
+    fn drop(&mut self) {
+        INSIDE.set(self.outer);
     }
 }
 
@@ -187,7 +197,7 @@ impl Log {
     fn new(is_worker: bool, cpu_before: u64) -> Log {
         Log {
             is_worker,
-            totals: HashMap::new(),
+            totals: Vec::new(),
             notes: Vec::new(),
             dropped: 0,
             summed: 0,
@@ -201,7 +211,8 @@ impl Log {
         if note.kind == Kind::Task {
             self.unsummed += note.own;
         }
-        if self.unsummed >= CPU_CLOCK_EVERY {
+        // Waits are rare, and who follows the progress wants to see them.
+        if self.unsummed >= CPU_CLOCK_EVERY || note.kind != Kind::Task {
             let cpu = cpu_time();
             self.sum_up(Some(cpu.saturating_sub(self.cpu_before)));
             self.cpu_before = cpu;
@@ -221,7 +232,13 @@ impl Log {
             None => 1.0,
         };
         for note in &self.notes[self.summed..] {
-            let total = self.totals.entry((note.kind, note.operator, note.site)).or_default();
+            let key = (note.kind, note.operator, note.site);
+            let known = self.totals.iter().rposition(|(found, _)| *found == key);
+            let place = known.unwrap_or(self.totals.len());
+            if known.is_none() {
+                self.totals.push((key, Total::default()));
+            }
+            let total = &mut self.totals[place].1;
             // The task of its first sample stands for the call.
             total.calls += u64::from(note.sample == 0);
             total.samples += u64::from(note.samples);

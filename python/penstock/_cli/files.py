@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import NamedTuple
 
 from penstock._cli.terminal import Problem
@@ -44,6 +45,8 @@ def find(path: str) -> list[str]:
         raise Problem(f"the folder can't be read (permission denied): {denied[0]}")
     if not found:
         raise Problem(f"the folder has no files: {path}")
+    for folder in denied:
+        print(f"penstock: skipped, can't be read: {folder}", file=sys.stderr)
     return found
 
 

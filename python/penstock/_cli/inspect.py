@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import statistics
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -100,8 +101,8 @@ def _finish(file: Found, value: Any) -> Result:
             raise value
         return Result(file, value.shape)
     except Exception as error:
-        text = first_line(error).partition(": ")[2] or first_line(error)
-        return Result(file, None, text)
+        # Without operator and sample, which mean nothing to who named a folder.
+        return Result(file, None, re.sub(r"^decoders\.\w+: (sample 0: )?", "", first_line(error)))
 
 
 def summary(root: str, results: list[Result]) -> dict[str, Any]:

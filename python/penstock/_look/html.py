@@ -65,6 +65,19 @@ def page(data: Array) -> str:
     return _line(", ".join(summary)) + body
 
 
+def bundle(data: Array) -> dict[str, str]:
+    """What a notebook may choose from."""
+    shown = page(data)
+    text = f"<{_title(data)}>"
+    # Text must neither wait nor raise.
+    if data._value.finished:
+        try:
+            text = repr(data)
+        except Exception as error:
+            text = f"<{_title(data)}, failed: {str(error).partition(chr(10))[0]}>"
+    return {"text/html": shown, "text/plain": text}
+
+
 def _title(data: Array) -> str:
     value = data._value
     if not value.batch:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 _LITTLE = 0.1
 """A loop that waits for less than this part of the time is not slowed down by its data."""
 _BUSY = 0.7
+_STARVED = 0.5
+"""Operators compute; if they have a CPU for less than this part of their time, it is taken."""
 
 
 def sentence(recorded: profile) -> str:
@@ -36,6 +38,13 @@ def sentence(recorded: profile) -> str:
         return f"The loop's own code is the bottleneck: {waits}; {busy}{share}."
     if use >= _BUSY:
         return f"Computing is the bottleneck: {waits}, and the {busy}{share}."
+    cpu = sum(row.cpu_time for row in computing) / max(work, 1e-9)
+    if computing and cpu < _STARVED:
+        return (
+            f"The CPUs are overloaded: {waits}, and operators had a CPU for only {_percent(cpu)} "
+            "of their time. Other processes use the CPUs, there are more threads than CPUs, or "
+            "Python functions wait."
+        )
     if reading >= _BUSY * duration and reading > work:
         reader = next(row for row in operators if row.is_reader)
         each = _time(reader.wall_time / max(reader.samples, 1))

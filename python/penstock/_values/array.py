@@ -138,6 +138,12 @@ class Array:
 
         return page(self)
 
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """As HTML and as text. Notebooks would take the text from `repr`, which waits."""
+        from penstock._look.html import bundle
+
+        return bundle(self)
+
     def __copy__(self: Self) -> Self:
         made = self._wrap(self._value)
         made.__dict__.update(self.__dict__)

@@ -13,6 +13,7 @@ import sys
 import tarfile
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -222,6 +223,7 @@ def test_inspect_finds_broken_files(folder, capsys):
     broken = {os.path.basename(row["file"]): row["problem"] for row in facts["broken"]}
     assert broken.keys() == {"cut.jpg", "empty.jpg", "gone.jpg"}
     assert broken["empty.jpg"] == "the file is empty"
+    assert broken["cut.jpg"].startswith("this JPEG ends after ")
     [misnamed] = facts["misnamed"]
     assert misnamed["format"] == "PNG"
     assert facts["classes"] == {"class0": 5, "class1": 3}
@@ -406,3 +408,23 @@ def test_the_docs_list_all_commands():
     page = (Path(__file__).parents[3] / "docs" / "cli.md").read_text()
     for command in COMMANDS:
         assert f"| `{command}" in page
+
+
+@pytest.mark.parametrize(("is_well", "code"), [(True, 0), (False, 1)])
+def test_doctor_tests_accelerators(is_well, code, capsys, monkeypatch):
+    tested = SimpleNamespace(run=lambda report: report("gpu:0 was tested") or is_well)
+    monkeypatch.setitem(sys.modules, "penstock._accelerators", SimpleNamespace(self_test=tested))
+    assert main(["doctor", "--gpu"]) == code
+    assert capsys.readouterr().out.endswith("gpu:0 was tested\n")
+
+
+def test_subfolders_that_cant_be_read_are_named(folder, capsys, monkeypatch):
+    def walk(path, onerror):
+        onerror(PermissionError(13, "Permission denied", str(folder / "class0")))
+        yield str(folder / "class1"), [], ["1.jpg", "3.jpg"]
+
+    monkeypatch.setattr(os, "walk", walk)
+    assert main(["inspect", str(folder)]) == 0
+    said = capsys.readouterr()
+    assert "2 files" in said.out
+    assert said.err == f"penstock: skipped, can't be read: {folder / 'class0'}\n"

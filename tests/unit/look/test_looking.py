@@ -161,9 +161,19 @@ def test_names_of_files_are_escaped(tmp_path):
 
 
 def test_errors_are_shown_not_raised():
-    page = ndd.decoders.image(ndd.batch([np.zeros(50, np.uint8)]))._repr_html_()
+    failed = ndd.decoders.image(ndd.batch([np.zeros(50, np.uint8)]))
+    page = failed._repr_html_()
     assert "failed" in page
     assert "decoders.image" in page
+    assert failed._repr_mimebundle_()["text/plain"].startswith(
+        "<Batch of 1 sample, failed: decoders.image: sample 0: "
+    )
+
+
+def test_notebooks_can_choose_text():
+    batch = ndd.batch([[1, 2]])
+    bundle = batch._repr_mimebundle_(include=None, exclude=None)
+    assert bundle == {"text/html": batch._repr_html_(), "text/plain": repr(batch)}
 
 
 def test_unfinished_values_say_so(monkeypatch):
@@ -177,6 +187,7 @@ def test_unfinished_values_say_so(monkeypatch):
     late = ndd.map(slow, ndd.batch(np.zeros((2, 4), np.float32)))
     try:
         assert "still being computed" in late._repr_html_()
+        assert late._repr_mimebundle_()["text/plain"] == "<Batch of 2 samples>"
     finally:
         go_on.set()
     late.evaluate()

@@ -178,10 +178,10 @@ def test_table_has_a_row_for_each_operator(folder):
     assert "<pre>operator" in p._repr_html_()
 
 
-def recorded(waited: float, use: float, decode: float = 0.0, read: float = 0.0):
+def recorded(waited: float, use: float, decode: float = 0.0, read: float = 0.0, cpu: float = 1.0):
     rows = [
-        OperatorProfile("decoders.image", 10, 100, wall_time=decode),
-        OperatorProfile("flip", 10, 100, wall_time=decode / 4),
+        OperatorProfile("decoders.image", 10, 100, wall_time=decode, cpu_time=decode * cpu),
+        OperatorProfile("flip", 10, 100, wall_time=decode / 4, cpu_time=decode / 4 * cpu),
         OperatorProfile("readers.File", 10, 100, wall_time=read),
     ]
     rows.sort(key=lambda row: -row.wall_time)
@@ -208,6 +208,12 @@ def recorded(waited: float, use: float, decode: float = 0.0, read: float = 0.0):
             recorded(0.8, 0.2, decode=0.2, read=2.0),
             "Reading is the bottleneck: the loop waited for 80 % of the time, 80.0 ms per batch, "
             "while the worker threads were busy for 20 %; readers.File needs 20.0 ms per sample.",
+        ),
+        (
+            recorded(0.7, 0.2, decode=0.8, cpu=0.15),
+            "The CPUs are overloaded: the loop waited for 70 % of the time, 70.0 ms per batch, and "
+            "operators had a CPU for only 15 % of their time. Other processes use the CPUs, there "
+            "are more threads than CPUs, or Python functions wait.",
         ),
         (
             recorded(0.5, 0.5, decode=0.8, read=0.1),
