@@ -28,12 +28,12 @@ ABOUT = """\
 Batches of 64 sounds of 5 s at 16 kHz (*5 s*), or of 1 to 15 s (*1 to 15 s*), of float32 in memory
 of the library, in eager mode: two calls, then a wait for both results, divided by two. Windows of
 400 samples, every 160, in transforms of 512; 80 mel filters; 20 coefficients. *chain* is
-spectrogram, mel_filter_bank and to_decibels. *audio_resample* is from 44.1 to 16 kHz, of 16 sounds
-of 5 s.
+spectrogram, mel_filter_bank and to_decibels; *log_mel* is the same at once, against DALI's chain.
+*audio_resample* is from 44.1 to 16 kHz, of 16 sounds of 5 s.
 """
 ABOUT_TORCH = """\
-The same chain, of 64 sounds of 5 s, with torchaudio: `MelSpectrogram` and `AmplitudeToDB` of the
-whole batch, on as many threads.
+*chain* and *log_mel* as above, of 64 sounds of 5 s, against torchaudio: `MelSpectrogram` and
+`AmplitudeToDB` of the whole batch, on as many threads.
 """
 ABOUT_DECODING = """\
 Batches of 64 files of 5 s at 16 kHz with 16 bits, in memory, to float32: *WAV*, *FLAC*. *WAV to
@@ -95,6 +95,13 @@ def chain(ndd: Library, x: Any) -> Any:
     return ndd.to_decibels(made)
 
 
+def log_mel(ndd: Library, x: Any) -> Any:
+    """The chain at once, where there is such an operator."""
+    if ndd is penstock:
+        return ndd.log_mel(x, **WINDOWS, **MEL)
+    return chain(ndd, x)
+
+
 def _rows(ragged: bool) -> dict[str, tuple[Operator, Make]]:
     return {
         "spectrogram, ft": (lambda ndd, x: ndd.spectrogram(x, **WINDOWS), batch(ragged)),
@@ -120,6 +127,7 @@ def _rows(ragged: bool) -> dict[str, tuple[Operator, Make]]:
             batch(ragged),
         ),
         "chain": (chain, batch(ragged)),
+        "log_mel": (log_mel, batch(ragged)),
     }
 
 
@@ -135,14 +143,23 @@ def cases() -> Iterator[Case]:
 
 
 def torch_cases() -> Iterator[Case]:
-    yield Case("audio, torchaudio/5 s/chain", _against_torch, 7, tolerance=ORDER_OF_SUMS)
+    for name, operator in (("chain", chain), ("log_mel", log_mel)):
+        prepare = _against_torch(operator)
+        yield Case(f"audio, torchaudio/5 s/{name}", prepare, 7, tolerance=ORDER_OF_SUMS)
 
 
-def _against_torch(side: Contender) -> Ready:
-    ndd, given = side.library, sounds(ragged=False)
-    if not side.is_dali:
-        data = ndd.batch(given).evaluate()
-        return Ready(throughput(lambda: chain(ndd, data), 2), arrays(chain(ndd, data)))
+def _against_torch(operator: Operator) -> Prepare:
+    def prepare(side: Contender) -> Ready:
+        if side.is_dali:
+            return _torch_chain(side)
+        ndd = side.library
+        data = ndd.batch(sounds(ragged=False)).evaluate()
+        return Ready(throughput(lambda: operator(ndd, data), 2), arrays(operator(ndd, data)))
+
+    return prepare
+
+
+def _torch_chain(side: Contender) -> Ready:
     import torch
     import torchaudio
 
@@ -160,7 +177,7 @@ def _against_torch(side: Contender) -> Ready:
         mel_scale="slaney",
     )
     decibels = torchaudio.transforms.AmplitudeToDB()
-    signals = torch.from_numpy(np.stack(given))
+    signals = torch.from_numpy(np.stack(sounds(ragged=False)))
 
     def by_torch() -> Any:
         torch.set_num_threads(side.threads)

@@ -209,6 +209,7 @@ ROWS: dict[str, Call] = {
     "io.file.read": call(FILE_NAME),
     "jpeg_compression_distortion": call(BYTE_IMAGE, quality=30),
     "laplacian": call(NAMED_IMAGE, window_size=3),
+    "log_mel": call(SIGNAL, window_length=8, window_step=2, nfilter=2),
     "lookup_table": call(IMAGE, keys=[1, 6], values=[5.0, 7.0]),
     "mel_filter_bank": call(SPECTROGRAM, nfilter=2, sample_rate=16000),
     "mfcc": call(SPECTROGRAM, n_mfcc=2),

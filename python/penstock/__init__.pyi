@@ -74,6 +74,7 @@ from penstock._values.tensor import Tensor as Tensor
 from penstock._values.tensor import as_tensor as as_tensor
 from penstock._values.tensor import tensor as tensor
 from penstock.ops.audio import audio_resample as audio_resample
+from penstock.ops.audio import log_mel as log_mel
 from penstock.ops.audio import mel_filter_bank as mel_filter_bank
 from penstock.ops.audio import mfcc as mfcc
 from penstock.ops.audio import nonsilent_region as nonsilent_region

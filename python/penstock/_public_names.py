@@ -97,6 +97,7 @@ NAMES: dict[str, dict[str, str]] = {
         "jitter": "penstock.ops.distortions",
         "jpeg_compression_distortion": "penstock.ops.color",
         "laplacian": "penstock.ops.filters",
+        "log_mel": "penstock.ops.audio",
         "lookup_table": "penstock.ops.generic",
         "map": "penstock._operators.map",
         "math": "penstock.math",

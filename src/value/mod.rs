@@ -27,5 +27,5 @@ pub use room::{append, collected, filled, has_room_for_thread, is_available, wit
 pub use sample::{
     Desc, MemoryFault, Origin, Sample, Shape, Strides, contiguous_strides, extent, fits,
 };
-pub use stores::{LINE, Stores};
+pub use stores::{LINE, Line, Stores};
 pub use strided::copy_strided;

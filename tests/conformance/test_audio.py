@@ -160,7 +160,8 @@ def test_mel_filter_bank_of_ragged_batches():
 
 # Sums of up to a hundred products, in another order.
 DCT = 1e-6
-# DALI's sines of large angles are of single precision.
+# DALI's sines of large angles are of single precision: it is up to 2.6e-6 off the exact result, we
+# are 3e-7 off.
 LIFTED = 3e-6
 
 
@@ -180,7 +181,7 @@ def test_mfcc(shape, kind, count, lifter):
         assert_close(source, of_peak, x=x, k=axis, a={**kind, **count, **lifter})
 
 
-# Two steps of single precision at 200 dB.
+# Two steps of single precision at 200 dB: so far is DALI off the exact result, we are half a step.
 DECIBELS = 3.1e-5
 
 

@@ -6,7 +6,7 @@ frequencies first, or "tf".
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 from penstock._errors import messages
 from penstock._operators.arguments import Floats
@@ -140,6 +140,20 @@ def power_spectrum(
     return Like(input, dtype=float32, axis=found)
 
 
+def _upper_frequency(operator: str, low: float, high: float, rate: float) -> float:
+    """The upper end of mel filters, by default half of the sample rate."""
+    if not 0 < rate < float("inf"):
+        raise messages.out_of_range(operator, "sample_rate", "positive and finite", rate)
+    high = high or rate / 2
+    if not low < high <= rate:
+        raise messages.bad_argument(
+            operator,
+            "freq_high",
+            f"must be above `freq_low`, {low}, and at most `sample_rate`, {rate}, got {high}",
+        )
+    return high
+
+
 @operator()
 def mel_filter_bank(
     input: AtLeastOneAxis,
@@ -172,18 +186,7 @@ def mel_filter_bank(
         >>> made.shape, made.layout
         ((1, 1), 'ft')
     """
-    if not 0 < sample_rate < float("inf"):
-        raise messages.out_of_range(
-            "mel_filter_bank", "sample_rate", "positive and finite", sample_rate
-        )
-    high = freq_high or sample_rate / 2
-    if not freq_low < high <= sample_rate:
-        raise messages.bad_argument(
-            "mel_filter_bank",
-            "freq_high",
-            f"must be above `freq_low`, {freq_low}, and at most `sample_rate`, {sample_rate}, "
-            f"got {high}",
-        )
+    high = _upper_frequency("mel_filter_bank", freq_low, freq_high, sample_rate)
     letters = input.layout
     if letters is None:
         axis = max(input.ndim - 2, 0)
@@ -192,6 +195,109 @@ def mel_filter_bank(
         if axis < 0:
             raise messages.no_such_axis("mel_filter_bank", "f", letters)
     return Like(input, dtype=float32, axis=axis, freq_high=high)
+
+
+class _Sizes(NamedTuple):
+    """What a preset of `log_mel` has where an argument isn't given."""
+
+    sample_rate: float
+    nfft: int
+    nfilter: int
+    window_length: int | None = None
+    """None for that of `nfft`."""
+    window_step: int | None = None
+    """None for half of the window."""
+    preemph_coeff: float = 0.0
+
+
+_PRESETS = {
+    "dali": _Sizes(44100.0, 512, 128, window_length=512, window_step=256),
+    "librosa": _Sizes(22050.0, 2048, 128, window_step=512),
+    "torchaudio": _Sizes(16000.0, 400, 128),
+    "whisper": _Sizes(16000.0, 400, 80, window_step=160),
+    "nemo": _Sizes(16000.0, 512, 80, window_length=400, window_step=160, preemph_coeff=0.97),
+}
+
+
+@operator(in_dali=False)
+def log_mel(
+    input: Annotated[Data, NUMBERS, Rank(1, 2)],
+    *,
+    freq_high: Annotated[float, Between(0, None)] = 0.0,
+    freq_low: Annotated[float, Between(0, None)] = 0.0,
+    layout: Annotated[str, OneOf("ft", "tf")] = "ft",
+    nfft: Annotated[int, Between(1, None)] | None = None,
+    nfilter: Annotated[int, Between(1, None)] | None = None,
+    preemph_coeff: float | None = None,
+    preset: Annotated[str, OneOf("dali", "librosa", "torchaudio", "whisper", "nemo")] = "dali",
+    sample_rate: float | None = None,
+    window_length: Annotated[int, Between(1, None)] | None = None,
+    window_step: Annotated[int, Between(1, None)] | None = None,
+) -> Result:
+    """Compute logarithmic mel spectrograms, with the values of DALI, librosa or speech models.
+
+    This takes less time than a chain of `spectrogram`, `mel_filter_bank` and `to_decibels`: spectra
+    are filtered while they are in the cache.
+
+    `preset` decides what the result is equal to, and which sizes are used where none are given.
+    The guide to audio has them in a table.
+
+    - "dali": the chain of these operators. The result is in dB below the maximum of each sample.
+    - "librosa": `librosa.power_to_db(librosa.feature.melspectrogram(...))`: dB, at most 80 below
+      the maximum.
+    - "torchaudio": `MelSpectrogram` and `AmplitudeToDB`: dB, at least -100.
+    - "whisper": features of OpenAI's Whisper, for sounds of any length, without padding to 30 s.
+    - "nemo": features of NVIDIA NeMo's models for speech recognition (Conformer, Parakeet): natural
+      logarithms, standardized in each band. Without dithering and padding.
+
+    A signal of `n` samples has `n // window_step + 1` windows, centered at multiples of
+    `window_step`. "whisper" and "nemo" leave out the last one.
+
+    Args:
+        input: Signals with one channel, of any length; n x 1 and 1 x n are fine, too.
+        freq_high: The upper end of the last filter in Hz; 0 for half of `sample_rate`.
+        freq_low: The lower end of the first filter in Hz.
+        layout: "ft" has a row for each filter, "tf" a row for each window.
+        nfft: The length of the transforms. Windows are padded with zeros up to it.
+        nfilter: The number of filters.
+        preemph_coeff: How much of the previous sample is subtracted from each sample.
+        preset: What the result should be equal to.
+        sample_rate: The sample rate of the signal.
+        window_length: The number of samples of a window.
+        window_step: The number of samples from one window to the next.
+
+    Example:
+        >>> speech = ndd.batch([[0.0] * 16000, [0.1] * 24000], dtype=ndd.float32)
+        >>> ndd.log_mel(speech, preset="whisper").shape
+        [(80, 100), (80, 150)]
+    """
+    sizes = _PRESETS[preset]
+    rate = sizes.sample_rate if sample_rate is None else sample_rate
+    if nfft is None:
+        given = window_length is not None
+        if preset == "dali" and given:
+            nfft = window_length
+        elif preset == "nemo" and given:
+            nfft = min(1 << (window_length - 1).bit_length(), 1 << 62)
+        else:
+            nfft = sizes.nfft
+    window = window_length or sizes.window_length or nfft
+    if window > nfft:
+        raise messages.bad_argument(
+            "log_mel", "window_length", f"must be at most `nfft`, {nfft}, got {window}"
+        )
+    return Result(
+        float32,
+        2,
+        layout,
+        freq_high=_upper_frequency("log_mel", freq_low, freq_high, rate),
+        nfft=nfft,
+        nfilter=nfilter or sizes.nfilter,
+        preemph_coeff=sizes.preemph_coeff if preemph_coeff is None else preemph_coeff,
+        sample_rate=rate,
+        window_length=window,
+        window_step=window_step or sizes.window_step or max(window // 2, 1),
+    )
 
 
 @operator()

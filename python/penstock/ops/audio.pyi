@@ -183,6 +183,60 @@ def mel_filter_bank(
     sample_rate: float | None = None,
 ) -> Tensor: ...
 @overload
+def log_mel(
+    input: Batch,
+    /,
+    *,
+    batch_size: int | None = None,
+    device: DeviceLike | None = None,
+    freq_high: float | None = None,
+    freq_low: float | None = None,
+    layout: Literal['ft', 'tf'] | None = None,
+    nfft: int | None = None,
+    nfilter: int | None = None,
+    preemph_coeff: float | None = None,
+    preset: Literal['dali', 'librosa', 'torchaudio', 'whisper', 'nemo'] | None = None,
+    sample_rate: float | None = None,
+    window_length: int | None = None,
+    window_step: int | None = None,
+) -> Batch: ...
+@overload
+def log_mel(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: int,
+    device: DeviceLike | None = None,
+    freq_high: float | None = None,
+    freq_low: float | None = None,
+    layout: Literal['ft', 'tf'] | None = None,
+    nfft: int | None = None,
+    nfilter: int | None = None,
+    preemph_coeff: float | None = None,
+    preset: Literal['dali', 'librosa', 'torchaudio', 'whisper', 'nemo'] | None = None,
+    sample_rate: float | None = None,
+    window_length: int | None = None,
+    window_step: int | None = None,
+) -> Batch: ...
+@overload
+def log_mel(
+    input: TensorLike,
+    /,
+    *,
+    batch_size: None = None,
+    device: DeviceLike | None = None,
+    freq_high: float | None = None,
+    freq_low: float | None = None,
+    layout: Literal['ft', 'tf'] | None = None,
+    nfft: int | None = None,
+    nfilter: int | None = None,
+    preemph_coeff: float | None = None,
+    preset: Literal['dali', 'librosa', 'torchaudio', 'whisper', 'nemo'] | None = None,
+    sample_rate: float | None = None,
+    window_length: int | None = None,
+    window_step: int | None = None,
+) -> Tensor: ...
+@overload
 def mfcc(
     input: Batch,
     /,

@@ -1,5 +1,5 @@
-//! The edit list of an MP4 file, which says which part of a track is meant to be heard: encoders
-//! put silence in front and fill up the last packet.
+//! The edit list of an MP4 file, or the tag in its place: which part of a track is meant to be heard.
+//! Encoders put silence in front and fill up the last packet.
 
 use std::io::SeekFrom;
 
@@ -75,13 +75,19 @@ impl Reader<'_, '_> {
         let header = self.find(movie.start, movie.end, b"mvhd")?;
         let movie_scale = self.time_scale(&header)?;
         let fragmented = self.find(movie.start, movie.end, b"mvex").is_some();
+        let tag = self.tag(&movie);
         let mut at = movie.start;
         loop {
             let found = self.next(at, movie.end)?;
             at = found.end;
             if &found.name == b"trak" {
                 let track = self.number(&found)?;
-                let edits = self.of_track(&found, movie_scale).unwrap_or_default();
+                let mut edits = self.of_track(&found, movie_scale).unwrap_or_default();
+                if let Some((start, length)) = tag
+                    && self.find(found.start, found.end, b"edts").is_none()
+                {
+                    edits = Edits { start, length: Some(length), ..edits };
+                }
                 all.push(Edits { track, fragmented, ..edits });
             }
         }
@@ -126,6 +132,33 @@ impl Reader<'_, '_> {
         };
         let precision = u64::from(scale.div_ceil(movie_scale)) + 1;
         Some(Edits { start, length: length.map(scaled), precision, ..none })
+    }
+
+    /// Start and length of what is heard, in samples, as Apple's encoders tag files that they write
+    /// without an edit list.
+    fn tag(&mut self, movie: &Found) -> Option<(u64, u64)> {
+        let data = self.find(movie.start, movie.end, b"udta")?;
+        let meta = self.find(data.start, data.end, b"meta")?;
+        // After its version.
+        let list = self.find(meta.start + 4, meta.end, b"ilst")?;
+        let mut at = list.start;
+        loop {
+            let item = self.next(at, list.end)?;
+            at = item.end;
+            if &item.name != b"----" {
+                continue;
+            }
+            let Some(name) = self.find(item.start, item.end, b"name") else { continue };
+            if name.end - name.start != 12 || &self.bytes(name.start + 4)? != b"iTunSMPB" {
+                continue;
+            }
+            let text = self.find(item.start, item.end, b"data")?;
+            // Hexadecimal numbers: zero, the delay, the padding and the length.
+            let text: [u8; 44] = self.bytes(text.start + 8)?;
+            let mut numbers = std::str::from_utf8(&text).ok()?.split_ascii_whitespace();
+            let mut number = |skipped| u64::from_str_radix(numbers.nth(skipped)?, 16).ok();
+            return Some((number(1)?, number(1)?));
+        }
     }
 
     /// Units per second, from a box that is like `mvhd`.
@@ -221,6 +254,35 @@ mod tests {
         };
         assert_eq!(edits(&file, 7), found);
         assert_eq!(edits(&file, 8), Edits::default());
+        for cut in 0..file.len() {
+            let _ = edits(&file[..cut], 7);
+        }
+    }
+
+    #[test]
+    fn tags_count_without_an_edit_list() {
+        let text = b" 00000000 00000840 000001CA 00000000003F31F6 00000000";
+        let item = |name: &[u8]| {
+            let name = boxed(b"name", &[&[0; 4], name].concat());
+            boxed(b"----", &[name, boxed(b"data", &[&[0; 8], &text[..]].concat())].concat())
+        };
+        let list = boxed(b"ilst", &[item(b"iTunNORM"), item(b"iTunSMPB")].concat());
+        let data = boxed(b"udta", &boxed(b"meta", &[&[0; 4], &list[..]].concat()));
+        let tagged = |mut file: Vec<u8>| {
+            let start = file.windows(4).position(|name| name == b"moov").unwrap_or(4) - 4;
+            file.extend(&data);
+            let size = (file.len() - start) as u32;
+            file[start..start + 4].copy_from_slice(&size.to_be_bytes());
+            file
+        };
+        let list = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 7, 208, 0, 0, 4, 0, 0, 1, 0, 0];
+        let file = tagged(movie(&list));
+        assert_eq!(edits(&file, 7).start, 1024);
+        let at = file.windows(4).position(|name| name == b"edts").unwrap_or(0);
+        let mut file = file;
+        file[at..at + 4].copy_from_slice(b"free");
+        let found = edits(&file, 7);
+        assert_eq!((found.start, found.length, found.scale), (0x840, Some(0x3f31f6), 16000));
         for cut in 0..file.len() {
             let _ = edits(&file[..cut], 7);
         }

@@ -116,6 +116,9 @@ impl MediaSource for Media<'_> {
 /// From this distance on, seeking is faster than decoding up to the position.
 const FAR: u64 = 1 << 16;
 
+/// The most samples of a channel that a byte of a usual file stands for: 2 kB/s at 48 kHz.
+const SAMPLES_PER_BYTE: u64 = 24;
+
 /// Limit on the entries that are looked at in tables, against files that would take hours.
 const MOST_SEARCHED: u64 = 1 << 33;
 
@@ -244,6 +247,13 @@ impl<'a> Packets<'a> {
         let wanted = if cut { wanted.min(end.unwrap_or(u64::MAX)) } else { wanted };
         let start = span.start.saturating_add(delay).min(wanted);
         let mut samples: Vec<T> = Vec::new();
+        // In one go, so that nothing is copied as the vector grows; a wrong header can't ask for
+        // more than its file could hold.
+        let expected = end.unwrap_or(0).min(wanted).saturating_sub(start);
+        let expected = expected.min(self.bytes.saturating_mul(SAMPLES_PER_BYTE));
+        let expected = usize::try_from(expected).unwrap_or(0).saturating_mul(self.channels);
+        // Without room for all, the samples that there are still may fit.
+        let _ = samples.try_reserve_exact(expected.min(self.limit.0));
         let mut position = 0;
         // Decoding up to the span takes no memory, only time, so it has a limit of its own.
         let way = Limit(self.limit.0.max(Limit::of_file(self.bytes)));
@@ -305,7 +315,23 @@ impl<'a> Packets<'a> {
             Some(end) if position.saturating_add(slack) < end.min(wanted) => {
                 Err(self.too_short(position, end))
             }
+            Some(end) if self.format == Format::Ogg && cut && wanted >= end => {
+                self.check_last(seconds.get()).map(|()| samples)
+            }
             _ => Ok(samples),
+        }
+    }
+
+    /// `Err` if another stream follows the one that has been read to its end.
+    fn check_last(&mut self, seconds: f64) -> Result<()> {
+        let Source::Symphonia(reader) = &mut self.source else { return Ok(()) };
+        loop {
+            match reader.next_packet() {
+                Ok(Some(_)) => {}
+                Err(error @ Error::ResetRequired) => return Err(undecoded_at(error, seconds)),
+                // Nothing is heard of what else there is.
+                Ok(None) | Err(_) => return Ok(()),
+            }
         }
     }
 

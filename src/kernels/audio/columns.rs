@@ -16,9 +16,9 @@ pub trait Map {
     fn apply(&self, src: &[f32], dst: &mut [f32], width: usize);
 }
 
-/// Columns that are copied to lie side by side, where they don't. A matrix with fewer of them is
-/// not worth being mapped in place.
-const FEW: usize = 64;
+/// Columns that are copied to lie side by side, where they don't: few enough for the copies to stay
+/// in the L1 cache. A matrix with fewer of them is not worth being mapped in place.
+const FEW: usize = 32;
 
 /// Maps all columns along an axis.
 pub fn map_columns(map: &impl Map, src: &[f32], axis: Axis, dst: &mut [f32]) -> Result<()> {

@@ -43,7 +43,7 @@ impl Kernel for ToDecibels {
 }
 
 /// The largest number, without regard to NaN; at least zero.
-fn largest(data: &[f32]) -> f32 {
+pub fn largest(data: &[f32]) -> f32 {
     const LANES: usize = 32;
     vectorized!({
         let mut most = [0.0; LANES];
@@ -59,7 +59,7 @@ fn largest(data: &[f32]) -> f32 {
 
 /// `multiplier * log10(x)`, but at least `cutoff`.
 #[derive(Clone, Copy)]
-struct Scale {
+pub struct Scale {
     /// The smallest number that isn't cut off.
     least: f32,
     cutoff: f32,
@@ -70,7 +70,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn new(multiplier: f64, cutoff: f64) -> Scale {
+    pub fn new(multiplier: f64, cutoff: f64) -> Scale {
         let octave = multiplier * std::f64::consts::LOG10_2;
         // Twelve bits of the mantissa: an exponent has eight.
         let coarse = f32::from_bits((octave as f32).to_bits() & !0xfff);
@@ -85,7 +85,7 @@ impl Scale {
 
     /// Loops over this vectorise.
     #[inline(always)]
-    fn of(self, x: f32) -> f32 {
+    pub fn of(self, x: f32) -> f32 {
         // The exponent is chosen such that the mantissa is between sqrt(1/2) and sqrt(2).
         const HALF_OCTAVE: u32 = 0x3f35_04f3;
         let bits = x.to_bits();

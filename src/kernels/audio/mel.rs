@@ -1,10 +1,13 @@
 //! Mel filter banks.
 
+use std::rc::Rc;
+
 use super::columns::{Map, map_columns};
+use super::frames::positive;
 use super::problem::Audio;
 use super::recent::Recent;
 use super::{Axis, axis_of, floats, resized};
-use crate::kernels::contract::problems::{Argument, argument};
+use crate::kernels::contract::problems::argument;
 use crate::kernels::{Kernel, Output, Outputs, Result, Traits, args, one};
 use crate::value::{Desc, Sample, append, with_room};
 
@@ -29,14 +32,26 @@ pub struct Plan {
 
 /// What decides the filters.
 #[derive(Clone, Copy, PartialEq)]
-struct Bank {
-    bins: usize,
-    filters: usize,
-    low: f64,
-    high: f64,
-    rate: f64,
-    htk: bool,
-    normalize: bool,
+pub struct Bank {
+    pub bins: usize,
+    /// The length of the transforms, which decides the frequencies of bins.
+    pub nfft: usize,
+    pub filters: usize,
+    pub low: f64,
+    pub high: f64,
+    pub rate: f64,
+    pub htk: bool,
+    pub normalize: bool,
+}
+
+impl Bank {
+    pub fn check(&self) -> Result<()> {
+        let Bank { low, high, rate, .. } = *self;
+        if low >= 0.0 && low < high && high <= rate && rate.is_finite() {
+            return Ok(());
+        }
+        Err(argument("freq_high", Audio::Frequencies { low, high, rate }))
+    }
 }
 
 impl Kernel for MelFilterBank {
@@ -47,33 +62,32 @@ impl Kernel for MelFilterBank {
     fn plan(args: MelArgs, inputs: &[&Desc]) -> Result<(Plan, Outputs)> {
         let axis = axis_of("axis", args.axis, inputs[0])?;
         let around = Axis::of(&inputs[0].shape, axis);
-        let filters = usize::try_from(args.nfilter).ok().filter(|&n| n > 0).ok_or_else(|| {
-            argument("nfilter", Argument::AtLeast { least: 1.0, given: args.nfilter as f64 })
-        })?;
+        let filters = positive("nfilter", args.nfilter)?;
         let (low, high, rate) = (args.freq_low, args.freq_high, args.sample_rate);
-        if !(low >= 0.0 && low < high && high <= rate && rate.is_finite()) {
-            return Err(argument("freq_high", Audio::Frequencies { low, high, rate }));
-        }
         let htk = args.mel_formula == "htk";
         let normalize = args.normalize;
-        let bank = Bank { bins: around.len, filters, low, high, rate, htk, normalize };
+        let (bins, nfft) = (around.len, even_nfft(around.len));
+        let bank = Bank { bins, nfft, filters, low, high, rate, htk, normalize };
+        bank.check()?;
         let desc = resized(inputs[0], axis, filters, "nfilter")?;
         Ok((Plan { axis: around, bank }, one(desc)))
     }
 
     fn run(plan: &Plan, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
-        thread_local! {
-            static BANKS: Recent<Bank, Filters> = const { Recent::new() };
-        }
         let data = floats(&inputs[0])?;
-        let elements = 2 * plan.bank.bins + plan.bank.filters;
-        let filters = BANKS.with(|banks| banks.get(plan.bank, elements, Filters::new))?;
+        let filters = Filters::cached(plan.bank)?;
         map_columns(&*filters, &data, plan.axis, outputs[0].elements())
     }
 }
 
+/// The length of transforms with this number of bins, if it is even: the last bin is half of the
+/// sample rate.
+pub fn even_nfft(bins: usize) -> usize {
+    2 * bins.saturating_sub(1).max(1)
+}
+
 /// Triangles over the bins of a spectrum.
-struct Filters {
+pub struct Filters {
     spans: Vec<Span>,
     /// The weights of all filters, one after the other.
     weights: Vec<f32>,
@@ -86,13 +100,20 @@ struct Span {
 }
 
 impl Filters {
+    pub fn cached(bank: Bank) -> Result<Rc<Filters>> {
+        thread_local! {
+            static BANKS: Recent<Bank, Filters> = const { Recent::new() };
+        }
+        let elements = 2 * bank.bins + bank.filters;
+        BANKS.with(|banks| banks.get(bank, elements, Filters::new))
+    }
+
     fn new(bank: &Bank) -> Result<Filters> {
         let scale = if bank.htk { Scale::Htk } else { Scale::Slaney };
         let (low, high) = (scale.to_mel(bank.low), scale.to_mel(bank.high));
         let step = (high - low) / (bank.filters as f64 + 1.0);
         let edge = |index: usize| scale.to_hertz(low + step * index as f64);
-        // The spectrum of a signal of twice as many samples, less one at each end.
-        let per_bin = bank.rate / (2.0 * (bank.bins as f64 - 1.0).max(1.0));
+        let per_bin = bank.rate / bank.nfft as f64;
         let mut made = Filters { spans: with_room(bank.filters)?, weights: Vec::new() };
         let mut row = with_room(bank.bins)?;
         for index in 0..bank.filters {
@@ -203,8 +224,16 @@ mod tests {
     #[test]
     fn triangles_add_up_to_one_between_the_outer_centers() {
         let (bins, rate) = (257, 16000.0);
-        let bank =
-            Bank { bins, filters: 20, low: 0.0, high: 8000.0, rate, htk: true, normalize: false };
+        let bank = Bank {
+            bins,
+            nfft: 512,
+            filters: 20,
+            low: 0.0,
+            high: 8000.0,
+            rate,
+            htk: true,
+            normalize: false,
+        };
         let filters = Filters::new(&bank).unwrap();
         let mut sums = vec![0.0; bins];
         for span in &filters.spans {

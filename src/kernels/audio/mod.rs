@@ -3,6 +3,8 @@
 mod columns;
 mod decibels;
 mod fft;
+mod frames;
+mod log_mel;
 mod mel;
 mod mfcc;
 mod nonsilent;
@@ -29,6 +31,7 @@ const TABLE: &[Entry] = &[
     Entry::new::<spectrogram::Spectrogram>("spectrogram"),
     Entry::new::<power_spectrum::PowerSpectrum>("power_spectrum"),
     Entry::new::<mel::MelFilterBank>("mel_filter_bank"),
+    Entry::new::<log_mel::LogMel>("log_mel"),
     Entry::new::<mfcc::Mfcc>("mfcc"),
     Entry::new::<decibels::ToDecibels>("to_decibels"),
     Entry::new::<preemphasis::PreemphasisFilter>("preemphasis_filter"),
@@ -44,6 +47,7 @@ pub mod problem {
             Channels { shape: Vec<usize> },
             NoSamples,
             Short { samples: usize, least: usize, window: usize },
+            FewSteps { samples: usize, least: usize },
             EmptyAxis { axis: usize },
             WindowNumbers { wanted: usize, given: usize },
             LongWindow { window: usize, nfft: usize },

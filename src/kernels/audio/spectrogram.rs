@@ -1,17 +1,14 @@
 //! Short-time power spectra.
 
-use std::rc::Rc;
-
 use super::fft::{Power, Transform};
 use super::floats;
+use super::frames::{Frames, Hann, Window, mono, positive};
 use super::problem::Audio;
-use super::recent::Recent;
 use super::transpose::transpose;
 use crate::kernels::contract::output::Writer;
 use crate::kernels::contract::problems::{Argument, argument, unfit};
-use crate::kernels::numeric::isa::vectorized;
 use crate::kernels::{Kernel, Output, Outputs, Result, Traits, args, one};
-use crate::value::{DType, Desc, Layout, Sample, collected, extent, zeroed};
+use crate::value::{DType, Desc, Layout, Sample, extent, zeroed};
 
 pub struct Spectrogram;
 
@@ -37,62 +34,6 @@ pub struct Plan {
     time_first: bool,
 }
 
-/// Where windows are.
-struct Frames {
-    count: usize,
-    step: usize,
-    /// How far the first window starts before the signal.
-    lead: usize,
-    /// Whether the signal is mirrored at its ends; else there are zeros around it.
-    reflect: bool,
-}
-
-enum Window {
-    /// Half-sample symmetric: sin^2(pi (i + 1/2) / n).
-    Hann(usize),
-    Given(Vec<f64>),
-}
-
-impl Window {
-    fn weights(&self) -> Result<Vec<f32>> {
-        match self {
-            Window::Hann(len) => collected((0..*len).map(|i| {
-                let phase = std::f64::consts::PI * (i as f64 + 0.5) / *len as f64;
-                phase.sin().powi(2) as f32
-            })),
-            Window::Given(numbers) => collected(numbers.iter().map(|&x| x as f32)),
-        }
-    }
-
-    /// The default window is the same in most calls.
-    fn cached(&self) -> Result<Rc<Vec<f32>>> {
-        thread_local! {
-            static WINDOWS: Recent<usize, Vec<f32>> = const { Recent::new() };
-        }
-        match self {
-            Window::Hann(len) => {
-                WINDOWS.with(|windows| windows.get(*len, *len, |_| self.weights()))
-            }
-            Window::Given(_) => self.weights().map(Rc::new),
-        }
-    }
-}
-
-/// The number of samples of a signal with a single channel.
-pub fn mono(desc: &Desc) -> Result<usize> {
-    match desc.shape[..] {
-        [n] | [n, 1] | [1, n] => Ok(n),
-        _ => Err(unfit(0, Audio::Channels { shape: desc.shape.to_vec() })),
-    }
-}
-
-fn positive(name: &'static str, given: i64) -> Result<usize> {
-    usize::try_from(given)
-        .ok()
-        .filter(|&n| n > 0)
-        .ok_or_else(|| argument(name, Argument::AtLeast { least: 1.0, given: given as f64 }))
-}
-
 impl Kernel for Spectrogram {
     type Args = SpectrogramArgs;
     type Plan = Plan;
@@ -111,7 +52,7 @@ impl Kernel for Spectrogram {
                 return Err(argument("window_fn", Audio::WindowNumbers { wanted: window, given }));
             }
             Some(numbers) => Window::Given(numbers),
-            None => Window::Hann(window),
+            None => Window::Hann(window, Hann::HalfSample),
         };
         let samples = mono(inputs[0])?;
         let (count, lead) = if args.center_windows {
@@ -168,48 +109,3 @@ impl Kernel for Spectrogram {
 
 /// Frames that are transposed at once: a cache line of results.
 const TILE: usize = 16;
-
-impl Frames {
-    /// Writes a window of the signal, and zeros after it.
-    fn read(&self, index: usize, signal: &[f32], window: &[f32], dst: &mut [f32]) {
-        let (dst, rest) = dst.split_at_mut(window.len());
-        rest.fill(0.0);
-        let start = index * self.step;
-        let inside = start.checked_sub(self.lead).and_then(|start| signal.get(start..));
-        if let Some(part) = inside.and_then(|part| part.get(..window.len())) {
-            vectorized!({
-                for ((d, s), w) in dst.iter_mut().zip(part).zip(window) {
-                    *d = s * w;
-                }
-            });
-            return;
-        }
-        let start = start as isize - self.lead as isize;
-        for ((d, w), at) in dst.iter_mut().zip(window).zip(start..) {
-            let at = if self.reflect { mirrored(at, signal.len()) } else { at as usize };
-            *d = signal.get(at).map_or(0.0, |s| s * w);
-        }
-    }
-}
-
-/// The place inside of `0..n` that a place is mirrored to; the ends are not repeated.
-fn mirrored(at: isize, n: usize) -> usize {
-    let period = 2 * (n as isize - 1);
-    if period <= 0 {
-        return 0;
-    }
-    let at = at.rem_euclid(period);
-    at.min(period - at) as usize
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mirrors_do_not_repeat_the_ends() {
-        let found: Vec<usize> = (-7..8).map(|at| mirrored(at, 3)).collect();
-        assert_eq!(found, [1, 2, 1, 0, 1, 2, 1, 0, 1, 2, 1, 0, 1, 2, 1]);
-        assert_eq!([-5, 0, 9].map(|at| mirrored(at, 1)), [0, 0, 0]);
-    }
-}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::kernels::Result;
-use crate::value::{Buffer, Desc, Element, LINE, Sample, Stores, fits};
+use crate::value::{Buffer, Desc, Element, LINE, Line, Sample, Stores, fits};
 
 /// Memory for one result. It is neither cloned nor handed out, so nobody else can access its bytes
 /// before it becomes a sample. It is written through the [`Output`] that it lends.
@@ -166,8 +166,8 @@ impl<'a> Output<'a> {
 pub struct Writer<'a, 's, T> {
     rest: &'a mut [T],
     stores: &'s Stores<'a>,
-    /// Scratch space for non-temporal stores. Words, so that it is aligned for any element.
-    made: Vec<u64>,
+    /// Scratch space for non-temporal stores, aligned for any element and for vectors.
+    made: Vec<Line>,
 }
 
 impl<'a, 's, T: Element> Writer<'a, 's, T> {
@@ -187,12 +187,12 @@ impl<'a, 's, T: Element> Writer<'a, 's, T> {
         if !self.is_around() {
             return make(next);
         }
-        let words = size_of_val(next).div_ceil(size_of::<u64>());
-        if self.made.len() < words {
-            if self.made.try_reserve_exact(words - self.made.len()).is_err() {
+        let lines = size_of_val(next).div_ceil(LINE);
+        if self.made.len() < lines {
+            if self.made.try_reserve_exact(lines - self.made.len()).is_err() {
                 return make(next);
             }
-            self.made.resize(words, 0);
+            self.made.resize(lines, Line([0; LINE]));
         }
         // SAFETY: there are enough bytes, aligned for any element, and any bit pattern is valid.
         let made =

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.fft
 
 import penstock as ndd
 from penstock.errors import InternalError
@@ -16,6 +17,7 @@ OPERATIONS = {
     "spectrogram": lambda x: ndd.spectrogram(x, window_length=100, window_step=30),
     "power_spectrum": lambda x: ndd.power_spectrum(x),
     "mel_filter_bank": lambda x: ndd.mel_filter_bank(x, nfilter=20),
+    "log_mel": lambda x: ndd.log_mel(x, preset="librosa", nfft=64, nfilter=9, window_step=20),
     "mfcc": lambda x: ndd.mfcc(x),
     "to_decibels": lambda x: ndd.to_decibels(x),
     "preemphasis_filter": lambda x: ndd.preemphasis_filter(x),
@@ -129,6 +131,19 @@ def test_orthonormal_transforms_are_inverted_by_each_other():
     there = ndd.mfcc(x, n_mfcc=40, normalize=True)
     back = np.asarray(ndd.mfcc(there, n_mfcc=40, normalize=True, dct_type=3))
     np.testing.assert_allclose(back, x, atol=1e-5)
+
+
+@pytest.mark.parametrize("lifter", [0.0, 22.0, -3.5])
+@pytest.mark.parametrize("dct_type", [1, 2, 3, 4])
+def test_cepstra_are_accurate(dct_type, lifter):
+    x = RNG.standard_normal((80, 30)).astype(np.float32)
+    expected = scipy.fft.dct(x.astype(np.float64), type=dct_type, axis=0) / 2
+    if lifter:
+        angles = np.pi * np.arange(1, 81) / lifter
+        expected *= (1 + lifter / 2 * np.sin(angles))[:, None]
+    made = np.asarray(ndd.mfcc(x, n_mfcc=80, dct_type=dct_type, lifter=lifter))
+    # Sums of 80 products in single precision.
+    np.testing.assert_allclose(made, expected, rtol=0, atol=5e-7 * abs(expected).max())
 
 
 @pytest.mark.parametrize("layout", ["ft", "tf", "Cft", "tfC", "f"])

@@ -406,6 +406,62 @@ def test_he_aac_is_named():
         decode(bytes(file))
 
 
+@pytest.mark.parametrize("channels", [3, 4, 5, 6, 7])
+def test_aac_of_several_channels_is_refused(channels):
+    file = bytearray(kept("mono.m4a"))
+    config = file.index(b"\x05\x80\x80\x80", file.index(b"esds")) + 5
+    file[config + 1] = file[config + 1] & 0b10000111 | channels << 3
+    with pytest.raises(DecodeError, match="MP4 file is AAC with more than two channels"):
+        decode(bytes(file))
+    with pytest.raises(DecodeError, match="AAC file is AAC of a kind other than LC with one or"):
+        decode(adts_of_channels(kept("mono.aac"), channels))
+
+
+def adts_of_channels(file, channels):
+    """Change the number of channels in the header of each frame."""
+    made, at = bytearray(file), 0
+    while at < len(made):
+        made[at + 2] = made[at + 2] & 0b11111110 | channels >> 2
+        made[at + 3] = made[at + 3] & 0b00111111 | (channels & 3) << 6
+        at += (made[at + 3] & 3) << 11 | made[at + 4] << 3 | made[at + 5] >> 5
+    return bytes(made)
+
+
+@pytest.mark.parametrize("second", ["mono.ogg", "opus.ogg", "flac.ogg"])
+@pytest.mark.parametrize("first", ["mono.ogg", "opus.ogg", "flac.ogg"])
+def test_chained_streams_are_refused(first, second):
+    # An encoder would give them different numbers, which makes no difference.
+    with pytest.raises(DecodeError, match=r"Ogg file has another stream after 0\.[0-9]+ s"):
+        decode(kept(first) + kept(second))
+
+
+def test_the_start_of_chained_streams_can_be_decoded():
+    file = kept("opus.ogg")
+    samples, _ = decode(file + file, duration=0.1)
+    np.testing.assert_array_equal(samples, decode(file, duration=0.1)[0])
+
+
+def box(name, content):
+    return struct.pack(">I", 8 + len(content)) + name + content
+
+
+def test_apples_tag_counts_in_place_of_an_edit_list():
+    file = kept("mono.m4a")
+    expected, _ = decode(file)
+    movie = file.index(b"moov") - 4
+    assert file[movie:].startswith(struct.pack(">I", len(file) - movie))  # it is the last box
+    bare = file.replace(b"edts", b"free")
+    padded, _ = decode(bare)
+    assert len(padded) > len(expected) == 7001
+    text = f" 00000000 {1024:08X} {len(padded) - 1024 - 7001:08X} {7001:016X} 00000000".encode()
+    names = box(b"mean", bytes(4) + b"com.apple.iTunes") + box(b"name", bytes(4) + b"iTunSMPB")
+    item = box(b"----", names + box(b"data", struct.pack(">II", 1, 0) + text))
+    tag = box(b"udta", box(b"meta", bytes(4) + box(b"ilst", item)))
+    tagged = bytearray(bare.replace(b"udta", b"free") + tag)
+    tagged[movie : movie + 4] = struct.pack(">I", len(tagged) - movie)
+    np.testing.assert_array_equal(decode(bytes(tagged))[0], expected)
+
+
 def test_errors_name_the_file_and_the_way_out(tmp_path):
     (tmp_path / "cut.flac").write_bytes(corpus()["flac"][:-100])
     [(data, _)] = File(files=[tmp_path / "cut.flac"]).next_epoch(batch_size=1)

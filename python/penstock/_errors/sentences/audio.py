@@ -14,6 +14,10 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
         "the signal of {samples} samples is too short for a window of {window}: it needs {least}, "
         "unless windows are centered (`center_windows=True`)"
     ),
+    "Audio.FewSteps": (
+        "the signal of {samples} samples is shorter than a step of windows; this `preset` needs "
+        "{least}"
+    ),
     "Audio.EmptyAxis": "axis {axis} is empty; `nfft` can pad it with zeros",
     "Audio.WindowNumbers": "needs `window_length` numbers, {wanted}, got {given}",
     "Audio.LongWindow": "must be at most `nfft`, {nfft}, got {window}",
