@@ -64,7 +64,7 @@ STUB_HEAD = '''"""{doc}
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, overload
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from penstock._values.batch import Batch
 from penstock._runtime.device import DeviceLike
@@ -179,7 +179,8 @@ def argument_type(argument: Argument) -> str:
             choices += [each.upper() for each in choices] if constraint.ignore_case else []
             kind = f"Literal[{', '.join(map(repr, choices))}]"
     if argument.per_sample:
-        kind += " | TensorLike | Batch"
+        # A text passes for `ArrayLike`, so that no choice would be a mistake.
+        kind += " | Tensor | NDArray[Any] | Batch" if "Literal" in kind else " | TensorLike | Batch"
     return kind if argument.default is REQUIRED else f"{kind} | None"
 
 
@@ -268,7 +269,7 @@ def imread_stub() -> str:
     head = STUB_HEAD.format(doc=documented("penstock.ops.imread"), generated=GENERATED)
     head = head.replace("import Sequence\n", "import Sequence\nfrom os import PathLike\n")
     head = head.replace("TypeAlias, overload", "TypeAlias, TypeVar, overload")
-    head = head.replace("import ArrayLike", "import NDArray")
+    head = head.replace("import ArrayLike, NDArray", "import NDArray")
     head = head.replace("Tensor | ArrayLike", "Tensor | NDArray[Any]")
     one, many = "Name | TensorLike", "list[AnyName] | tuple[AnyName, ...] | Batch"
     any_size = "int | None = None"

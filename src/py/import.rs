@@ -265,13 +265,15 @@ pub fn gather(
     })
 }
 
-/// The inverse of [`PyValue::concatenated`]: copies the bytes to samples of the given shapes. `sources`
-/// says where each came from.
+/// The inverse of [`PyValue::concatenated`]: samples of the given shapes, from their bytes, which are
+/// copied unless they are `owned`: memory that nobody else writes to. `sources` says where each came
+/// from.
 #[pyfunction]
+#[pyo3(signature = (data, dtype, ndim, batch, shapes, sources, layout, device, owned=false))]
 #[allow(clippy::too_many_arguments)]
 pub fn unpack(
     py: Python<'_>,
-    data: PyBuffer<u8>,
+    data: &Bound<'_, PyAny>,
     dtype: u8,
     ndim: usize,
     batch: bool,
@@ -279,6 +281,7 @@ pub fn unpack(
     sources: Vec<Option<String>>,
     layout: Option<&str>,
     device: i32,
+    owned: bool,
 ) -> PyResult<PyValue> {
     let wrong = error::<PyValueError>;
     let dtype = DType::from_code(dtype).ok_or_else(|| wrong(ArrayFault::PackedType))?;
@@ -287,10 +290,23 @@ pub fn unpack(
         return Err(wrong(ArrayFault::PackedCount { shapes, sources }));
     }
     let layout = parse_layout(layout)?;
-    let buffer = Buffer::new(data.len_bytes()).map_err(refuse)?;
-    // SAFETY: the buffer is new, has this many bytes, and has no other references.
-    let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), buffer.len()) };
-    data.copy_to_slice(py, bytes)?;
+    let bytes = PyBuffer::<u8>::get(data)?;
+    let start = NonNull::new(bytes.buf_ptr().cast::<u8>());
+    let buffer = match start.filter(|_| owned && bytes.is_c_contiguous()) {
+        Some(start) => {
+            // The view keeps the export alive, and can be dropped on any thread.
+            let view = PyMemoryView::from(data)?.into_any().unbind();
+            // SAFETY: the exporter guarantees these bytes while the view exists.
+            unsafe { Buffer::foreign(start, bytes.len_bytes(), Box::new(view), true, false) }
+        }
+        None => {
+            let buffer = Buffer::new(bytes.len_bytes()).map_err(refuse)?;
+            // SAFETY: the buffer is new, has this many bytes, and has no other references.
+            let copy = unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr(), buffer.len()) };
+            bytes.copy_to_slice(py, copy)?;
+            buffer
+        }
+    };
     let uniform = shapes.windows(2).all(|pair| pair[0] == pair[1]);
     let mut samples = Vec::with_capacity(shapes.len());
     let mut offset = 0;

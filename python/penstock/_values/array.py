@@ -14,6 +14,7 @@ from penstock._operators.call_sites import calling_module
 from penstock._operators.submit import invoke, settle
 from penstock._runtime.device import Device, DeviceLike
 from penstock._runtime.device import device as to_device_object
+from penstock._runtime.loader_workers import worker
 from penstock._runtime.mode import EvalMode
 from penstock._values.dtype import BY_CODE, DType
 
@@ -25,6 +26,9 @@ Self = TypeVar("Self", bound="Array")
 _BETWEEN_PROCESSES = ("multiprocessing.reduction", "torch.multiprocessing.queue")
 """What pickles for queues between processes, also those of DataLoaders and pools. What is raised
 there nobody hears of: nothing is sent, and the other side waits for ever."""
+
+_WORTH_SHARING = 64 << 10
+"""Fewer bytes take less time through a pipe than memory takes to be shared."""
 
 _COPY = _core.register("copy", "copy")
 _MOVE = _core.register("to_device", "move")
@@ -163,12 +167,14 @@ class Array:
         try:
             settle(value)
         except Exception as error:
-            if calling_module() not in _BETWEEN_PROCESSES:
+            if not _is_between_processes():
                 raise
             return _restore_failed, (len(value) if value.batch else None, _portable(error))
         memory: Any = value.concatenated()
         # A NumPy array, which picklers with out-of-band buffers don't copy.
-        data = np.ndarray(memory.shape, np.uint8, memory, memory.offset)
+        data: Any = np.ndarray(memory.shape, np.uint8, memory, memory.offset)
+        if data.nbytes >= _WORTH_SHARING and worker()[1] and _is_between_processes():
+            data = _in_shared_memory(data)
         sources = [value.source(index) for index in range(len(value))]
         described = (self.dtype, value.ndim, value.batch, value.shapes(), sources, value.layout)
         attributes = self._attributes() or None
@@ -204,7 +210,27 @@ def _unpickle(
 ) -> Self:
     """The array that `__reduce__` has described."""
     code = dtype._code
-    return kind._wrap(_core.unpack(data, code, ndim, batch, shapes, sources, layout, device._code))
+    is_shared = not isinstance(data, np.ndarray)
+    data = data.numpy() if is_shared else data
+    made = _core.unpack(data, code, ndim, batch, shapes, sources, layout, device._code, is_shared)
+    return kind._wrap(made)
+
+
+def _is_between_processes() -> bool:
+    return calling_module() in _BETWEEN_PROCESSES
+
+
+def _in_shared_memory(data: np.ndarray[Any, Any]) -> Any:
+    """Bytes in a tensor of PyTorch that another process gets without a further copy."""
+    import torch
+
+    try:
+        storage = torch.UntypedStorage._new_shared(data.nbytes)
+    except RuntimeError:
+        return data  # there is not enough of it
+    made = torch.empty(0, dtype=torch.uint8).set_(storage)
+    made.numpy()[:] = data
+    return made
 
 
 def _restore_failed(batch_size: int | None, error: Exception) -> Any:

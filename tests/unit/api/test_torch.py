@@ -1,5 +1,7 @@
 """Beside PyTorch's DataLoader: what its workers return, and what they draw."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -227,6 +229,48 @@ def test_a_number_that_was_set_counts_in_workers():
         assert list(loader_of(Threads(), "fork")) == [[3, 3]] * 4
     finally:
         ndd.set_num_threads(None)
+
+
+class Large(data.Dataset):
+    """Values that are worth sharing, and small ones that are not."""
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, index):
+        if index == 0:
+            return ndd.tensor(np.arange(90_000, dtype=np.float32).reshape(300, 300), layout="HW")
+        rows = [np.full((200 * (1 + number), 7, 5), number, np.int64) for number in range(4)]
+        return ndd.batch(rows if index == 1 else [row[:2] for row in rows], layout="HWC")
+
+
+def is_in_shared_memory(array):
+    address = array.__array_interface__["data"][0]
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        start, end = (int(part, 16) for part in line.split()[0].split("-"))
+        if start <= address < end:
+            return line.split()[1].endswith("s")
+    raise AssertionError(f"{address:x} is not mapped")
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="/proc tells what is shared")
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_large_values_of_workers_are_handed_over_in_shared_memory(context):
+    """So they are copied once, into that memory, and not through a pipe."""
+    made = list(loader_of(Large(), context, workers=1, timeout=100))
+    for value, expected in zip(made, Large(), strict=False):
+        assert (value.layout, value.dtype) == (expected.layout, expected.dtype)
+        is_batch = isinstance(value, ndd.Batch)
+        pairs = zip(value, expected, strict=True) if is_batch else [(value, expected)]
+        for found, wanted in pairs:
+            np.testing.assert_array_equal(found, wanted)
+    image, rows, few = made
+    assert is_in_shared_memory(np.asarray(image))
+    assert all(is_in_shared_memory(np.asarray(row)) for row in rows)
+    assert not is_in_shared_memory(np.asarray(few.tensors[0]))
+    # The values are like any others: not tied to the worker, which is gone.
+    np.testing.assert_array_equal(image + 1, np.arange(1, 90_001).reshape(300, 300))
+    assert [row.shape for row in rows + 1] == [(200 * (1 + number), 7, 5) for number in range(4)]
 
 
 class Undecodable(data.Dataset):
