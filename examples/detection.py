@@ -167,7 +167,8 @@ def main() -> None:
         for epoch in range(args.epochs):
             total = 0.0
             for images, offsets, classes in loader:
-                loss = loss_of(*model(images), offsets, classes.long())
+                scores, found = model(images)
+                loss = loss_of(scores, found, offsets, classes.long())
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()

@@ -107,11 +107,12 @@ def run(
 
 
 def tone(rng: Rng, t: np.ndarray) -> np.ndarray:
-    return np.sin(2 * np.pi * rng.uniform(300, 1500) * t)
+    return np.asarray(np.sin(2 * np.pi * rng.uniform(300, 1500) * t))
 
 
 def rising(rng: Rng, t: np.ndarray) -> np.ndarray:
-    return np.sin(2 * np.pi * (rng.uniform(200, 500) + rng.uniform(500, 1500) * t) * t)
+    pitch = rng.uniform(200, 500) + rng.uniform(500, 1500) * t
+    return np.asarray(np.sin(2 * np.pi * pitch * t))
 
 
 def falling(rng: Rng, t: np.ndarray) -> np.ndarray:

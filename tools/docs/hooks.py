@@ -71,6 +71,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """A page with the pictures of its operators, and links that lead to pages of the site."""
     path = page.file.src_uri
+    if path.startswith("recipes/"):
+        page.meta["hide"] = ["toc"]  # it would be empty; the program needs the room
     if path.startswith("reference/"):
         return re.sub(
             r"(?m)^## ([\w.]+)\n\n```python\n.*?\n```\n", _with_picture, markdown, flags=re.S
