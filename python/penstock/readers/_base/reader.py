@@ -711,6 +711,9 @@ class Reader:
                 # It counts as given: whoever goes on gets the next one.
                 position.advance(head.after)
             raise
+        finally:
+            # What was run ahead goes with the iterator, which nobody else may keep.
+            self._iteration = self._calls
         position.advance(head.after)
         self._is_put_back = False
         return outputs
