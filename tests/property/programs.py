@@ -50,7 +50,9 @@ def simple_statements(draw: Any) -> str:
     statements: list[Callable[[], str]] = [
         lambda: f"{x} = ndd.flip({source}, horizontal={draw(numbers(0, 1))})",
         lambda: f"{x} = ndd.resize({source}, size=[{draw(numbers(8, 12))}, 20])",
-        lambda: f"{x} = ndd.rotate({source}, angle={draw(per_sample(0, 90, source))})",
+        lambda: (
+            f"{x} = ndd.rotate({source}, angle={draw(per_sample(0, 90, source))}, keep_size=True)"
+        ),
         lambda: f"{x} = ndd.brightness({source}, brightness={draw(per_sample(1, 2, source))})",
         lambda: f"{x} = ndd.cast({source} + {draw(numbers(0, 3))}, dtype=ndd.uint8)",
         lambda: f"{x} = ndd.cast({source} - mean, dtype=ndd.uint8)",
@@ -154,7 +156,7 @@ def programs(draw: Any) -> str:
             "    if reader.get_state() and not hasattr(reader, 'begun'):",
             "        reader.reset(); reader.begun = True",
             "    for _ in range(7):",
-            "        yield reader(batch_size=3)[0]",
+            "        yield reader(batch_size=3)",
             "def helper(x, size):",
             "    x = ndd.resize(x, size=[size, 10])",
             "    return ndd.flip(x, vertical=1)",

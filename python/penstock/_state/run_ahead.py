@@ -7,7 +7,7 @@ values when it makes those very calls; readers, RNGs and states stay where the p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock import _core
@@ -105,7 +105,7 @@ def _sentence(number: int, site: int, what: str, place: int, times: int) -> str:
     return f"{name}: type, layout, device, batch size or context differ{where}"
 
 
-def _names(number: int) -> tuple[str, Iterable[str] | Any]:
+def _names(number: int) -> tuple[str, Sequence[str]]:
     from penstock._operators.definition import OPERATORS
 
     for operator in OPERATORS.values():

@@ -467,7 +467,9 @@ impl Contents {
         let may_be_view = work.is_whole_batch() || work.traits().view;
         let origin = |value: &Arc<Value>| match self.known.get(&address(value)) {
             Some((origin, _)) => origin.clone(),
-            None if !may_be_view && is_constant(value) => Origin::Constant(value.clone()),
+            None if !may_be_view && is_constant(value) => {
+                Origin::Constant(Handle::new(value.clone()))
+            }
             None => Origin::Other(Arc::downgrade(value)),
         };
         Err(Note {

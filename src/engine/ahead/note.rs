@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::super::node::{Call, Output, Pick};
 use super::super::pool::Pool;
-use super::super::value::Value;
+use super::super::value::{Handle, Value};
 use super::reasons::Why;
 use crate::kernels::{Arg, Operator, Position};
 use crate::value::{Device, Layout, Sample};
@@ -28,8 +28,8 @@ pub enum Origin {
     Item(usize),
     /// This output of another call of the iteration.
     Result(Key, usize),
-    /// A few bytes: any value with the same ones is as good.
-    Constant(Arc<Value>),
+    /// A few bytes: any value with the same ones is as good. A handle, which keeps them.
+    Constant(Handle),
     /// This very value. Weak, but keeps others from having its address.
     Other(Weak<Value>),
 }
@@ -199,8 +199,8 @@ pub fn is_constant(value: &Value) -> bool {
 }
 
 /// Whether constants have the same bytes.
-pub fn is_equal(a: &Arc<Value>, b: &Arc<Value>) -> bool {
-    if Arc::ptr_eq(a, b) {
+pub fn is_equal(a: &Value, b: &Value) -> bool {
+    if std::ptr::eq(a, b) {
         return true;
     }
     let same = |(a, b): (Sample, Sample)| {

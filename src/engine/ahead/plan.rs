@@ -138,7 +138,7 @@ fn entry(before: &Note, note: &Note, index: &HashMap<Key, usize>) -> Result<Entr
         Origin::Result(key, output) => {
             index.get(key).map(|&entry| Feed::Result(entry, *output)).ok_or(None)
         }
-        Origin::Constant(value) => Ok(Feed::Value(value.clone())),
+        Origin::Constant(handle) => Ok(Feed::Value(handle.value().clone())),
         Origin::Other(value) => value.upgrade().map(Feed::Value).ok_or(Some(Why::Input(position))),
     };
     let feeds = shape.inputs.iter().enumerate().map(feed).collect::<Result<_, _>>()?;

@@ -170,7 +170,7 @@ class Reader:
         self._options = Options.checked(self._what, common)
         self._bad = BadSamples(self._what, self._options.on_error, self._options.max_errors)
         self._ahead = Lookahead(self._options.depth)
-        self._calls = self._ahead.loop.iteration()
+        self._iteration = self._calls = self._ahead.loop.iteration()
         self._lock = ForkSafeLock(in_child=self._ahead.in_child)
         self._source: Source | None = None
         self._refusal: str | None = None
@@ -727,20 +727,24 @@ class Reader:
         raised, such as by Ctrl-C, leaves the batch to come.
         """
         source = self._opened()
+        self._iteration = iteration
         head = self._ahead.take(source, position)
         try:
             self._read_ahead(head.after)
-            outputs = self._made(source, position, head, iteration)
+            outputs = self._made(source, position, head)
         except Exception:
             if _is_at_fault(head):
                 # It counts as given: whoever goes on gets the next one.
                 position.advance(head.after)
             raise
+        finally:
+            # What was run ahead goes with the iterator, which nobody else may keep.
+            self._iteration = self._calls
         position.advance(head.after)
         self._is_put_back = False
         return outputs
 
-    def _made(self, source: Source, position: Position, head: Fetched, iteration: Iteration) -> Any:
+    def _made(self, source: Source, position: Position, head: Fetched) -> Any:
         """What users get of a batch."""
         numbers, values = head.numbers, head.values
         if self._bad.on_error != "raise":
@@ -756,7 +760,7 @@ class Reader:
         # Not beyond the end of the epoch, where the loop may end as well.
         coming = position.left - 1 if position.use.way == "epochs" else depth
         upcoming = self._ahead.upcoming(min(depth, coming))
-        run_ahead.begin(iteration, values, upcoming, depth)
+        run_ahead.begin(self._iteration, values, upcoming, depth)
         return self._yields(bad_samples.mark(values, self, numbers))
 
     def _sifted(
