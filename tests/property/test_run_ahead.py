@@ -19,7 +19,9 @@ def root(tmp_path_factory):
     for index in range(COUNT):
         size = (70, 60 + index % 3, 3)
         np.save(folder / f"{index:02d}.npy", rng.integers(0, 256, size, np.uint8))
-    return folder
+    used = ndd.run_ahead.stats().used
+    yield folder
+    assert ndd.run_ahead.stats().used > used + 100  # the programs did run ahead
 
 
 @pytest.mark.filterwarnings("ignore")  # of unfinished epochs and shared draws: not the subject
