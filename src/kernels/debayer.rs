@@ -705,8 +705,8 @@ mod avx2 {
     ) -> usize {
         let n = out.len().min(site.len());
         let n = n.min(above.len().min(row.len()).min(below.len()).saturating_sub(2));
-        let [own, other, green] =
-            [weights[0], weights[1], GREEN].map(|weight| _mm256_set1_epi16(weight as i16));
+        let weight = |weight: u32| _mm256_set1_epi16(weight as i16);
+        let (own, other, green) = (weight(weights[0]), weight(weights[1]), weight(GREEN));
         let zero = _mm256_setzero_si256();
         if n < LANES {
             return 0;

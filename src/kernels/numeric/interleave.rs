@@ -41,21 +41,23 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     pub fn interleave(planes: [&[u8]; 3], out: &mut [u8]) -> usize {
         let n = planes.iter().fold(out.len() / 3, |n, plane| n.min(plane.len()));
-        // SAFETY: masks have 16 bytes.
-        let load = |order: &[i8; 16]| unsafe { _mm_loadu_si128(order.as_ptr().cast()) };
-        let orders = ORDERS.each_ref().map(|orders| orders.each_ref().map(load));
+        let [first, second, third] = planes;
         let mut i = 0;
         while i + 16 <= n {
-            // SAFETY: there are at least 16 bytes of each color from `i` on, and room for 48.
+            // SAFETY: there are at least 16 bytes of each color from `i` on, and room for 48; masks
+            // have 16 bytes.
             unsafe {
-                let colors = planes.map(|plane| _mm_loadu_si128(plane.as_ptr().add(i).cast()));
-                for (part, order) in orders.into_iter().enumerate() {
+                let load = |from: *const u8| _mm_loadu_si128(from.cast());
+                let a = load(first.as_ptr().add(i));
+                let b = load(second.as_ptr().add(i));
+                let c = load(third.as_ptr().add(i));
+                for (part, [of_a, of_b, of_c]) in ORDERS.iter().enumerate() {
                     let made = _mm_or_si128(
                         _mm_or_si128(
-                            _mm_shuffle_epi8(colors[0], order[0]),
-                            _mm_shuffle_epi8(colors[1], order[1]),
+                            _mm_shuffle_epi8(a, load(of_a.as_ptr().cast())),
+                            _mm_shuffle_epi8(b, load(of_b.as_ptr().cast())),
                         ),
-                        _mm_shuffle_epi8(colors[2], order[2]),
+                        _mm_shuffle_epi8(c, load(of_c.as_ptr().cast())),
                     );
                     _mm_storeu_si128(out.as_mut_ptr().add(3 * i + 16 * part).cast(), made);
                 }

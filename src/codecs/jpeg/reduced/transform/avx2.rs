@@ -1,8 +1,13 @@
 //! The transforms on vectors: factors have 16 bits, so that two products are added at once.
+//!
+//! Vectors are not passed through the functions of iterators and arrays, which are compiled for the
+//! baseline: where the compiler doesn't inline them, each call goes through memory.
+
+#![allow(clippy::needless_range_loop)]
 
 use std::arch::x86_64::*;
 
-use super::factors::pass;
+use super::factors::{HALF, pass};
 use super::{Group, KEPT, LANES, LOW, MOST, NUMBERS, POINT, is_empty, write_row};
 
 /// Waves that are multiplied together: two even ones and two odd ones of the lower half, then those
@@ -13,12 +18,18 @@ const fn pairs(size: usize) -> [[usize; 2]; 4] {
     [[0, if size == 2 { 0 } else { 2 }], [1, 3], [4, 6], [5, 7]]
 }
 
-/// What a pair of waves is multiplied with for a pixel.
-#[inline]
-fn factors(row: &[i32; 8], [first, second]: [usize; 2]) -> i32 {
-    let parts = if first == second { 2 } else { 1 };
-    let [first, second] = [first, second].map(|wave| row[wave] / parts);
-    (first & 0xffff) | (second << 16)
+/// What the pairs of waves are multiplied with, by pixel: two factors of 16 bits each.
+const fn factors(size: usize) -> [[i32; 4]; HALF] {
+    let (rows, pairs) = (pass(size).factors, pairs(size));
+    let mut all = [[0; 4]; HALF];
+    let mut at = 0;
+    while at < 4 * HALF {
+        let (row, [first, second]) = (rows[at / 4], pairs[at % 4]);
+        let parts = if first == second { 2 } else { 1 };
+        all[at / 4][at % 4] = ((row[first] / parts) & 0xffff) | ((row[second] / parts) << 16);
+        at += 1;
+    }
+    all
 }
 
 /// Two numbers of 16 bits for each lane.
@@ -59,8 +70,9 @@ fn down<const SIZE: usize, const USED: usize>(
     // Bits beyond those of numbers inside the limit.
     let (mut beyond, mut carried) = (_mm_setzero_si128(), _mm_setzero_si128());
     let mut wide = _mm256_setzero_si256();
-    for (pair, columns) in pairs(SIZE).into_iter().enumerate() {
-        for (half, column) in columns.into_iter().enumerate() {
+    for pair in 0..4 {
+        for half in 0..2 {
+            let column = const { pairs(SIZE) }[pair][half];
             if pass.factors[0][column] == 0 || is_empty(seen, column) {
                 continue;
             }
@@ -79,20 +91,22 @@ fn down<const SIZE: usize, const USED: usize>(
                 }
             }
             let mut joined = [_mm256_setzero_si256(); 4];
-            for (pair, [first, second]) in joined.iter_mut().zip(pairs(SIZE)) {
+            for pair in 0..4 {
+                let [first, second] = const { pairs(SIZE) }[pair];
                 if second < USED {
                     let low = _mm_unpacklo_epi16(given[first], given[second]);
                     let high = _mm_unpackhi_epi16(given[first], given[second]);
-                    *pair = _mm256_set_m128i(high, low);
+                    joined[pair] = _mm256_set_m128i(high, low);
                 }
             }
             let shift = POINT - KEPT + pass.larger;
             let made = waves::<SIZE, USED>(&joined, shift);
-            for (row, made) in between.iter_mut().zip(made) {
+            for row in 0..SIZE {
+                let (made, to) = (made[row], &mut between[row][pair]);
                 wide = _mm256_or_si256(wide, _mm256_add_epi32(made, _mm256_set1_epi32(MOST)));
-                row[pair] = match half {
+                *to = match half {
                     0 => _mm256_and_si256(made, _mm256_set1_epi32(0xffff)),
-                    _ => _mm256_blend_epi16::<0xaa>(row[pair], _mm256_slli_epi32::<16>(made)),
+                    _ => _mm256_blend_epi16::<0xaa>(*to, _mm256_slli_epi32::<16>(made)),
                 };
             }
         }
@@ -117,20 +131,25 @@ fn across<const SIZE: usize, const USED: usize>(
         0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15, 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10,
         14, 3, 7, 11, 15,
     );
-    for (row, pairs) in between.iter().enumerate() {
-        let made = waves::<SIZE, USED>(pairs, POINT + KEPT + 3 + pass.larger);
+    for row in 0..SIZE {
+        let made = waves::<SIZE, USED>(&between[row], POINT + KEPT + 3 + pass.larger);
         let mut line = [[0; LANES]; 4];
-        for (four, made) in line.iter_mut().zip(made.chunks(4)) {
-            let column = |at: usize| made.get(at).copied().unwrap_or(_mm256_setzero_si256());
-            let halves = [[column(0), column(1)], [column(2), column(3)]].map(|[first, second]| {
-                let mut both = _mm256_packs_epi32(first, second);
-                if !pass.saturates {
-                    both = _mm256_srai_epi16::<6>(_mm256_slli_epi16::<6>(both));
+        for four in 0..SIZE.div_ceil(4) {
+            let mut halves = [_mm256_setzero_si256(); 2];
+            for half in 0..2 {
+                let first = 4 * four + 2 * half;
+                if first < SIZE {
+                    // A column that is missing isn't written.
+                    let both = _mm256_packs_epi32(made[first], made[(first + 1).min(SIZE - 1)]);
+                    let both = match pass.saturates {
+                        true => both,
+                        false => _mm256_srai_epi16::<6>(_mm256_slli_epi16::<6>(both)),
+                    };
+                    halves[half] = _mm256_add_epi16(both, _mm256_set1_epi16(128));
                 }
-                _mm256_add_epi16(both, _mm256_set1_epi16(128))
-            });
+            }
             let bytes = _mm256_packus_epi16(halves[0], halves[1]);
-            store(_mm256_shuffle_epi8(bytes, transpose), four);
+            store(_mm256_shuffle_epi8(bytes, transpose), &mut line[four]);
         }
         write_row::<SIZE>(group, &line, row, pixels, pitch)?;
     }
@@ -141,14 +160,12 @@ fn across<const SIZE: usize, const USED: usize>(
 #[inline]
 #[target_feature(enable = "avx2")]
 fn waves<const SIZE: usize, const USED: usize>(given: &Pairs, shift: u32) -> [__m256i; SIZE] {
-    let pass = const { &pass(SIZE) };
     let count = _mm_cvtsi32_si128(shift as i32);
     let mut made = [_mm256_setzero_si256(); SIZE];
     for index in 0..SIZE.div_ceil(2) {
-        let product = |pair: usize| {
-            let factors = factors(&pass.factors[index], const { pairs(SIZE) }[pair]);
-            _mm256_madd_epi16(given[pair], _mm256_set1_epi32(factors))
-        };
+        let factors = const { &factors(SIZE) }[index];
+        let product =
+            |pair: usize| _mm256_madd_epi16(given[pair], _mm256_set1_epi32(factors[pair]));
         let mut even = _mm256_add_epi32(product(0), _mm256_set1_epi32(1 << (shift - 1)));
         let mut odd = product(1);
         if USED > LOW {

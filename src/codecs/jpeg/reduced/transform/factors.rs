@@ -1,7 +1,7 @@
 //! What libjpeg-turbo's inverse transforms multiply with.
 
 /// Most pixels of half a block.
-const HALF: usize = 7;
+pub const HALF: usize = 7;
 
 /// One pass of a transform to blocks of a size.
 pub struct Pass {

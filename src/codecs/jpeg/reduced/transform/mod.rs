@@ -209,9 +209,11 @@ fn write_row<const SIZE: usize>(
     for (lane, &place) in group.places.iter().enumerate().take(group.filled) {
         let pixels = pixels.get_mut(place + row * pitch..)?.first_chunk_mut::<SIZE>()?;
         for first in (0..SIZE).step_by(4) {
-            let count = (SIZE - first).min(4);
-            let four = line[first / 4][lane].to_le_bytes();
-            pixels[first..first + count].copy_from_slice(&four[..count]);
+            let (four, to) = (line[first / 4][lane].to_le_bytes(), &mut pixels[first..]);
+            match to.first_chunk_mut() {
+                Some(to) => *to = four,
+                None => to.iter_mut().zip(four).for_each(|(to, pixel)| *to = pixel),
+            }
         }
     }
     Some(())
