@@ -183,8 +183,7 @@ def test_batches_of_lists_and_arrays():
         ExternalSource([[1, 2]], batch=True)(batch_size=3)
 
 
-def test_data_goes_to_the_device(monkeypatch):
-    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
+def test_data_goes_to_the_device(emulated):
     source = ExternalSource(lambda: 1, device="gpu")
     assert source().device == source(batch_size=2).device == ndd.Device("gpu")
     assert ExternalSource([ndd.tensor(1).gpu()])().device == ndd.Device("cpu")
