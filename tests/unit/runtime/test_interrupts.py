@@ -18,8 +18,7 @@ BLOCKS = {
 
 
 @pytest.fixture(autouse=True)
-def unchanged(monkeypatch):
-    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
+def unchanged(emulated):
     chosen, modes = thread.chosen, _mode._local.chosen
     yield
     thread.context, thread.chosen, _mode._local.chosen = None, chosen, modes

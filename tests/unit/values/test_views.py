@@ -53,8 +53,7 @@ def test_memory_of_others_stays_theirs(view, mode):
 
 
 @each_view
-def test_a_gpu_gets_memory_of_its_own(view, monkeypatch):
-    monkeypatch.setenv("PENSTOCK_GPU", "emulate")
+def test_a_gpu_gets_memory_of_its_own(view, emulated):
     array = DATA.copy()
     expected = np.array(view(ndd.tensor(array)))
     made = view(ndd.as_tensor(array)).gpu()
