@@ -83,7 +83,12 @@ def _items(described: Iterable[tuple[str, str]]) -> str:
 def wrapped(name: str, signature: str) -> str:
     """A signature as code, in several lines if it is long."""
     text = f"{name}{signature}"
-    lines = textwrap.wrap(text, WIDTH, subsequent_indent="    ", break_long_words=False)
+    # Only between arguments: a space inside of one holds it together.
+    held = re.sub(r"(?<!,) ", "\N{NO-BREAK SPACE}", text)
+    lines = textwrap.wrap(
+        held, WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
+    lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
     return "```python\n" + "\n".join(lines) + "\n```\n"
 
 
