@@ -25,13 +25,13 @@ use crate::value::{Device, Layout};
 #[pyfunction]
 pub fn shuffle(
     py: Python<'_>,
-    items: PyBuffer<i64>,
+    mut items: PyBuffer<i64>,
     fill: usize,
     seed: u64,
     epoch: u64,
     stream: u32,
 ) -> PyResult<()> {
-    let row = writable(&items)?;
+    let row = writable(&mut items)?;
     py.detach(|| readers::shuffle(row, fill, seed, epoch, stream));
     Ok(())
 }
@@ -41,12 +41,12 @@ pub fn shuffle(
 #[pyfunction]
 pub fn permute(
     py: Python<'_>,
-    places: PyBuffer<i64>,
+    mut places: PyBuffer<i64>,
     len: u64,
     seed: u64,
     epoch: u64,
 ) -> PyResult<()> {
-    let row = writable(&places)?;
+    let row = writable(&mut places)?;
     if len > i64::MAX as u64 || row.iter().any(|&place| place < 0 || place as u64 >= len) {
         return Err(PyValueError::new_err("these places are not in the permutation"));
     }
@@ -60,7 +60,7 @@ pub fn permute(
 }
 
 /// The numbers of a buffer that the caller has just created and doesn't share.
-fn writable(items: &PyBuffer<i64>) -> PyResult<&mut [i64]> {
+fn writable(items: &mut PyBuffer<i64>) -> PyResult<&mut [i64]> {
     if items.readonly() || !items.is_c_contiguous() {
         return Err(PyValueError::new_err("expected a writable, contiguous buffer"));
     }
