@@ -1,5 +1,5 @@
 """Hooks of MkDocs: pages made from files outside of docs/, pictures of operators, the gallery, and
-a navigation that has the pages which are there.
+a navigation with the pages of the reference.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ photographs are by danielbuechele and vultilion (CC BY 2.0), and come with sciki
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    docs = Path(config.docs_dir)
-    config.nav = _existing(config.nav, docs)
+    pages = _reference(Path(config.docs_dir))
+    config.nav = [{"Reference": pages} if "Reference" in entry else entry for entry in config.nav]
     return config
 
 
@@ -90,24 +90,8 @@ def _with_picture(found: re.Match[str]) -> str:
     return f"{found[0]}\n{image}\n"
 
 
-def _existing(nav: list[Any], docs: Path) -> list[Any]:
-    """The entries whose pages are there; the reference with the pages that its index lists."""
-    kept: list[Any] = []
-    for entry in nav:
-        [(title, value)] = entry.items()
-        if isinstance(value, list):
-            value = _existing(value, docs)
-            if not value:
-                continue
-        elif value == "reference/README.md":
-            value = _reference(docs)
-        elif value not in (*PAGES.values(), "gallery.md") and not (docs / value).exists():
-            continue
-        kept.append({title: value})
-    return kept
-
-
 def _reference(docs: Path) -> list[Any]:
+    """The pages that the index of the reference lists."""
     nav: list[Any] = ["reference/README.md"]
     for line in (docs / "reference" / "README.md").read_text().splitlines():
         if line.startswith("## "):
