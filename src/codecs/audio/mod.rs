@@ -5,6 +5,7 @@ mod aiff;
 mod au;
 mod caf;
 mod edits;
+mod flac;
 mod format;
 mod matroska;
 mod mpeg;
@@ -20,6 +21,7 @@ mod wav;
 use std::io::{Error, ErrorKind, SeekFrom};
 use std::sync::OnceLock;
 
+use self::flac::Flac;
 pub use self::format::Format;
 use self::packets::Packets;
 pub use self::pcm::Pcm;
@@ -94,6 +96,8 @@ problems! {
         Index,
         Damaged { text: String },
         DamagedAt { seconds: f64, text: String },
+        FrameInvalid { seconds: f64 },
+        FrameChecksum { seconds: f64 },
         Undecodable { text: String },
         Unexpected { seconds: f64 },
     }
@@ -158,6 +162,7 @@ pub struct Sound<'a> {
 
 enum Inside<'a> {
     Raw(Raw<'a>),
+    Flac(Box<Flac<'a>>),
     Packets(Box<Packets<'a>>),
 }
 
@@ -177,6 +182,7 @@ impl<'a> Sound<'a> {
     pub fn rate(&self) -> u32 {
         match &self.content {
             Inside::Raw(raw) => raw.rate,
+            Inside::Flac(flac) => flac.info.rate,
             Inside::Packets(packets) => packets.rate,
         }
     }
@@ -184,6 +190,7 @@ impl<'a> Sound<'a> {
     pub fn channels(&self) -> usize {
         match &self.content {
             Inside::Raw(raw) => raw.channels,
+            Inside::Flac(flac) => flac.info.channels,
             Inside::Packets(packets) => packets.channels,
         }
     }
@@ -192,6 +199,7 @@ impl<'a> Sound<'a> {
     pub fn frames(&self) -> Option<u64> {
         match &self.content {
             Inside::Raw(raw) => Some(raw.frames),
+            Inside::Flac(flac) => flac.info.samples,
             Inside::Packets(packets) => packets.frames(),
         }
     }
@@ -200,6 +208,7 @@ impl<'a> Sound<'a> {
     pub fn limit(&self) -> Limit {
         match &self.content {
             Inside::Raw(raw) => raw.limit,
+            Inside::Flac(flac) => flac.limit,
             Inside::Packets(packets) => packets.limit,
         }
     }
@@ -209,7 +218,7 @@ impl<'a> Sound<'a> {
         match &self.content {
             Inside::Raw(raw) => raw.check_complete(span),
             // Shows while they are decoded.
-            Inside::Packets(_) => Ok(()),
+            Inside::Flac(_) | Inside::Packets(_) => Ok(()),
         }
     }
 
@@ -217,6 +226,7 @@ impl<'a> Sound<'a> {
     pub fn samples_in(&self, span: Span) -> Option<usize> {
         match &self.content {
             Inside::Raw(raw) => Some(raw.samples_in(span)),
+            Inside::Flac(flac) => flac.samples_in(span),
             Inside::Packets(_) => None,
         }
     }
@@ -231,6 +241,7 @@ impl<'a> Sound<'a> {
                 raw.read_into(span, &mut samples)?;
                 Ok(samples)
             }
+            Inside::Flac(flac) => flac.read(span),
             Inside::Packets(packets) => packets.read(span),
         }
     }
@@ -239,6 +250,7 @@ impl<'a> Sound<'a> {
     pub fn read_into<T: Pcm>(self, span: Span, samples: &mut [T]) -> Result<()> {
         match self.content {
             Inside::Raw(raw) => raw.read_into(span, samples),
+            Inside::Flac(flac) => flac.read_into(span, samples),
             Inside::Packets(packets) => {
                 let read = packets.read(span)?;
                 match samples.len() == read.len() {
@@ -274,6 +286,10 @@ impl<'a> Identified<'a> {
                     return Ok(Sound { format, content });
                 }
             },
+            Format::Flac => {
+                let content = Inside::Flac(Box::new(Flac::open(stream, bytes)?));
+                return Ok(Sound { format, content });
+            }
             _ => Content::Packets,
         };
         let content = match header {

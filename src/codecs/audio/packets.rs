@@ -1,4 +1,5 @@
-//! Formats that are decoded packet by packet: by symphonia, and Opus by libopus.
+//! Formats that are decoded packet by packet: by symphonia, Opus by libopus, FLAC in other formats
+//! than its own by our decoder.
 
 use std::cell::Cell;
 use std::io::{ErrorKind, Read, Result as IoResult, Seek, SeekFrom};
@@ -8,9 +9,9 @@ use symphonia::core::audio::sample::Sample;
 use symphonia::core::audio::{Audio as _, AudioBuffer, GenericAudioBufferRef};
 use symphonia::core::codecs::audio::well_known::{
     CODEC_ID_AAC, CODEC_ID_AC3, CODEC_ID_AC4, CODEC_ID_ADPCM_IMA_QT, CODEC_ID_ALAC, CODEC_ID_DCA,
-    CODEC_ID_EAC3, CODEC_ID_MONKEYS_AUDIO, CODEC_ID_MP1, CODEC_ID_MP3, CODEC_ID_MUSEPACK,
-    CODEC_ID_OPUS, CODEC_ID_SPEEX, CODEC_ID_TRUEHD, CODEC_ID_TTA, CODEC_ID_VORBIS,
-    CODEC_ID_WAVPACK, CODEC_ID_WMA,
+    CODEC_ID_EAC3, CODEC_ID_FLAC, CODEC_ID_MONKEYS_AUDIO, CODEC_ID_MP1, CODEC_ID_MP3,
+    CODEC_ID_MUSEPACK, CODEC_ID_OPUS, CODEC_ID_SPEEX, CODEC_ID_TRUEHD, CODEC_ID_TTA,
+    CODEC_ID_VORBIS, CODEC_ID_WAVPACK, CODEC_ID_WMA,
 };
 use symphonia::core::codecs::audio::{
     AudioCodecId, AudioCodecParameters, AudioDecoder, AudioDecoderOptions,
@@ -25,6 +26,7 @@ use symphonia::core::units::{Duration, Timestamp};
 
 use super::caf::Alac;
 use super::edits::Edits;
+use super::flac;
 use super::opus::{self, Opus};
 use super::stream::Part;
 use super::{
@@ -77,12 +79,14 @@ struct Preroll(u64);
 
 enum Decoder {
     Symphonia(Box<dyn AudioDecoder>),
+    Flac(flac::Decoder),
     Opus(Opus),
 }
 
 /// Decoded frames of a packet.
 enum Block<'a> {
     Planes(GenericAudioBufferRef<'a>),
+    Flac(&'a flac::Decoder),
     Interleaved(&'a [f32], usize),
 }
 
@@ -174,9 +178,16 @@ impl<'a> Packets<'a> {
             (rate, channels) = (head.rate(), head.channels);
             heard = Heard::of_opus(track, format, &head, &edits, &ends);
         } else {
-            decoder = Decoder::Symphonia(symphonia_decoder(params, format)?);
-            rate = params.sample_rate.unwrap_or(0);
-            channels = params.channels.as_ref().map_or(0, |channels| channels.count());
+            if params.codec == CODEC_ID_FLAC {
+                let info = params.extra_data.as_deref().unwrap_or_default();
+                let info = flac::Info::read(info)?;
+                (rate, channels) = (info.rate, info.channels);
+                decoder = Decoder::Flac(flac::Decoder::new(info));
+            } else {
+                decoder = Decoder::Symphonia(symphonia_decoder(params, format)?);
+                rate = params.sample_rate.unwrap_or(0);
+                channels = params.channels.as_ref().map_or(0, |channels| channels.count());
+            }
             let has_length = format == Format::Mpeg && mpeg::has_length(&start);
             heard = Heard::of_track(track, rate, format, has_length, &edits, &ends);
         }
@@ -186,7 +197,6 @@ impl<'a> Packets<'a> {
         // Of nanoseconds.
         heard.padding = (padding as f64 * f64::from(rate) / 1e9).round() as u64;
         let seek = match params.codec {
-            _ if format == Format::Flac => Some(Preroll(0)),
             CODEC_ID_MP3 if format == Format::Mpeg => Some(Preroll(mpeg::PREROLL)),
             _ => None,
         };
@@ -281,17 +291,14 @@ impl<'a> Packets<'a> {
             if packet.track_id != self.track {
                 continue;
             }
-            if self.format == Format::Flac && packet.pts.get().cast_unsigned() != position {
-                return Err(broken(AudioFault::Gap { seconds: time }));
-            }
-            let block = match self.decoder.decode(&packet) {
+            let block = match self.decoder.decode(&packet, time) {
                 Ok(block) => block,
                 // The first packets after a seek may need bits of packets before them.
                 Err(_) if sought && position < start => {
                     position += packet.block_dur().get();
                     continue;
                 }
-                Err(error) => return Err(undecoded_at(error, time)),
+                Err(error) => return Err(error),
             };
             let frames = block.frames();
             if frames == 0 {
@@ -357,7 +364,7 @@ impl<'a> Packets<'a> {
         {
             let clock = match self.decoder {
                 Decoder::Opus(_) => opus::CLOCK,
-                Decoder::Symphonia(_) => rate,
+                Decoder::Flac(_) | Decoder::Symphonia(_) => rate,
             };
             let intact = ogg::intact(&mut reader.into_inner());
             let intact = u128::from(intact) * u128::from(rate) / u128::from(clock);
@@ -387,7 +394,6 @@ impl Heard {
                 let end = frames.map(|frames| frames.saturating_add(delay));
                 Heard { delay, end, cut, slack, ..Heard::default() }
             }
-            Format::Flac => Heard { end: frames, ..Heard::default() },
             Format::Ogg => Heard { end: ogg_end(track, ends), ..Heard::default() },
             Format::Mp4 => Heard::of_edits(track, rate, edits),
             // Lengths are estimates, or there are none.
@@ -464,14 +470,23 @@ impl Source<'_> {
 }
 
 impl Decoder {
-    fn decode(&mut self, packet: &Packet) -> std::result::Result<Block<'_>, Error> {
+    /// Decodes a packet; `seconds` is the time before it.
+    fn decode(&mut self, packet: &Packet, seconds: f64) -> Result<Block<'_>> {
         match self {
-            Decoder::Symphonia(decoder) => decoder.decode(packet).map(Block::Planes),
+            Decoder::Symphonia(decoder) => {
+                let planes = decoder.decode(packet).map(Block::Planes);
+                planes.map_err(|error| undecoded_at(error, seconds))
+            }
+            Decoder::Flac(decoder) => match decoder.decode(&packet.data) {
+                Ok(_) => Ok(Block::Flac(decoder)),
+                Err(flaw) => Err(flaw.at(seconds)),
+            },
             Decoder::Opus(opus) => {
                 let channels = opus.channels;
                 let samples = opus.decode(&packet.data);
                 let block = samples.map(|samples| Block::Interleaved(samples, channels));
-                block.ok_or(Error::DecodeError("a packet is invalid"))
+                let invalid = Error::DecodeError("a packet is invalid");
+                block.ok_or_else(|| undecoded_at(invalid, seconds))
             }
         }
     }
@@ -534,6 +549,7 @@ impl Block<'_> {
     fn frames(&self) -> usize {
         match self {
             Block::Planes(planes) => planes.frames(),
+            Block::Flac(decoder) => decoder.frames(),
             Block::Interleaved(samples, channels) => samples.len() / channels,
         }
     }
@@ -544,7 +560,7 @@ impl Block<'_> {
             Block::Planes(planes) => {
                 (planes.spec().rate(), planes.spec().channels().count()) == (rate, channels)
             }
-            Block::Interleaved(..) => true,
+            Block::Flac(_) | Block::Interleaved(..) => true,
         }
     }
 
@@ -554,6 +570,12 @@ impl Block<'_> {
         let row = samples;
         let planes = match self {
             Block::Planes(planes) => planes,
+            Block::Flac(decoder) => {
+                let start = row.len();
+                row.resize(start + (last - first) * decoder.channels(), T::SILENCE);
+                decoder.copy_to(first, last, &mut row[start..]);
+                return;
+            }
             Block::Interleaved(samples, channels) => {
                 let part = samples.get(first * channels..last * channels).unwrap_or_default();
                 row.extend(part.iter().map(|&sample| T::from_unit(sample)));

@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isa {
     Scalar,
+    /// And what processors with AVX2 have beside it: fused multiplication, conversions of float16,
+    /// and operations on bits.
     Avx2,
 }
 
@@ -30,11 +32,11 @@ impl Isa {
         match Isa::best() {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => {
-                #[target_feature(enable = "avx2")]
+                #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
                 unsafe fn run<R>(work: impl FnOnce() -> R) -> R {
                     work()
                 }
-                // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected.
+                // SAFETY: an `Isa::Avx2` only exists where all these were detected.
                 unsafe { run(work) }
             }
             _ => work(),
@@ -48,6 +50,10 @@ impl Isa {
         if is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
             && is_x86_feature_detected!("f16c")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt")
         {
             found.push(Isa::Avx2);
         }

@@ -159,6 +159,8 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "AudioFault.Index": "has a damaged index",
     "AudioFault.Damaged": "is damaged: {text}",
     "AudioFault.DamagedAt": "is damaged at {seconds:.3f} s: {text}",
+    "AudioFault.FrameInvalid": "is damaged at {seconds:.3f} s: a frame is invalid",
+    "AudioFault.FrameChecksum": "is damaged at {seconds:.3f} s: the checksum of a frame is wrong",
     "AudioFault.Undecodable": "can't be decoded: {text}",
     "AudioFault.Unexpected": (
         "is damaged after {seconds:.3f} s, in a way that its decoder does not expect"
