@@ -80,7 +80,7 @@ fn filter<F: Element + Default, T: Element>(
     out: &mut Output<'_>,
 ) -> Result<()> {
     let Axis { len, inner, .. } = plan.axis;
-    out.write(|start, piece: &mut [T]| {
+    out.write_from(data, |start, piece: &mut [T]| {
         let end = start + piece.len();
         // The very first elements have none before them.
         let skipped = inner.saturating_sub(start).min(piece.len());
