@@ -43,6 +43,8 @@ KEPT = {
     "mono.aac": ("aac", 16000, 1, 7001),
     "alac.m4a": ("alac", 16000, 2, 1501),
     "flac.ogg": ("flac", 16000, 2, 3001),
+    "flac.mp4": ("flac", 16000, 2, 3001),
+    "flac.mka": ("flac", 16000, 1, 3001),
     "mono.mp2": ("mp2", 16000, 1, 5001),
     "opus.ogg": ("libopus", 16000, 2, 5001),
     "opus.webm": ("libopus", 16000, 1, 7001),
@@ -51,6 +53,24 @@ KEPT = {
     "ac3.mp4": ("ac3", 32000, 1, 3001),
 }
 """Files that are kept: encoder, rate, channels and frames of the signal inside."""
+
+
+FLAC_32 = {
+    "wide_indep.flac": {"ch_mode": "indep"},
+    "wide_left_side.flac": {"ch_mode": "left_side"},
+    "wide_right_side.flac": {"ch_mode": "right_side"},
+    "wide_mid_side.flac": {"ch_mode": "mid_side"},
+    "wide_order_32.flac": {"lpc_type": "cholesky", "max_prediction_order": "32"},
+}
+"""Files of `wide()` that are kept, and options of FFmpeg's encoder."""
+
+
+def wide() -> Samples:
+    """A walk near the largest number of 32 bits, and its negative."""
+    steps = np.random.default_rng(0).integers(-(2**18), 2**18, 601)
+    walk = np.cumsum(steps)
+    walk += 2**31 - 2**28 - int(walk.mean())
+    return np.stack([walk, -walk], axis=1).astype(np.int32)
 
 
 def kept(name: str) -> bytes:
@@ -118,6 +138,22 @@ def _write(name: str, codec: str, rate: int, channels: int, frames: int) -> None
             file.mux([packet for packet in stream.encode(part) if packet.size])
 
 
+def _write_wide(name: str, options: dict[str, str]) -> None:
+    import av
+
+    with av.open(str(FOLDER / name), "w", options={"fflags": "+bitexact"}) as file:
+        stream = file.add_stream("flac", rate=16000, layout="stereo")
+        stream.codec_context.options = {"strict": "experimental", **options}
+        stream.codec_context.format = "s32"
+        stream.codec_context.open()
+        frame = av.AudioFrame.from_ndarray(wide().reshape(1, -1), "s32", "stereo")
+        frame.sample_rate = 16000
+        for part in (frame, None):
+            file.mux([packet for packet in stream.encode(part) if packet.size])
+
+
 if __name__ == "__main__":
+    for each, options in FLAC_32.items():
+        _write_wide(each, options)
     for each, (codec, rate, channels, frames) in KEPT.items():
         _write(each, codec, rate, channels, frames)

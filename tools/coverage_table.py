@@ -20,7 +20,8 @@ the CPU, also with [`device="gpu"`](devices.md).
 - *DALI*: where DALI can run it. Only with a GPU, for those without "CPU".
 - *element types*: the types of data that it is tested with (`tests/element_types.py`); those that
   are left out are refused with an error. *bytes* are encoded data.
-- *speed*: DALI's time on the same CPU divided by penstock's, from [the benchmarks](benchmarks.md).
+- *speed*: DALI's time on the same CPU divided by penstock's, from [the benchmarks](benchmarks.md),
+  or that of the library that is named, where DALI has nothing to compare on a CPU.
 """
 
 PLACES = {"cpu": "CPU", "gpu": "GPU", "mixed": "GPU"}
@@ -69,23 +70,45 @@ def _types(names: tuple[str, ...] | None, has_data: bool) -> str:
     return ", ".join([*names, *shown])
 
 
+ROW = re.compile(r"\| (?:([\w ]+): )?([^|]+?)(?: \\\*)? \|[^|]+\|[^|]+\| \*\*([\d.]+)\*\*")
+# Rows named after what an operator decodes, not after the operator.
+FORMATS = {"WAV": "decoders.audio", "FLAC": "decoders.audio"}
+# Kinds of data that are worth a figure of their own, with their names here.
+DATA = {"uint8": "uint8", "float32": "float32", "random": "random", "5 s": "", None: ""}
+PLAIN = ("automatic", "single", "mixing", "sounds", "spectrograms")
+
+
 def _ratios(benchmarks: Path) -> dict[str, str]:
-    """By operator: the ratios of its first row for each kind of data."""
-    found: dict[str, dict[str, str]] = {}
-    section = ""
+    """By operator: the ratios of its first row for each kind of data.
+
+    Those with DALI, or with the other library if there are none.
+    """
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    section = rival = ""
     for line in benchmarks.read_text().splitlines():
         if line.startswith("## "):
             section = line.removeprefix("## ").lower()
-        row = re.match(r"\| (?:(\w+): )?([^|]+?) \|[^|]+\|[^|]+\| \*\*([\d.]+)\*\*", line)
-        if row is None:
-            continue
-        data, label, ratio = row.groups()
-        name = label.partition(",")[0]
-        # A section for one operator has rows for its variants.
-        name = name if name in OPERATORS else section
-        if name in OPERATORS and data in ("uint8", "float32", "random", None):
-            found.setdefault(name, {}).setdefault(data or "", ratio)
-    return {
-        name: ", ".join(f"{ratio} {data}".strip() for data, ratio in rows.items())
-        for name, rows in found.items()
-    }
+        elif head := re.match(r"\| \| penstock \| ([^|]+) \|", line):
+            rival = head[1]
+        elif row := ROW.match(line):
+            data, label, ratio = row.groups()
+            label, other = re.fullmatch(r"(.*?)(?: \((\w+)\))?", label).groups()  # type: ignore[union-attr]
+            name = _operator(label.partition(",")[0], section)
+            if name is None or data not in (*DATA, *PLAIN):
+                continue
+            rows = found.setdefault(name, {}).setdefault(other or rival, {})
+            rows.setdefault(label if label in FORMATS else DATA.get(data, ""), ratio)
+    return {name: _shown(by_rival) for name, by_rival in found.items()}
+
+
+def _operator(label: str, section: str) -> str | None:
+    """The operator that a row is about."""
+    # A section for one operator has rows for its variants.
+    candidates = [label, f"experimental.{label}", f"auto_aug.{label}", FORMATS.get(label), section]
+    return next((name for name in candidates if name in OPERATORS), None)
+
+
+def _shown(by_rival: dict[str, dict[str, str]]) -> str:
+    rival = "DALI" if "DALI" in by_rival else next(iter(by_rival))
+    figures = ", ".join(f"{ratio} {data}".strip() for data, ratio in by_rival[rival].items())
+    return figures if rival == "DALI" else f"{figures} ({rival})"

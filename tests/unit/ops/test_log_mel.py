@@ -109,6 +109,26 @@ def test_defaults_are_those_of_the_libraries(length):
     assert_near(ndd.log_mel(x, preset="nemo"), nemo(x), DECIBELS)
 
 
+@pytest.mark.parametrize("filters", [80, 128])
+@pytest.mark.parametrize("length", [3000, 16000, 40321])
+def test_whisper_gives_what_its_feature_extractor_gives(length, filters):
+    transformers = pytest.importorskip("transformers")
+    x = sound(length)
+    extractor = transformers.WhisperFeatureExtractor(feature_size=filters)
+    expected = extractor(x, sampling_rate=16000, padding="longest", return_tensors="np")
+    made = ndd.log_mel(x, preset="whisper", nfilter=filters)
+    assert_near(made, expected.input_features[0], DECIBELS / 10)
+
+
+@pytest.mark.parametrize("length", [3000, 16000, 40321])
+def test_nemo_gives_what_the_feature_extractor_of_parakeet_gives(length):
+    transformers = pytest.importorskip("transformers")
+    x = sound(length)
+    made = transformers.ParakeetFeatureExtractor()(x, sampling_rate=16000)
+    features, mask = made["input_features"][0], made["attention_mask"][0]
+    assert_near(ndd.log_mel(x, preset="nemo"), features[mask].numpy().T, DECIBELS)
+
+
 def test_librosa_with_other_sizes():
     x = sound(9000)
     for sizes in (
