@@ -77,11 +77,19 @@ impl Kernel for ColorSpaceConversion {
         inputs: &[Sample],
         outputs: &mut [Output<'_>],
     ) -> Result<()> {
-        let out = &mut outputs[0];
+        let sizes = [args.image_type, args.output_type].map(ColorSpace::channels);
+        let pixels = inputs[0].elements::<u8>();
+        outputs[0].write_pixels(pixels, sizes, |pixels, out| args.convert(pixels, out));
+        Ok(())
+    }
+}
+
+impl ColorSpaceConversionArgs {
+    /// Converts pixels, as many as there are of both.
+    fn convert(&self, src: &[u8], dst: &mut [u8]) {
         use ColorSpace::{Bgr, Gray, Rgb, YCbCr};
-        let (src, dst) = (inputs[0].elements::<u8>(), out.elements::<u8>());
         let isa = Isa::best();
-        match (args.image_type, args.output_type) {
+        match (self.image_type, self.output_type) {
             (from, to) if from == to => dst.copy_from_slice(src),
             (Rgb, Bgr) | (Bgr, Rgb) => mix::swap(isa, src, dst),
             (Gray, YCbCr) => {
@@ -109,7 +117,6 @@ impl Kernel for ColorSpaceConversion {
                 mix::bytes(isa, src, dst, &mix.to_floats());
             }
         }
-        Ok(())
     }
 }
 

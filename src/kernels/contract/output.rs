@@ -163,6 +163,31 @@ impl<'a> Output<'a> {
         })
     }
 
+    /// Calls `make` to write all bytes in order, some pixels at a time; it gets these pixels of
+    /// `source`. They have so many bytes each, `from` there and `to` here.
+    pub fn write_pixels(
+        &mut self,
+        source: &[u8],
+        [from, to]: [usize; 2],
+        mut make: impl FnMut(&[u8], &mut [u8]),
+    ) {
+        self.write_in_order(|mut writer: Writer<'_, '_, u8>| {
+            let all = writer.rest.len() / to;
+            // A short first piece, so that all others start on a cache line.
+            let address = writer.rest.as_ptr().addr();
+            let head = (1..=LINE).find(|pixels| (address + pixels * to).is_multiple_of(LINE));
+            let mut count = if writer.is_around() { head.unwrap_or(PIECE) } else { all };
+            let mut start = 0;
+            while start < all {
+                let end = all.min(start + count);
+                let next = source.get(end * from..).map(<[u8]>::as_ptr);
+                let pixels = &source[start * from..end * from];
+                writer.next_before((end - start) * to, next, |piece| make(pixels, piece));
+                (start, count) = (end, PIECE);
+            }
+        });
+    }
+
     /// Calls `make` to write all bytes, in rows of equal length; it gets the index of the row.
     pub fn write_rows(&mut self, row: usize, mut make: impl FnMut(usize, &mut [u8])) {
         let rows = self.bytes.len().checked_div(row).unwrap_or(0);
@@ -274,6 +299,31 @@ mod tests {
                         output.write_rows(1000, |index, row| row.fill(index as u8));
                         let bytes = output.bytes().chunks(1000).zip(0..);
                         assert!(bytes.into_iter().all(|(row, i)| row == [i; 1000]));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pixels_are_the_same_with_either_kind_of_stores() {
+        let source: Vec<u8> = (0..15_000_u32).map(|at| (at % 251) as u8).collect();
+        for (from, to) in [(3, 3), (3, 1), (1, 3)] {
+            for (pixels, offset) in [(0, 0), (1, 5), (5000, 0), (4999, 1), (3000, 63)] {
+                for around in [false, true] {
+                    let desc = Desc::new(DType::U8, &[pixels * to]);
+                    let buffer = Buffer::new(desc.bytes() + offset).unwrap();
+                    // SAFETY: nobody else has the buffer.
+                    let made = unsafe { OutputBuffer::at(desc, buffer, offset) };
+                    let mut made = made.around_caches(around);
+                    let mut output = made.output();
+                    output.write_pixels(&source[..pixels * from], [from, to], |pixels, piece| {
+                        let pairs = pixels.chunks_exact(from).zip(piece.chunks_exact_mut(to));
+                        assert_eq!(pixels.len() * to, piece.len() * from);
+                        pairs.for_each(|(pixel, piece)| piece.fill(pixel[from - 1]));
+                    });
+                    for (at, byte) in output.elements::<u8>().iter().enumerate() {
+                        assert_eq!(*byte, source[at / to * from + from - 1], "{from} {to} {at}");
                     }
                 }
             }
