@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,8 @@ HELP = "Load the images of a folder with 1, 2, ... threads, beside PyTorch's Dat
 
 _MEAN = (0.485 * 255, 0.456 * 255, 0.406 * 255)
 _STD = (0.229 * 255, 0.224 * 255, 0.225 * 255)
+_MOST = 1 << 16
+"""Larger batches and images are typing errors."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch-size", type=_positive, default=64, metavar="N")
     parser.add_argument("--size", type=_positive, default=224, metavar="PIXELS")
     parser.add_argument(
-        "--seconds", type=float, default=3.0, help="how long to measure each (default: 3)"
+        "--seconds", type=_duration, default=3.0, help="how long to measure each (default: 3)"
     )
     parser.add_argument("--threads", metavar="1,2,4", help="numbers of threads to try")
     parser.add_argument("--no-torch", action="store_true", help="leave out PyTorch's DataLoader")
@@ -38,9 +41,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _positive(text: str) -> int:
     number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    if not 1 <= number <= _MOST:
+        raise argparse.ArgumentTypeError(f"must be from 1 to {_MOST}, got {text}")
     return number
+
+
+def _duration(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"must be greater than 0, got {text}")
+    return seconds
 
 
 def run(given: argparse.Namespace) -> int:
@@ -60,13 +70,17 @@ def run(given: argparse.Namespace) -> int:
             for number in numbers:
                 ndd.set_num_threads(number)
                 with ndd.profile() as profile:
-                    rates[number] = _rate(_batches(reader, given), given.seconds)
+                    rates[number] = _own_rate(reader, given)
                 progress.advance()
         finally:
             ndd.set_num_threads(before)
         theirs = None
         if peer is not None and files is not None:
-            theirs = _rate(peer(files, given, numbers[-1]), given.seconds)
+            try:
+                theirs = _rate(peer(files, given, numbers[-1]), given.seconds)
+            except (RuntimeError, OSError) as error:
+                reason = first_line(error)
+                raise Problem(f"torch's DataLoader: {reason} (--no-torch leaves it out)") from None
             progress.advance()
     best = max(rates.values())
     facts: dict[str, Any] = {
@@ -103,7 +117,10 @@ def _reader_arguments(path: str) -> dict[str, Any]:
     if is_url(path):
         return {"file_root": path}
     check(path)
-    if os.path.isfile(path):
+    if not os.path.isdir(path):
+        with open(path, "rb") as file:
+            if not os.path.isfile(path) or b"\0" in file.read(4096):
+                raise Problem(f"neither a folder of images nor a list of files: {path}")
         return {"file_list": path}
     return {"files": [file.path for file in images(path)]}
 
@@ -131,7 +148,7 @@ def _threads(text: str | None) -> list[int]:
         numbers = [int(word) for word in text.split(",")]
     except ValueError:
         numbers = [0]
-    if min(numbers) < 1:
+    if not 1 <= min(numbers) <= max(numbers) <= 100 * usable_cpus():
         raise Problem(f"--threads must be numbers such as 1,2,4, got {text}")
     return sorted(set(numbers))
 
@@ -150,6 +167,13 @@ def _rate(batches: Iterator[int], seconds: float) -> float:
     if not done:
         raise Problem("there are too few images to measure: less than two batches could be decoded")
     return done / (end - start)
+
+
+def _own_rate(reader: Any, given: argparse.Namespace) -> float:
+    try:
+        return _rate(_batches(reader, given), given.seconds)
+    except (ValueError, RuntimeError, OSError, MemoryError) as error:
+        raise Problem(first_line(error)) from None
 
 
 def _batches(reader: Any, given: argparse.Namespace) -> Iterator[int]:
