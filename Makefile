@@ -79,7 +79,7 @@ lint: cargo environment ## ruff, mypy, rustfmt, clippy
 	$(PY) -m ruff check $(PYTHON_SOURCES)
 	$(PY) -m ruff format --check $(PYTHON_SOURCES)
 	$(PY) -m mypy
-	$(PY) -m mypy examples/*.py
+	$(PY) -m mypy --config-file examples/mypy.ini examples/*.py
 	cargo fmt --check
 	$(CLIPPY) --all-targets -- --deny warnings
 	cargo fmt --check --manifest-path fuzz/Cargo.toml

@@ -13,8 +13,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import torch
-from shapes import CLASSES, make_data_set
+from shapes import CLASSES
 from torch import nn
+from training import make_readers, train
 
 import penstock as ndd
 
@@ -92,9 +93,10 @@ class Detector(nn.Module):
 
 
 def loss_of(
-    scores: torch.Tensor, found: torch.Tensor, offsets: torch.Tensor, classes: torch.Tensor
+    predicted: tuple[torch.Tensor, torch.Tensor], offsets: torch.Tensor, classes: torch.Tensor
 ) -> torch.Tensor:
     """Cross entropy over all anchors, and the distance of offsets where there is an object."""
+    (scores, found), classes = predicted, classes.long()
     weights = torch.tensor([0.2] + [1.0] * len(CLASSES))
     entropy = nn.functional.cross_entropy(scores.flatten(0, 1), classes.flatten(), weights)
     is_object = classes > 0
@@ -145,36 +147,12 @@ def main() -> None:
     ndd.random.set_seed(1)
     torch.manual_seed(1)
     with tempfile.TemporaryDirectory() as name:
-        readers = []
-        for part, count in ("train", args.images), ("test", max(8, args.images // 8)):
-            folder = Path(name, part)
-            annotations = make_data_set(folder, count, seed=len(part))
-            readers.append(
-                ndd.readers.COCO(
-                    file_root=str(folder),
-                    annotations_file=str(annotations),
-                    ltrb=True,
-                    ratio=True,
-                    shuffle="global" if part == "train" else None,
-                    last_batch="partial",
-                )
-            )
-        train, test = readers
+        train_reader, test_reader = make_readers(Path(name), args.images, ltrb=True, ratio=True)
         model = Detector()
-        print(f"before training: mean overlap {evaluate(model, test, args.batch_size):.2f}")
-        optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
-        loader = ndd.torch.Loader(train, augment, batch_size=args.batch_size)
-        for epoch in range(args.epochs):
-            total = 0.0
-            for images, offsets, classes in loader:
-                scores, found = model(images)
-                loss = loss_of(scores, found, offsets, classes.long())
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                total += float(loss.detach()) / len(loader)
-            print(f"epoch {epoch + 1}: loss {total:.3f}")
-        print(f"after training: mean overlap {evaluate(model, test, args.batch_size):.2f}")
+        print(f"before training: mean overlap {evaluate(model, test_reader, args.batch_size):.2f}")
+        loader = ndd.torch.Loader(train_reader, augment, batch_size=args.batch_size)
+        train(model, loader, loss_of, args.epochs, learning_rate=5e-3)
+        print(f"after training: mean overlap {evaluate(model, test_reader, args.batch_size):.2f}")
 
 
 if __name__ == "__main__":

@@ -77,7 +77,8 @@ class Model(torch.nn.Module):
         frames = torch.arange(hidden.shape[2])
         is_sound = (frames[None] * 4 < lengths[:, None])[:, None]
         average = (hidden * is_sound).sum(2) / is_sound.sum(2).clamp(min=1)
-        return self.scores(average)
+        scores: torch.Tensor = self.scores(average)
+        return scores
 
 
 def run(
@@ -198,7 +199,7 @@ def main() -> None:
             print(f"  epoch {epoch + 1}: accuracy {accuracy:4.0%}, {rate:6,.0f} sounds/s")
         accuracy = run(model, unheard, lambda x: log_mel(sounds(x)), args.batch_size)
         print(f"accuracy on sounds that it has not heard: {accuracy:.0%}")
-        files, _ = next(unheard.next_epoch(batch_size=args.batch_size))
+        files, _ = unheard[: args.batch_size]
         before = log_mel(sounds(files))
         write_picture(before.tensors[0], masked(before).tensors[0], args.out)
     print(f"a spectrogram before and after masking: {args.out}")

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 
 import torch
-from shapes import CLASSES, make_data_set
+from shapes import CLASSES
 from torch import nn
+from training import make_readers, train
 
 import penstock as ndd
 
@@ -57,18 +59,39 @@ def augment(*outputs: ndd.Batch) -> tuple[ndd.Batch, ndd.Batch]:
     return finished(images, masks)
 
 
-def make_model() -> nn.Module:
-    def block(before: int, after: int, stride: int = 1) -> list[nn.Module]:
-        return [nn.Conv2d(before, after, 3, stride, 1), nn.BatchNorm2d(after), nn.ReLU()]
-
+def block(before: int, after: int) -> nn.Sequential:
     return nn.Sequential(
-        *block(3, 24, 2),
-        *block(24, 48, 2),
-        *block(48, 96, 2),
-        *block(96, 96),
-        nn.Conv2d(96, len(CLASSES) + 1, 1),
-        nn.Upsample(scale_factor=8, mode="bilinear"),
-    )
+        nn.Conv2d(before, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU(),
+        nn.Conv2d(after, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU(),
+    )  # fmt: skip
+
+
+class UNet(nn.Module):
+    """Halves images until a pixel sees a whole shape, then adds details on the way back."""
+
+    def __init__(self, widths: tuple[int, ...] = (8, 16, 32, 64)) -> None:
+        super().__init__()
+        self.down = nn.ModuleList(map(block, (3, *widths), widths))
+        self.up = nn.ModuleList(
+            block(wide + narrow, narrow) for narrow, wide in reversed([*pairwise(widths)])
+        )
+        self.score = nn.Conv2d(widths[0], len(CLASSES) + 1, 1)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        x, sizes = images, []
+        for number, down in enumerate(self.down):
+            x = down(nn.functional.max_pool2d(x, 2) if number else x)
+            sizes.append(x)
+        sizes.pop()
+        for up in self.up:
+            x = up(torch.cat([nn.functional.interpolate(x, scale_factor=2), sizes.pop()], 1))
+        scores: torch.Tensor = self.score(x)
+        return scores
+
+
+def loss_of(scores: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+    weights = torch.tensor([0.3] + [1.0] * len(CLASSES))  # most of an image is background
+    return nn.functional.cross_entropy(scores, masks.long(), weights)
 
 
 @torch.no_grad()
@@ -96,35 +119,12 @@ def main() -> None:
     ndd.random.set_seed(1)
     torch.manual_seed(1)
     with tempfile.TemporaryDirectory() as name:
-        readers = []
-        for part, count in ("train", args.images), ("test", max(8, args.images // 8)):
-            folder = Path(name, part)
-            annotations = make_data_set(folder, count, seed=len(part))
-            readers.append(
-                ndd.readers.COCO(
-                    file_root=str(folder),
-                    annotations_file=str(annotations),
-                    pixelwise_masks=True,
-                    shuffle="global" if part == "train" else None,
-                    last_batch="partial",
-                )
-            )
-        train, test = readers
-        model = make_model()
-        optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-        weights = torch.tensor([0.2] + [1.0] * len(CLASSES))  # most of an image is background
-        loader = ndd.torch.Loader(train, augment, batch_size=args.batch_size)
-        for epoch in range(args.epochs):
-            total = 0.0
-            for images, masks in loader:
-                loss = nn.functional.cross_entropy(model(images), masks.long(), weights)
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-                total += float(loss.detach()) / len(loader)
-            print(f"epoch {epoch + 1}: loss {total:.3f}")
+        train_reader, test_reader = make_readers(Path(name), args.images, pixelwise_masks=True)
+        model = UNet()
+        loader = ndd.torch.Loader(train_reader, augment, batch_size=args.batch_size)
+        train(model, loader, loss_of, args.epochs, learning_rate=1e-2)
         for label, share in zip(
-            ["background", *CLASSES], evaluate(model, test, args.batch_size), strict=True
+            ["background", *CLASSES], evaluate(model, test_reader, args.batch_size), strict=True
         ):
             print(f"  {label}: intersection over union {share:.2f}")
 

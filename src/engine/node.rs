@@ -145,21 +145,10 @@ impl Node {
     ) -> SmallVec<[Handle; 1]> {
         let node = Node::detached(call, outputs, pool);
         let node = match node.inline_limit() {
-            Some(limit) => {
-                let timer = profile::timer();
-                let (operator, site, samples) =
-                    (node.call.operator.name, node.call.site, node.call.samples);
-                match node.run_inline(limit) {
-                    Ok(handles) => {
-                        if let Some(timer) = timer {
-                            let bytes = handles.iter().map(|handle| handle.all_bytes()).sum();
-                            timer.note(Kind::Task, operator, site, 0..samples, bytes);
-                        }
-                        return handles;
-                    }
-                    Err(node) => node,
-                }
-            }
+            Some(limit) => match node.run_inline_timed(limit) {
+                Ok(handles) => return handles,
+                Err(node) => node,
+            },
             None => node,
         };
         let (node, handles) = node.with_values();
@@ -176,7 +165,7 @@ impl Node {
     ) -> (Option<Arc<Node>>, SmallVec<[Handle; 1]>) {
         let node = Node::detached(call, outputs, pool);
         let node = match node.inline_limit() {
-            Some(limit) => match node.run_inline(limit) {
+            Some(limit) => match node.run_inline_timed(limit) {
                 Ok(handles) => return (None, handles),
                 Err(node) => node,
             },
@@ -225,6 +214,18 @@ impl Node {
         let node = Arc::new(self);
         handles.iter().for_each(|handle| handle.set_maker(&node));
         (node, handles)
+    }
+
+    /// [`Node::run_inline`], with a note for a profile.
+    #[expect(clippy::result_large_err, reason = "the node is moved on to the queue")]
+    fn run_inline_timed(self, limit: usize) -> Result<SmallVec<[Handle; 1]>, Node> {
+        let Some(timer) = profile::timer() else { return self.run_inline(limit) };
+        let (operator, site, samples) =
+            (self.call.operator.name, self.call.site, self.call.samples);
+        let handles = self.run_inline(limit)?;
+        let bytes = handles.iter().map(|handle| handle.all_bytes()).sum();
+        timer.note(Kind::Task, operator, site, 0..samples, bytes);
+        Ok(handles)
     }
 
     /// Runs the call on this thread, or returns the node if its results would be too large.

@@ -1,12 +1,12 @@
 //! Notes of what ran when, while a profile is being recorded.
 //!
 //! Each thread has its own log, whose lock is contended only when the recording is read. Without a
-//! recording, a task costs one relaxed load.
+//! recording, a task costs one relaxed load. With one, small calls show what a note costs, so it is
+//! two readings of the clock, a sum in a row that is usually found at the first try, and 40 bytes.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::pool::on_worker;
 use super::value::lock;
@@ -20,49 +20,68 @@ pub enum Kind {
     Wait,
     /// A thread waited because too much work was in flight.
     Full,
+    /// A call of the program was answered with what had been run ahead.
+    Ahead,
 }
 
-/// Times are in nanoseconds since the first recording of the process.
+/// An operator at a place of the program.
 #[derive(Clone, Copy)]
-pub struct Note {
+pub struct Key {
     pub kind: Kind,
     pub operator: &'static str,
     /// The path through the user's program that led to the call.
     pub site: u32,
+}
+
+impl Key {
+    /// Names of operators are compared by address: at worst, one operator has two rows.
+    fn is(&self, other: &Key) -> bool {
+        self.site == other.site
+            && self.kind == other.kind
+            && std::ptr::eq(self.operator, other.operator)
+    }
+}
+
+/// Times are in nanoseconds of the monotonic clock.
+#[derive(Clone, Copy)]
+pub struct Note {
+    pub begin: u64,
+    pub duration: u64,
+    /// Bytes of results.
+    pub bytes: u64,
+    /// Where the log's totals have its key.
+    pub total: u32,
     /// The first sample.
     pub sample: u32,
     pub samples: u32,
-    pub begin: u64,
-    pub end: u64,
-    /// Bytes of results.
-    pub bytes: u64,
-    /// Time without that of other notes inside this one.
-    own: u64,
 }
 
-/// Sums over the notes of one operator at one place of the program.
-#[derive(Clone, Copy, Default)]
+/// Sums over the notes with one key.
+#[derive(Clone)]
 pub struct Total {
+    pub key: Key,
     pub calls: u64,
     pub samples: u64,
     pub bytes: u64,
+    /// Time without that of other notes inside.
     pub wall: u64,
     pub cpu: u64,
+    /// The part of `wall` whose CPU time is not known yet.
+    pending: u64,
 }
 
 /// What one thread did.
 pub struct Log {
     pub is_worker: bool,
-    /// For each kind, operator and place in the program. Programs have few of them, and the latest
-    /// is usually the right one, so that a search is quicker than a hash.
-    pub totals: Vec<((Kind, &'static str, u32), Total)>,
+    /// Programs have few rows, and calls them in turn, so that a search is quicker than a hash.
+    pub totals: Vec<Total>,
     pub notes: Vec<Note>,
     /// Notes that are in the totals but were not kept.
     pub dropped: u64,
-    /// Notes from here on are not in the totals yet: their CPU time is unknown.
-    summed: usize,
-    /// Time of these notes, and the thread's CPU time when the first of them began.
-    unsummed: u64,
+    /// The total of the latest note.
+    latest: usize,
+    /// The sum of `pending`, and the thread's CPU time when the first of it began.
+    pending: u64,
     cpu_before: u64,
 }
 
@@ -70,7 +89,6 @@ pub struct Log {
 static RECORDING: AtomicU64 = AtomicU64::new(0);
 static LAST: AtomicU64 = AtomicU64::new(0);
 static LOGS: Mutex<Vec<Arc<Mutex<Log>>>> = Mutex::new(Vec::new());
-static ORIGIN: OnceLock<Instant> = OnceLock::new();
 
 /// Notes that a thread keeps; more are only summed up.
 const MOST_NOTES: usize = 1 << 19;
@@ -80,8 +98,10 @@ const MOST_NOTES: usize = 1 << 19;
 const CPU_CLOCK_EVERY: u64 = 250_000;
 
 thread_local! {
-    /// The recording that this thread has a log of, and the log.
-    static OWN: RefCell<(u64, Option<Arc<Mutex<Log>>>)> = const { RefCell::new((0, None)) };
+    /// This thread's log.
+    static OWN: RefCell<Option<Arc<Mutex<Log>>>> = const { RefCell::new(None) };
+    /// The recording that the log is of.
+    static OF: Cell<u64> = const { Cell::new(0) };
     /// Time of the notes inside the one that is being timed.
     static INSIDE: Cell<u64> = const { Cell::new(0) };
 }
@@ -92,11 +112,10 @@ pub fn start() -> bool {
     if RECORDING.load(Ordering::Relaxed) != 0 {
         return false;
     }
-    ORIGIN.get_or_init(Instant::now);
     let recording = LAST.fetch_add(1, Ordering::Relaxed) + 1;
     RECORDING.store(recording, Ordering::Relaxed);
     drop(logs);
-    own_log(recording, |_| ());
+    open_log(recording);
     true
 }
 
@@ -111,14 +130,16 @@ pub fn stop() -> Vec<Log> {
 pub fn peek() -> Vec<Log> {
     let copied = |log: &Arc<Mutex<Log>>| {
         let log = lock(log);
-        Log { totals: log.totals.clone(), ..Log::new(log.is_worker, 0) }
+        let mut copy = Log { totals: log.totals.clone(), ..Log::new(log.is_worker, 0) };
+        copy.share_out(None);
+        copy
     };
     lock(&LOGS).iter().map(copied).collect()
 }
 
-/// Nanoseconds since the first recording of the process.
+/// The clock of notes.
 pub fn now() -> u64 {
-    ORIGIN.get().map_or(0, |origin| origin.elapsed().as_nanos() as u64)
+    clock(libc::CLOCK_MONOTONIC)
 }
 
 /// Right before `fork`, so that the child finds the lock free.
@@ -131,6 +152,7 @@ pub fn forget(logs: &mut Vec<Arc<Mutex<Log>>>) {
     RECORDING.store(0, Ordering::Relaxed);
     // The lock of another thread's log may be held for ever.
     std::mem::forget(std::mem::take(logs));
+    OF.set(0);
     OWN.with_borrow_mut(|own| std::mem::forget(std::mem::take(own)));
 }
 
@@ -143,6 +165,19 @@ pub fn timer() -> Option<Timer> {
     }
 }
 
+/// A call of the program gets what was run ahead.
+#[inline]
+pub fn note_ahead(operator: &'static str, site: u32) {
+    let recording = RECORDING.load(Ordering::Relaxed);
+    if recording != 0 {
+        open_log(recording);
+        with_log(|log| {
+            let place = log.place(Key { kind: Kind::Ahead, operator, site });
+            log.totals[place].calls += 1;
+        });
+    }
+}
+
 pub struct Timer {
     recording: u64,
     begin: u64,
@@ -151,7 +186,7 @@ pub struct Timer {
 
 impl Timer {
     fn begin(recording: u64) -> Timer {
-        own_log(recording, |_| ());
+        open_log(recording);
         Timer { recording, begin: now(), outer: INSIDE.replace(0) }
     }
 
@@ -164,25 +199,23 @@ impl Timer {
         bytes: usize,
     ) {
         let (recording, begin, outer) = (self.recording, self.begin, self.outer);
-        let end = now();
-        let wall = end.saturating_sub(begin);
-        let own = wall.saturating_sub(INSIDE.replace(outer.saturating_add(wall)));
+        let duration = now().saturating_sub(begin);
+        let own = duration.saturating_sub(INSIDE.replace(outer.saturating_add(duration)));
         std::mem::forget(self);
         if RECORDING.load(Ordering::Relaxed) != recording {
             return;
         }
-        let note = Note {
-            kind,
-            operator,
-            site,
-            sample: samples.start as u32,
-            samples: samples.len() as u32,
-            begin,
-            end,
-            bytes: bytes as u64,
-            own,
-        };
-        own_log(recording, |log| lock(log).add(note));
+        with_log(|log| {
+            let note = Note {
+                begin,
+                duration,
+                bytes: bytes as u64,
+                total: log.place(Key { kind, operator, site }) as u32,
+                sample: samples.start as u32,
+                samples: samples.len() as u32,
+            };
+            log.add(note, own);
+        });
     }
 }
 
@@ -200,85 +233,104 @@ impl Log {
             totals: Vec::new(),
             notes: Vec::new(),
             dropped: 0,
-            summed: 0,
-            unsummed: 0,
+            latest: 0,
+            pending: 0,
             cpu_before,
         }
     }
 
-    fn add(&mut self, note: Note) {
-        self.notes.push(note);
-        if note.kind == Kind::Task {
-            self.unsummed += note.own;
+    /// Where the total of a key is. It is the one after the latest if a loop makes its calls in
+    /// turn, or the latest if there is a task for each sample.
+    fn place(&mut self, key: Key) -> usize {
+        let is_at = |place: usize| self.totals.get(place).is_some_and(|total| total.key.is(&key));
+        let place = [self.latest, self.latest + 1, 0].into_iter().find(|&place| is_at(place));
+        let place = place.or_else(|| self.totals.iter().position(|total| total.key.is(&key)));
+        self.latest = place.unwrap_or_else(|| {
+            let (calls, samples, bytes, wall, cpu, pending) = (0, 0, 0, 0, 0, 0);
+            self.totals.push(Total { key, calls, samples, bytes, wall, cpu, pending });
+            self.totals.len() - 1
+        });
+        self.latest
+    }
+
+    /// Adds a note that took `own` nanoseconds without the notes inside it.
+    fn add(&mut self, note: Note, own: u64) {
+        let total = &mut self.totals[note.total as usize];
+        // The task of its first sample stands for the call.
+        total.calls += u64::from(note.sample == 0);
+        total.samples += u64::from(note.samples);
+        total.bytes += note.bytes;
+        total.wall += own;
+        if total.key.kind == Kind::Task {
+            total.pending += own;
+            self.pending += own;
         }
-        // Waits are rare, and who follows the progress wants to see them.
-        if self.unsummed >= CPU_CLOCK_EVERY || note.kind != Kind::Task {
-            let cpu = cpu_time();
-            self.sum_up(Some(cpu.saturating_sub(self.cpu_before)));
+        if self.pending >= CPU_CLOCK_EVERY || total.key.kind != Kind::Task {
+            let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+            self.share_out(Some(cpu.saturating_sub(self.cpu_before)));
             self.cpu_before = cpu;
+        }
+        if self.notes.len() < MOST_NOTES {
+            self.notes.push(note);
+        } else {
+            self.dropped += 1;
         }
     }
 
     fn take(&mut self) -> Log {
-        self.sum_up(None);
+        self.share_out(None);
         std::mem::replace(self, Log::new(self.is_worker, 0))
     }
 
-    /// Adds the latest notes to the totals. Without a measured CPU time, it is taken to be their
-    /// wall time.
-    fn sum_up(&mut self, cpu: Option<u64>) {
+    /// Shares out CPU time among the work since the last time. If it was not measured, it is taken
+    /// to be the wall time.
+    fn share_out(&mut self, cpu: Option<u64>) {
         let share = match cpu {
-            Some(cpu) => (cpu as f64 / self.unsummed.max(1) as f64).min(1.0),
+            Some(cpu) => (cpu as f64 / self.pending.max(1) as f64).min(1.0),
             None => 1.0,
         };
-        for note in &self.notes[self.summed..] {
-            let key = (note.kind, note.operator, note.site);
-            let known = self.totals.iter().rposition(|(found, _)| *found == key);
-            let place = known.unwrap_or(self.totals.len());
-            if known.is_none() {
-                self.totals.push((key, Total::default()));
-            }
-            let total = &mut self.totals[place].1;
-            // The task of its first sample stands for the call.
-            total.calls += u64::from(note.sample == 0);
-            total.samples += u64::from(note.samples);
-            total.bytes += note.bytes;
-            total.wall += note.own;
-            if note.kind == Kind::Task {
-                total.cpu += (note.own as f64 * share) as u64;
-            }
+        for total in self.totals.iter_mut().filter(|total| total.pending > 0) {
+            total.cpu += (std::mem::take(&mut total.pending) as f64 * share) as u64;
         }
-        if self.notes.len() > MOST_NOTES {
-            self.dropped += (self.notes.len() - MOST_NOTES) as u64;
-            self.notes.truncate(MOST_NOTES);
-        }
-        self.summed = self.notes.len();
-        self.unsummed = 0;
+        self.pending = 0;
     }
 }
 
-/// Calls `act` with this thread's log of the recording.
-fn own_log(recording: u64, act: impl FnOnce(&Mutex<Log>)) {
-    OWN.with_borrow_mut(|(of, log)| match log {
-        Some(log) if *of == recording => act(log),
-        _ => {
-            let new = Arc::new(Mutex::new(Log::new(on_worker(), cpu_time())));
-            act(&new);
-            let mut logs = lock(&LOGS);
-            // The recording may just have ended.
-            if RECORDING.load(Ordering::Relaxed) == recording {
-                logs.push(new.clone());
-            }
-            (*of, *log) = (recording, Some(new));
+/// Makes sure that this thread has a log of the recording.
+#[inline]
+fn open_log(recording: u64) {
+    if OF.get() != recording {
+        open_new_log(recording);
+    }
+}
+
+#[cold]
+fn open_new_log(recording: u64) {
+    let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+    let new = Arc::new(Mutex::new(Log::new(on_worker(), cpu)));
+    let mut logs = lock(&LOGS);
+    // The recording may just have ended.
+    if RECORDING.load(Ordering::Relaxed) == recording {
+        logs.push(new.clone());
+    }
+    drop(logs);
+    OF.set(recording);
+    OWN.set(Some(new));
+}
+
+fn with_log(act: impl FnOnce(&mut Log)) {
+    OWN.with_borrow(|own| {
+        if let Some(log) = own {
+            act(&mut lock(log));
         }
     });
 }
 
-/// CPU time of this thread, in nanoseconds.
-fn cpu_time() -> u64 {
+/// A clock, in nanoseconds.
+fn clock(which: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes to `time`, which outlives the call.
-    match unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) } {
+    match unsafe { libc::clock_gettime(which, &mut time) } {
         0 => time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64,
         _ => 0,
     }

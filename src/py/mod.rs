@@ -43,7 +43,7 @@ mod _core {
     #[pymodule_export]
     use super::pool::{PyPool, fork_parent, fork_prepare, shut_down};
     #[pymodule_export]
-    use super::profile::{profile_clock, profile_peek, profile_start, profile_stop};
+    use super::profile::{Notes, profile_clock, profile_peek, profile_start, profile_stop};
     #[pymodule_export]
     use super::readers::{PySource, open_source, permute, shuffle};
     #[pymodule_export]

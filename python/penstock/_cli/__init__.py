@@ -63,5 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fail(command: str, text: str) -> int:
-    print(f"penstock {command}: {text}", file=sys.stderr)
+    # Names of files may have line breaks.
+    line = text.replace("\n", "\\n").replace("\r", "\\r")
+    print(f"penstock {command}: {line}", file=sys.stderr)
     return UNABLE

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from penstock._cli.terminal import Problem
 from penstock._look.file_kinds import kind_of_bytes
@@ -48,6 +51,19 @@ def find(path: str) -> list[str]:
     for folder in denied:
         print(f"penstock: skipped, can't be read: {folder}", file=sys.stderr)
     return found
+
+
+def is_url(path: str) -> bool:
+    """Whether a path is the URL of something that is not a local file."""
+    return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", local(path)) is not None
+
+
+def local(path: str) -> str:
+    """The local path that a URL such as `file:///data` means; other paths stay as they are."""
+    parts = urlsplit(path)
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        return path
+    return url2pathname(parts.path)
 
 
 def check(path: str) -> None:

@@ -94,6 +94,9 @@ def _begin(file: Found) -> Any:
 def _finish(file: Found, value: Any) -> Result:
     if file.kind in ("empty", "unreadable"):
         return Result(file, None, file.problem or "the file is empty")
+    promised = _promised(file)
+    if file.kind == "unknown" and promised is not None:
+        return Result(file, None, f"this is not {promised}, nor any other known format")
     if value is None:
         return Result(file)
     try:
@@ -155,10 +158,14 @@ def summary(root: str, results: list[Result]) -> dict[str, Any]:
 
 def _is_misnamed(file: Found) -> bool:
     """Whether the contents are of another format than the extension says."""
+    promised = _promised(file)
+    return promised is not None and file.kind not in ("empty", "unreadable", "unknown", promised)
+
+
+def _promised(file: Found) -> str | None:
+    """The format that the extension promises. Old tar archives can't be recognized by contents."""
     promised = _BY_EXTENSION.get(os.path.splitext(file.path)[1].lower())
-    if promised is None or file.kind in ("empty", "unreadable", promised):
-        return False
-    return not (promised == "tar" and file.kind == "unknown")
+    return None if promised == "tar" and file.kind == "unknown" else promised
 
 
 def _spread(numbers: list[int]) -> dict[str, float]:

@@ -26,8 +26,12 @@ class Progress:
         """Some more is done."""
         self._done += steps
         now = time.monotonic()
-        if self._is_terminal and now - self._shown > 0.1:
+        if now - self._shown > 0.1:
             self._shown = now
+            self._show()
+
+    def _show(self) -> None:
+        if self._is_terminal:
             part = min(self._done / max(self._total, 1), 1.0)
             width = max(10, min(40, shutil.get_terminal_size().columns - len(self._title) - 20))
             bar = "#" * int(part * width)
@@ -35,6 +39,7 @@ class Progress:
             print(text, end="", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Progress:
+        self._show()
         return self
 
     def __exit__(
@@ -43,7 +48,7 @@ class Progress:
         exc_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._shown:
+        if self._is_terminal:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 

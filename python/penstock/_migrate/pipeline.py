@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import libcst as cst
 import libcst.matchers as m
 
 from penstock._migrate.names import FN, MODULES, NEEDS_BATCH_SIZE, READERS, operator
 from penstock._migrate.remarks import with_remarks
+
+Listed = TypeVar("Listed", cst.Arg, cst.ImportAlias, cst.Param)
 
 Qualified = dict[cst.CSTNode, str]
 """For expressions of the original program, what they name."""
@@ -216,7 +218,7 @@ def generator(
     if not isinstance(star, cst.Param | cst.ParamStar):
         star = cst.ParamStar()
     arguments = arguments.with_changes(
-        star_arg=star, kwonly_params=[*_without_commas(arguments.kwonly_params), *extra]
+        star_arg=star, kwonly_params=[*map(without_comma, arguments.kwonly_params), *extra]
     )
     made_of = {"decorators": [], "params": arguments, "body": cst.IndentedBlock([*before, loop])}
     return with_remarks(updated.with_changes(**made_of), remarks)
@@ -237,8 +239,9 @@ def _uses_fn(statement: cst.CSTNode, qualified: Qualified) -> bool:
     return bool(returns) or any(qualified.get(call.func, "").startswith(FN) for call in calls)
 
 
-def _without_commas(params: Sequence[cst.Param]) -> list[cst.Param]:
-    return [param.with_changes(comma=cst.MaybeSentinel.DEFAULT) for param in params]
+def without_comma(node: Listed) -> Listed:
+    """A parameter, an argument or a name in an import; libcst adds commas where they are needed."""
+    return node.with_changes(comma=cst.MaybeSentinel.DEFAULT)
 
 
 def _gpu(argument: cst.Arg) -> cst.Arg:

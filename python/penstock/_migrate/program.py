@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 import libcst.matchers as m
 from libcst.metadata import QualifiedNameProvider
 
 from penstock._migrate.names import FN, MODULES, OUTPUT_METHODS, PIPELINE_CLASS, PIPELINE_DEF
-from penstock._migrate.pipeline import DROPPED, SETTINGS, Qualified, generator, is_trivial
+from penstock._migrate.pipeline import (
+    DROPPED,
+    SETTINGS,
+    Qualified,
+    generator,
+    is_trivial,
+    without_comma,
+)
 from penstock._migrate.remarks import with_remarks
 
 
@@ -137,9 +144,7 @@ class Program(cst.CSTTransformer):
                     self._remarks.append(f"`{arg.keyword.value}` was dropped")
                 continue
             args.append(arg)
-        if args:
-            args[-1] = args[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        return call.with_changes(args=args)
+        return call.with_changes(args=[*args[:-1], *(without_comma(arg) for arg in args[-1:])])
 
     def _is_pipe(self, node: cst.CSTNode) -> bool:
         return isinstance(node, cst.Name) and node.value in self._pipes
@@ -199,14 +204,11 @@ class Program(cst.CSTTransformer):
     def leave_Import(
         self, original_node: cst.Import, updated_node: cst.Import
     ) -> cst.Import | cst.RemovalSentinel:
-        kept = [alias for alias in updated_node.names if not _of_dali(alias.evaluated_name)]
-        if len(kept) == len(updated_node.names):
+        names = _others(updated_node.names, "")
+        if len(names) == len(updated_node.names):
             return updated_node
         self._touched = True
-        if not kept:
-            return cst.RemoveFromParent()
-        kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        return updated_node.with_changes(names=kept)
+        return updated_node.with_changes(names=names) if names else cst.RemoveFromParent()
 
     def leave_ImportFrom(
         self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
@@ -215,22 +217,16 @@ class Program(cst.CSTTransformer):
         if module is None or original_node.relative:
             return updated_node
         name = cst.Module([]).code_for_node(module)
-        kept: list[cst.ImportAlias] = []
-        if not isinstance(updated_node.names, cst.ImportStar):
-            kept = [
-                alias
-                for alias in updated_node.names
-                if not _of_dali(f"{name}.{alias.evaluated_name}")
-            ]
-            if len(kept) == len(updated_node.names):
-                return updated_node
-        elif not _of_dali(name):
+        names: list[cst.ImportAlias] = []
+        if isinstance(updated_node.names, cst.ImportStar):
+            is_kept = not _of_dali(name)
+        else:
+            names = _others(updated_node.names, f"{name}.")
+            is_kept = len(names) == len(updated_node.names)
+        if is_kept:
             return updated_node
         self._touched = True
-        if not kept:
-            return cst.RemoveFromParent()
-        kept[-1] = kept[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        return updated_node.with_changes(names=kept)
+        return updated_node.with_changes(names=names) if names else cst.RemoveFromParent()
 
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
@@ -286,30 +282,40 @@ class Program(cst.CSTTransformer):
         return [f"`{name}` is called outside of a pipeline function" for name in sorted(outside)]
 
 
+def _arguments(decorator: cst.Decorator) -> Iterator[tuple[str, cst.BaseExpression]]:
+    """The names and values of a decorator's arguments; positional ones have no name."""
+    call = decorator.decorator
+    for arg in call.args if isinstance(call, cst.Call) else ():
+        yield "" if arg.keyword is None else arg.keyword.value, arg.value
+
+
 def _settings(decorator: cst.Decorator) -> dict[str, cst.BaseExpression | None]:
     """The settings that a decorator gives to its pipeline."""
-    call = decorator.decorator
-    found: dict[str, cst.BaseExpression | None] = {}
-    for arg in call.args if isinstance(call, cst.Call) else ():
-        # A random seed, None or -1, is the default.
-        is_default = m.matches(arg.value, m.Name("None") | m.UnaryOperation(m.Minus()))
-        if arg.keyword is not None and arg.keyword.value in SETTINGS and not is_default:
-            found[arg.keyword.value] = arg.value
-    return found
+    # A random seed, None or -1, is the default.
+    default = m.Name("None") | m.UnaryOperation(m.Minus())
+    return {
+        name: value
+        for name, value in _arguments(decorator)
+        if name in SETTINGS and not m.matches(value, default)
+    }
 
 
 def _dropped(decorator: cst.Decorator) -> Sequence[str]:
     """Arguments of a decorator that a generator has no use for, where that may matter."""
-    call = decorator.decorator
     found = []
-    for arg in call.args if isinstance(call, cst.Call) else ():
-        name = "" if arg.keyword is None else arg.keyword.value
+    for name, value in _arguments(decorator):
         if name == "enable_conditionals":
             continue  # each `if` on data has its own remark
-        if name in SETTINGS or (name == "device_id" and is_trivial(arg.value)):
+        if name in SETTINGS or (name == "device_id" and is_trivial(value)):
             continue
-        found.append(f"`{name or cst.Module([]).code_for_node(arg.value)}` was dropped")
+        found.append(f"`{name or cst.Module([]).code_for_node(value)}` was dropped")
     return found
+
+
+def _others(names: Sequence[cst.ImportAlias], prefix: str) -> list[cst.ImportAlias]:
+    """The names of an import statement that are not DALI's."""
+    kept = [alias for alias in names if not _of_dali(prefix + alias.evaluated_name)]
+    return [*kept[:-1], *(without_comma(alias) for alias in kept[-1:])]
 
 
 def _of_dali(name: str) -> bool:

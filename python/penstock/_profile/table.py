@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from penstock._runtime.profile import profile
 
-_HEAD = ("operator", "calls", "samples", "wall ms", "share", "cpu ms", "MB", "waited ms", "lines")
+_HEAD = (
+    "operator",
+    "calls",
+    "ahead",
+    "samples",
+    "wall ms",
+    "share",
+    "cpu ms",
+    "MB",
+    "waited ms",
+    "lines",
+)
 _MOST_LINES = 3
+_MOST_REASONS = 3
 
 
 def table(recorded: profile) -> str:
@@ -22,6 +34,7 @@ def table(recorded: profile) -> str:
             (
                 row.name,
                 f"{row.calls:,}",
+                f"{row.ahead:,}",
                 f"{row.samples:,}",
                 f"{row.wall_time * 1e3:,.1f}",
                 f"{100 * row.wall_time / whole:.0f} %",
@@ -44,5 +57,21 @@ def table(recorded: profile) -> str:
         f"{recorded.duration:.2f} s, of which the loop waited {recorded.wait_time:.2f} s; "
         f"{recorded.batches:,} batches."
     )
+    texts += _run_ahead(recorded)
     texts.append(recorded.bottleneck)
     return "\n".join(texts)
+
+
+def _run_ahead(recorded: profile) -> list[str]:
+    """What was run ahead; nothing if no loop did."""
+    ahead = recorded.run_ahead
+    texts = []
+    if ahead.predicted or ahead.used or ahead.dropped:
+        texts.append(
+            f"Run ahead: {ahead.predicted:,} calls predicted, {ahead.used:,} used, "
+            f"{ahead.dropped:,} dropped."
+        )
+    texts += [f"Not run ahead: {reason}." for reason in ahead.not_predicted[:_MOST_REASONS]]
+    if len(ahead.not_predicted) > _MOST_REASONS:
+        texts.append(f"(`run_ahead.not_predicted` has {len(ahead.not_predicted)} reasons.)")
+    return texts

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from penstock._core import Note, Total
+    from penstock._core import ThreadProfile, Total
 
 _WAITS = {"wait": "wait", "full": "wait: too much work in flight"}
 
 
 def save(
     path: str | os.PathLike[str],
-    threads: list[tuple[bool, list[Total], list[Note], int]],
+    threads: list[ThreadProfile],
     begin: int,
     line: Callable[[int], str],
 ) -> None:
@@ -36,9 +36,7 @@ def save(
 
 
 def _events(
-    threads: list[tuple[bool, list[Total], list[Note], int]],
-    begin: int,
-    line: Callable[[int], str],
+    threads: list[ThreadProfile], begin: int, line: Callable[[int], str]
 ) -> Iterator[dict[str, Any]]:
     process = os.getpid()
     lines: dict[int, str] = {}
@@ -48,7 +46,8 @@ def _events(
         if dropped:
             name += f" ({dropped:,} later events are missing)"
         yield {**base, "ph": "M", "name": "thread_name", "args": {"name": f"{name} {number}"}}
-        for kind, operator, site, sample, samples, start, end, size in notes:
+        for place in range(len(notes)):
+            kind, operator, site, sample, samples, start, end, size = notes[place]
             event = {
                 **base,
                 "ph": "X",

@@ -15,7 +15,8 @@ from penstock._errors import messages
 from penstock._errors.tracebacks import public
 
 if TYPE_CHECKING:
-    from penstock._core import Note, Total
+    from penstock._core import RunAheadCounts, ThreadProfile, Total
+    from penstock._state.run_ahead import Stats
 
 __all__ = ["OperatorProfile", "profile"]
 
@@ -37,6 +38,8 @@ class OperatorProfile:
     """How long the program waited for results of this operator."""
     lines: list[str] = field(default_factory=list)
     """The lines that called it."""
+    ahead: int = 0
+    """Calls that a loop had run ahead: the program got their results when it made them."""
 
     @property
     def is_reader(self) -> bool:
@@ -81,8 +84,10 @@ class profile:
         self._ticker: _Ticker | None = None
         self._begin = self._end = 0
         self._running = False
-        self._threads: list[tuple[bool, list[Total], list[Note], int]] = []
+        self._threads: list[ThreadProfile] = []
         self._workers = 0
+        self._ahead_begin: RunAheadCounts = ((0, 0, 0), [])
+        self._ahead_end = self._ahead_begin
 
     def __enter__(self) -> profile:
         from penstock._runtime.threads import get_num_threads
@@ -92,6 +97,7 @@ class profile:
         self._workers = get_num_threads()
         self._threads = []
         self._running = True
+        self._ahead_begin = _core.run_ahead_stats()
         self._begin = _core.profile_clock()
         if self._progress is not None:
             self._ticker = _Ticker(self, self._progress, self._interval)
@@ -106,6 +112,7 @@ class profile:
         self._end = _core.profile_clock()
         self._running = False
         self._threads = _core.profile_stop()
+        self._ahead_end = _core.run_ahead_stats()
         ticker, self._ticker = self._ticker, None
         if ticker is not None:
             ticker.stop()
@@ -129,6 +136,9 @@ class profile:
                 row = found.setdefault(name, OperatorProfile(name))
                 if kind == "wait":
                     row.wait_time += wall / 1e9
+                    continue
+                if kind == "ahead":
+                    row.ahead += calls
                     continue
                 row.calls += calls
                 row.samples += samples
@@ -160,6 +170,14 @@ class profile:
         """The part of the time that worker threads computed, from 0 to 1."""
         work = sum(_seconds(totals, "task", readers=False) for totals in self._worker_totals())
         return min(1.0, work / max(self._workers * self.duration, 1e-9))
+
+    @property
+    def run_ahead(self) -> Stats:
+        """What loops ran ahead: calls predicted, used and dropped, and why others were not."""
+        from penstock._state.run_ahead import between
+
+        end = _core.run_ahead_stats() if self._running else self._ahead_end
+        return between(self._ahead_begin, end)
 
     @property
     def bottleneck(self) -> str:
@@ -194,7 +212,7 @@ class profile:
 
         return f"<pre>{html.escape(str(self))}</pre>"
 
-    def _recorded(self) -> list[tuple[bool, list[Total], list[Note], int]]:
+    def _recorded(self) -> list[ThreadProfile]:
         return _core.profile_peek() if self._running else self._threads
 
     def _loop(self) -> list[Total]:

@@ -19,7 +19,7 @@ from penstock._state import item_states
 from penstock._values.array import Array
 
 if TYPE_CHECKING:
-    from penstock._core import Iteration, Value
+    from penstock._core import Iteration, RunAheadCounts, Value
 
 _eager = EvalMode.eager
 
@@ -63,7 +63,7 @@ def _collect(item: Any, found: list[Value]) -> None:
 
 
 class Stats(NamedTuple):
-    """What loops have run ahead since the process began.
+    """What loops have run ahead: since the process began, or while a profile was recorded.
 
     Args:
         predicted: Calls that were submitted before the program made them.
@@ -85,13 +85,26 @@ def stats() -> Stats:
         >>> ndd.run_ahead.stats().predicted >= ndd.run_ahead.stats().used
         True
     """
-    (predicted, used, dropped), stopped = _core.run_ahead_stats()
-    stopped.sort(key=lambda reason: -reason[-1])
+    return between(((0, 0, 0), []), _core.run_ahead_stats())
+
+
+def between(begin: RunAheadCounts, end: RunAheadCounts) -> Stats:
+    """What was run ahead between two readings of the engine's counts."""
+    predicted, used, dropped = (
+        after - before for before, after in zip(begin[0], end[0], strict=True)
+    )
+    earlier = {reason[:-1]: reason[-1] for reason in begin[1]}
+    times = {
+        reason[:-1]: reason[-1] - earlier.get(reason[:-1], 0)
+        for reason in end[1]
+        if reason[-1] > earlier.get(reason[:-1], 0)
+    }
+    stopped = sorted(times, key=lambda reason: -times[reason])
     reasons = dict.fromkeys(_sentence(*reason) for reason in stopped)
     return Stats(predicted, used, dropped, tuple(reasons))
 
 
-def _sentence(number: int, site: int, what: str, place: int, times: int) -> str:
+def _sentence(number: int, site: int, what: str, place: int) -> str:
     name, arguments = _names(number)
     path = call_sites.find(site)
     where = f" at {path[-1].file}:{path[-1].line}" if path else ""

@@ -15,6 +15,7 @@ use super::super::lend::put_off;
 use super::super::node::{Call, Input, Node, Output, Pick};
 use super::super::pool::Pool;
 use super::super::process::epoch;
+use super::super::profile;
 use super::super::value::{Handle, Value, lock};
 use super::item::{Early, Garbage, Item, State};
 use super::note::{Key, Note, Origin, Shape, draws, is_constant, is_equal};
@@ -430,6 +431,7 @@ impl Contents {
                     garbage.others.push(Box::new(node));
                 }
                 reasons::count(&reasons::USED, 1);
+                profile::note_ahead(call.operator.name, call.site);
                 if let Some(known) = self.mistrust.get_mut(&key) {
                     known.level = known.level.saturating_sub(1);
                 }

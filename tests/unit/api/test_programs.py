@@ -27,7 +27,7 @@ PROGRAMS = {
     "segmentation": (["--epochs=1", "--images=12", "--batch-size=4"], "triangle: intersection"),
 }
 
-MODULES = {"photographs", "shapes"}
+MODULES = {"photographs", "shapes", "training"}
 """What programs import."""
 
 

@@ -79,14 +79,23 @@ def test_empty_folder(command, capsys, tmp_path):
 
 
 @pytest.mark.parametrize("command", NEEDS_PATH)
-def test_file_of_zeros(command, capsys, tmp_path):
-    zeros = tmp_path / "zeros.py"
+@pytest.mark.parametrize("name", ["zeros.py", "zeros.jpg", "zeros"])
+def test_file_of_zeros(command, name, capsys, tmp_path):
+    zeros = tmp_path / name
     zeros.write_bytes(bytes(1000))
     if command == "inspect":
-        assert main(["inspect", str(zeros)]) == 0
-        assert "unknown  1" in capsys.readouterr().out
+        assert main(["inspect", str(zeros)]) == (name == "zeros.jpg")
+        said = capsys.readouterr().out
+        assert "unknown  1" in said
+        broken = f"1 broken file:\n  {zeros}: this is not JPEG, nor any other known format"
+        assert (broken in said) == (name == "zeros.jpg")
     else:
         failed(capsys, command, str(zeros))
+
+
+@pytest.mark.parametrize("command", NEEDS_PATH)
+def test_names_with_line_breaks(command, capsys, tmp_path):
+    assert "two\\nlines" in failed(capsys, command, str(tmp_path / "two\nlines"))
 
 
 @pytest.mark.parametrize("command", ["bench", "view"])
@@ -132,15 +141,23 @@ def test_without_permission(command):
     )
 
 
-@pytest.mark.parametrize(
-    "arguments", [["doctor"], ["inspect", "--json"], ["lint"], ["completion", "bash"]]
-)
-def test_closed_pipe(arguments, folder):
-    if arguments[0] == "inspect":
-        arguments = [*arguments, str(folder)]
-    if arguments[0] == "lint":
-        (folder / "a.py").write_text("x = 1")
-        arguments = [*arguments, str(folder)]
+CLOSED_PIPE = {
+    "doctor": [],
+    "inspect": ["--json", "{folder}"],
+    "view": ["--no-open", "{folder}"],
+    "bench": ["--no-torch", "--seconds=0.05", "--size=32", "--batch-size=2", "{folder}"],
+    "index": ["{folder}/samples.tar"],
+    "lint": ["{folder}/a.py"],
+    "migrate": ["{folder}/a.py"],
+    "completion": ["bash"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_closed_pipe(command, folder):
+    data_sets.webdataset(folder, 2)
+    (folder / "a.py").write_text("import nvidia.dali.fn as fn\n")
+    arguments = [command, *(text.format(folder=folder) for text in CLOSED_PIPE[command])]
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -337,8 +354,55 @@ def test_bench(folder, capsys):
     facts = json.loads(capsys.readouterr().out)
     assert facts["images"] == 6
     assert facts["images_per_second"]["1"] > 0
-    assert "--threads" in failed(capsys, *arguments, "--threads", "0")
-    assert "--threads" in failed(capsys, *arguments, "--threads", "many")
+    for threads in ("0", "many", "1000000"):
+        assert "--threads" in failed(capsys, *arguments, "--threads", threads)
+
+
+@pytest.mark.parametrize(
+    "option", ["--seconds=0", "--seconds=nan", "--seconds=inf", "--batch-size=0", "--size=999999"]
+)
+def test_bench_with_impossible_numbers(option, folder, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", str(folder), option])
+    assert ended.value.code == 2
+    assert "error: argument --" in capsys.readouterr().err
+
+
+SHORT = ["--seconds", "0.05", "--batch-size", "2", "--size", "32", "--threads", "1", "--json"]
+
+
+def test_bench_of_urls_and_lists(folder, tmp_path, capsys):
+    assert main(["bench", folder.as_uri(), "--no-torch", *SHORT]) == 0
+    assert json.loads(capsys.readouterr().out)["images"] == 6
+    listed = tmp_path / "list.txt"
+    files = sorted(folder.rglob("*.jpg"))
+    listed.write_text("".join(f"{file} {number}\n" for number, file in enumerate(files[:4])))
+    assert main(["bench", str(listed), *SHORT]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["images"], facts["torch_dataloader"]) == (4, None)
+    assert "file:///no where" not in failed(capsys, "bench", "file:///no%20where")
+    assert "memory://nowhere" in failed(capsys, "bench", "memory://nowhere")
+
+
+def test_bench_takes_urls_to_the_reader(folder, monkeypatch, capsys):
+    """What `readers.File` reads, `bench` measures."""
+    real, asked = ndd.readers.File, []
+
+    def reader(file_root, **options):
+        asked.append(file_root)
+        return real(file_root=str(folder), **options)
+
+    monkeypatch.setattr(ndd.readers, "File", reader)
+    assert main(["bench", "memory://bucket/images", *SHORT]) == 0
+    assert asked == ["memory://bucket/images"]
+    assert json.loads(capsys.readouterr().out)["images"] == 6
+
+
+def test_bench_of_images_that_cant_be_decoded(tmp_path, capsys):
+    for number in range(3):
+        (tmp_path / f"{number}.jpg").write_bytes(b"\xff\xd8\xff\xe0" + bytes(100))
+    said = failed(capsys, "bench", str(tmp_path), "--no-torch", "--seconds", "0.05")
+    assert "samples of the batch are bad" in said
 
 
 def test_bench_beside_torch(folder):

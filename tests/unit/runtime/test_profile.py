@@ -56,6 +56,49 @@ def test_operators_and_readers_are_counted(folder):
     assert rows["resize"].lines == [f"test_profile.py:{run_epoch.__code__.co_firstlineno + 3}"]
 
 
+def test_what_loops_run_ahead_is_counted(folder):
+    before = ndd.run_ahead.stats()
+    with (
+        ndd.EvalContext(run_ahead=2),
+        ndd.readers.File(file_root=str(folder)) as reader,
+        ndd.profile() as p,
+    ):
+        for number in range(20):
+            jpegs, _ = reader(batch_size=4)
+            images = ndd.resize(ndd.decoders.image(jpegs), size=[224, 224])
+            ndd.rotate(images, angle=number).evaluate()
+    ahead, rows = p.run_ahead, by_name(p)
+    assert ahead.used == rows["decoders.image"].ahead + rows["resize"].ahead > 10
+    assert rows["rotate"].ahead == 0
+    assert ahead.predicted >= ahead.used
+    assert ahead.used == ndd.run_ahead.stats().used - before.used
+    assert any("rotate: `angle` differs" in reason for reason in ahead.not_predicted)
+    said = str(p)
+    assert f"Run ahead: {ahead.predicted} calls predicted, {ahead.used} used, " in said
+    assert "Not run ahead: rotate: `angle` differs from iteration to iteration at " in said
+
+
+def test_profiles_without_loops_tell_nothing_about_running_ahead():
+    with ndd.profile() as p:
+        (ndd.batch([[1], [2]]) + 1).evaluate()
+    assert p.run_ahead == (0, 0, 0, ())
+    assert "ahead:" not in str(p)
+
+
+def test_small_calls_that_are_run_ahead_are_noted(folder):
+    with (
+        ndd.EvalContext(run_ahead=2),
+        ndd.readers.File(file_root=str(folder)) as reader,
+        ndd.profile() as p,
+    ):
+        for _ in range(12):
+            _, labels = reader(batch_size=4)
+            (labels + 1).evaluate()
+    [row] = [row for row in p.operators if not row.is_reader]
+    assert row.calls >= 12
+    assert row.samples == 4 * row.calls
+
+
 def test_calls_that_run_on_the_calling_thread_are_counted():
     small = ndd.batch([[1], [2], [3]])
     with ndd.profile() as p:
