@@ -13,7 +13,7 @@ use super::profile::{self, Kind, Timer};
 use super::uniform::Inline;
 use super::value::{Handle, Meta, Outcome, Value, lock};
 use crate::kernels::{Arg, Operator, OutputBuffer, SavedPlan};
-use crate::value::{Buffer, Cause, Desc, Device, Fault, Layout, Origin, Sample};
+use crate::value::{Buffer, Cause, Desc, Device, Fault, Layout, Lineage, Origin, Sample};
 
 /// Which sample of an input a sample of the node reads.
 #[derive(Clone)]
@@ -62,6 +62,35 @@ pub struct Call {
     pub layout: Layout,
     pub device: Device,
     pub site: u32,
+}
+
+impl Call {
+    /// The samples of a data set that the results will be made from, as far as inputs tell.
+    fn lineage(&self) -> Option<Lineage> {
+        if !self.operator.work.keeps_order() {
+            return None;
+        }
+        let known = || self.inputs.iter().filter_map(|input| Some((input, input.value.lineage()?)));
+        let by_sample = known().find_map(|(input, lineage)| match &input.pick {
+            Pick::Same => (lineage.len() == self.samples).then(|| lineage.clone()),
+            Pick::Listed(list) => Some(lineage.picked(list)),
+            Pick::One(_) => None,
+        });
+        // What all samples of a batch share tells nothing, unless there is but one.
+        by_sample.or_else(|| {
+            let single = |(input, lineage): (&Input, &Lineage)| match input.pick {
+                Pick::One(index) if self.samples == 1 => Some(lineage.picked(&[index])),
+                _ => None,
+            };
+            known().find_map(single)
+        })
+    }
+}
+
+fn set_lineage(lineage: Option<Lineage>, handles: &[Handle]) {
+    if let Some(lineage) = lineage {
+        handles.iter().for_each(|handle| handle.set_lineage(lineage.clone()));
+    }
 }
 
 pub struct Node {
@@ -133,7 +162,10 @@ impl Node {
         outputs: impl IntoIterator<Item = Output>,
         pool: Arc<Pool>,
     ) -> (Arc<Node>, SmallVec<[Handle; 1]>) {
-        Node::detached(call, outputs, pool).with_values()
+        let lineage = call.lineage();
+        let (node, handles) = Node::detached(call, outputs, pool).with_values();
+        set_lineage(lineage, &handles);
+        (node, handles)
     }
 
     /// Submits a call and returns its values. If it is small and its inputs are ready, it runs
@@ -143,6 +175,7 @@ impl Node {
         outputs: impl IntoIterator<Item = Output>,
         pool: Arc<Pool>,
     ) -> SmallVec<[Handle; 1]> {
+        let lineage = call.lineage();
         let node = Node::detached(call, outputs, pool);
         let node = match node.inline_limit() {
             Some(limit) => {
@@ -155,6 +188,7 @@ impl Node {
                             let bytes = handles.iter().map(|handle| handle.all_bytes()).sum();
                             timer.note(Kind::Task, operator, site, 0..samples, bytes);
                         }
+                        set_lineage(lineage, &handles);
                         return handles;
                     }
                     Err(node) => node,
@@ -163,6 +197,7 @@ impl Node {
             None => node,
         };
         let (node, handles) = node.with_values();
+        set_lineage(lineage, &handles);
         node.start();
         handles
     }
@@ -174,15 +209,20 @@ impl Node {
         outputs: impl IntoIterator<Item = Output>,
         pool: Arc<Pool>,
     ) -> (Option<Arc<Node>>, SmallVec<[Handle; 1]>) {
+        let lineage = call.lineage();
         let node = Node::detached(call, outputs, pool);
         let node = match node.inline_limit() {
             Some(limit) => match node.run_inline(limit) {
-                Ok(handles) => return (None, handles),
+                Ok(handles) => {
+                    set_lineage(lineage, &handles);
+                    return (None, handles);
+                }
                 Err(node) => node,
             },
             None => node,
         };
         let (node, handles) = node.with_values();
+        set_lineage(lineage, &handles);
         node.call.inputs.iter().filter_map(|input| input.value.demand()).for_each(Node::start);
         node.clone().start_one(EARLY);
         (Some(node), handles)

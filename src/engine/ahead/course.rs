@@ -17,10 +17,10 @@ use super::super::pool::Pool;
 use super::super::process::epoch;
 use super::super::value::{Handle, Value, lock};
 use super::item::{Early, Garbage, Item, State};
-use super::note::{Key, Note, Origin, Shape, draws, is_constant, is_equal};
+use super::note::{Drawn, Key, Note, Origin, Shape, draws, is_constant, is_equal};
 use super::plan::{Feed, Plan};
 use super::reasons::{self, Reason, Why};
-use crate::value::loan_time;
+use crate::value::{Lineage, loan_time};
 
 type Values = SmallVec<[Arc<Value>; 4]>;
 
@@ -41,6 +41,8 @@ struct Contents {
     /// The current item. Weak, but keeps other values from having its addresses.
     item: SmallVec<[Weak<Value>; 4]>,
     sizes: SmallVec<[usize; 4]>,
+    /// Which samples of a data set the outputs of the current item are.
+    lineages: SmallVec<[Option<Lineage>; 4]>,
     /// Values of the iteration, by address: where they come from, and whether that is what early
     /// calls assumed.
     known: HashMap<usize, (Origin, bool)>,
@@ -293,6 +295,7 @@ impl Contents {
         }
         self.thread = None;
         self.item.clear();
+        self.lineages.clear();
         self.known.clear();
         self.occurrences.clear();
         garbage.others.push(Box::new(std::mem::take(&mut self.notes)));
@@ -357,6 +360,7 @@ impl Contents {
         self.known.extend(known);
         self.item = values.iter().map(Arc::downgrade).collect();
         self.sizes = values.iter().map(|value| value.len()).collect();
+        self.lineages = values.iter().map(|value| value.lineage().cloned()).collect();
         garbage.others.push(Box::new(values));
     }
 
@@ -440,7 +444,7 @@ impl Contents {
                 let note = Note {
                     key,
                     shape: early.shape.clone(),
-                    draws: early.draws.clone(),
+                    draws: early.draws.iter().map(|(_, drawn)| drawn.clone()).collect(),
                     results: SmallVec::new(),
                     read: early.read.clone(),
                     worthwhile: true,
@@ -475,7 +479,7 @@ impl Contents {
         Err(Note {
             key,
             shape: Arc::new(Shape::new(call, outputs, batch, pool, origin)),
-            draws: draws(&call.args),
+            draws: draws(&call.args).map(|draw| Drawn::new(draw, &self.lineages)).collect(),
             results: SmallVec::new(),
             read: Arc::new(AtomicBool::new(false)),
             worthwhile: false,
@@ -521,7 +525,7 @@ fn differs(
     if let Some(why) = early.shape.differs_from_call(call, outputs, batch, pool) {
         return Some(why);
     }
-    if let Some(place) = draws(&call.args).iter().zip(&early.draws).position(|(a, b)| a != b) {
+    if let Some(place) = draws(&call.args).zip(&early.draws).position(|(a, b)| *a != b.0) {
         return Some(Why::Draw(place));
     }
     let lent = loan_time() != time;

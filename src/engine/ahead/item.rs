@@ -8,10 +8,10 @@ use smallvec::SmallVec;
 
 use super::super::node::{Call, Input, Node};
 use super::super::value::{Handle, Value};
-use super::note::{Key, Shape};
+use super::note::{Drawn, Key, Shape};
 use super::plan::{Entry, Feed, Plan};
 use super::reasons;
-use crate::kernels::{Arg, Position};
+use crate::kernels::{Arg, Draw, Places, SampleDraw};
 use crate::value::{is_anything_lent, loan_time};
 
 /// An item, with the calls that were submitted for it.
@@ -28,7 +28,8 @@ pub struct Item {
 pub struct Early {
     pub shape: Arc<Shape>,
     pub feeds: SmallVec<[Feed; 2]>,
-    pub draws: SmallVec<[Position; 1]>,
+    /// What it draws from, also as it would be noted.
+    pub draws: SmallVec<[(Draw, Drawn); 1]>,
     pub state: State,
     pub read: Arc<AtomicBool>,
 }
@@ -78,7 +79,7 @@ impl Item {
         let mut made: Vec<Option<SmallVec<[Handle; 1]>>> = Vec::with_capacity(plan.entries.len());
         let mut calls = Vec::with_capacity(plan.entries.len());
         for entry in &plan.entries {
-            let draws = drawn(entry, iterations);
+            let draws = drawn(entry, &values, iterations).unwrap_or_default();
             let submitted = call(entry, &values, &made, &draws).and_then(|call| {
                 let pool = entry.shape.pool.upgrade()?;
                 Some(Node::submit_early(call, entry.shape.outputs.iter().cloned(), pool))
@@ -175,11 +176,23 @@ impl Early {
     }
 }
 
-/// The draws of an entry, some iterations later.
-fn drawn(entry: &Entry, iterations: u128) -> SmallVec<[Position; 1]> {
-    let later = |&(mut position, words): &(Position, u128)| {
-        position.advance(words.wrapping_mul(iterations));
-        position
+/// The draws of an entry on an item, some iterations later; `None` if they are not known.
+fn drawn(
+    entry: &Entry,
+    values: &[Arc<Value>],
+    iterations: u128,
+) -> Option<SmallVec<[(Draw, Drawn); 1]>> {
+    let later = |(drawn, words): &(Drawn, u128)| match drawn.clone() {
+        Drawn::At(mut position) => {
+            position.advance(words.wrapping_mul(iterations));
+            Some((Draw::At(position), Drawn::At(position)))
+        }
+        Drawn::OfItem { output, seed, place } => {
+            let lineage = values.get(output)?.lineage()?.clone();
+            let draw = SampleDraw { seed, places: Places::Same(place), lineage };
+            Some((Draw::BySample(Arc::new(draw)), drawn.clone()))
+        }
+        Drawn::Other => None,
     };
     entry.draws.iter().map(later).collect()
 }
@@ -189,7 +202,7 @@ fn call(
     entry: &Entry,
     values: &[Arc<Value>],
     made: &[Option<SmallVec<[Handle; 1]>>],
-    draws: &[Position],
+    draws: &[(Draw, Drawn)],
 ) -> Option<Call> {
     let Shape { operator, data_inputs, args, samples, layout, device, inputs, .. } = &*entry.shape;
     let mut row = SmallVec::new();
@@ -206,7 +219,7 @@ fn call(
     }
     let mut draws = draws.iter();
     let mut arg = |arg: &Arg| match arg {
-        Arg::Draw(_) => draws.next().map(|draw| Arg::Draw(*draw)),
+        Arg::Draw(_) => draws.next().map(|(draw, _)| Arg::Draw(draw.clone())),
         constant => Some(constant.clone()),
     };
     let args = args.iter().map(&mut arg).collect::<Option<_>>()?;

@@ -322,11 +322,11 @@ class Reader:
         """One sample by its number in the data set, as `next_epoch()` gives single ones.
 
         A slice, or a list or array of numbers, gives a batch. The reader stays where it is.
-        Negative numbers count from the end.
+        Negative numbers count from the end. An RNG by sample draws as in the current epoch.
         """
         source = self._opened()
         numbers, is_batch = selected(self._what, index, len(source))
-        values = fetch(source, numbers, is_batch)
+        values = fetch(source, numbers, is_batch, self._current_epoch())
         if current_mode() > EvalMode.eager:
             for value in values:
                 settle(value)
@@ -580,6 +580,12 @@ class Reader:
             return self._position.snapshot(data)
         return self._first_position(0).snapshot(data)._replace(batch_size=None)
 
+    def _current_epoch(self) -> int:
+        """The number of the epoch that the reader is at."""
+        if self._position is not None:
+            return self._position.number
+        return 0 if self._restored is None else self._restored.turn
+
     def _first_position(self, number: int) -> Position:
         """The beginning of an epoch, for a reader that nobody has used yet."""
         order = Order(self._plan())
@@ -767,11 +773,14 @@ class Reader:
         self, source: Source, position: Position, head: Fetched
     ) -> tuple[Numbers, tuple[Value, ...]]:
         """The batch without bad samples, or with others in their place. Waits for it."""
+        epochs = position.order.epochs(
+            head.place, position.shard, position.batch_size, len(head.numbers)
+        )
         return self._bad.replace(
             head.numbers,
             head.values,
             name=source.name,
-            fetch=lambda others: fetch(source, others, position.use.is_batched),
+            fetch=lambda others: fetch(source, others, position.use.is_batched, epochs),
             after=lambda index: position.order.after(head.place, position.shard, index),
         )
 
