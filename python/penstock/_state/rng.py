@@ -98,7 +98,11 @@ class RNG:
                 f"RNG: by={by!r} doesn't match the state {str(state)!r}. Leave it out: the state "
                 "includes it."
             )
-        return object.__new__(SampleRNG if by == "sample" or is_of_sample else RNG)
+        if by != "sample" and not is_of_sample:
+            return object.__new__(cls)
+        if not issubclass(SampleRNG, cls):
+            raise TypeError(f"{cls.__name__}: only RNG itself can draw by sample, not subclasses.")
+        return object.__new__(SampleRNG)
 
     def __init__(
         self,
@@ -362,9 +366,7 @@ class SampleRNG(RNG):
     def _draw(self) -> _core.Draw:
         raise _no_sequence("draws")
 
-    def _draw_for(
-        self, what: str, values: Sequence[Value], samples: int | None
-    ) -> _core.Draw:
+    def _draw_for(self, what: str, values: Sequence[Value], samples: int | None) -> _core.Draw:
         of = self._of
         if of is not None:
             if of.batch and samples is not None and len(of) != samples:
