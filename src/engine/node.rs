@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use smallvec::SmallVec;
@@ -106,6 +106,8 @@ pub struct Node {
     /// Bytes of results produced so far.
     bytes: AtomicUsize,
     started: AtomicBool,
+    /// Location of the call in the user's code, and whether a fault has told it.
+    site: AtomicU64,
     /// How the pool counts the node: one of the constants below. Changed under the pool's lock.
     queued: AtomicU8,
     /// Whether nobody will read what it makes.
@@ -129,6 +131,9 @@ enum Block {
     /// Each in its own memory, which can be freed separately.
     Separate,
 }
+
+/// Marks a site that a fault has told.
+const TOLD: u64 = 1 << 32;
 
 /// Not in flight: not started, run on the calling thread, or finished.
 const NOT_QUEUED: u8 = 0;
@@ -237,6 +242,7 @@ impl Node {
             block: Mutex::new(Block::Undecided),
         };
         Node {
+            site: AtomicU64::new(call.site.into()),
             call,
             outputs: outputs.into_iter().map(target).collect(),
             held: Mutex::default(),
@@ -415,8 +421,17 @@ impl Node {
     /// Notes for a profile that these samples were computed.
     fn note(&self, timer: Option<Timer>, samples: std::ops::Range<usize>, bytes: usize) {
         if let Some(timer) = timer {
-            timer.note(Kind::Task, self.call.operator.name, self.call.site, samples, bytes);
+            let site = self.site.load(Ordering::Relaxed) as u32;
+            timer.note(Kind::Task, self.call.operator.name, site, samples, bytes);
         }
+    }
+
+    /// The user has made the call at another place than expected; returns whether faults will say
+    /// so.
+    pub(super) fn move_to(&self, site: u32) -> bool {
+        let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+        let change = |now: u64| (now & TOLD == 0).then_some(u64::from(site));
+        self.site.fetch_update(order, failed, change).is_ok()
     }
 
     pub fn operator(&self) -> &'static str {
@@ -531,7 +546,8 @@ impl Node {
         sample: Option<usize>,
         source: Option<Origin>,
     ) -> Arc<Fault> {
-        let (operator, site) = (self.call.operator.name, self.call.site);
+        let operator = self.call.operator.name;
+        let site = self.site.fetch_or(TOLD, Ordering::Relaxed) as u32;
         Arc::new(Fault { cause, operator, sample, source, site })
     }
 

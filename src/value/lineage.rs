@@ -115,7 +115,10 @@ mod tests {
         assert!(whole.picked(&[0, 1, 2]).is_same(&whole));
         assert!(!picked.is_same(&whole) && picked.is_same(&whole.picked(&[2, 0, 0])));
         let (first, last) = (picked.picked(&[0]), picked.picked(&[2]));
-        assert_eq!(Lineage::joined([Some(&last), Some(&first)].into_iter()).unwrap().get(1), (2, 9));
+        assert_eq!(
+            Lineage::joined([Some(&last), Some(&first)].into_iter()).unwrap().get(1),
+            (2, 9)
+        );
         assert!(Lineage::joined([Some(&last), None].into_iter()).is_none());
     }
 

@@ -188,11 +188,7 @@ class Operator:
             if batch_size is not None and batch_size != samples:
                 raise messages.batch_sizes_differ(batch_size, samples or 0, self.name)
             source = get_default_rng() if rng is None else rng
-            made["rng"] = (
-                source._draw_for(self.name, values, samples)
-                if source._by_sample
-                else source._draw()
-            )
+            made["rng"] = source._draw_for(self.name, values, samples)
         return made
 
     def _is_optional(self, position: int) -> bool:

@@ -250,8 +250,14 @@ class RNG:
     def __repr__(self) -> str:
         return f"RNG(state={str(self.state)!r})"
 
-    def _draw(self) -> _core.Draw:
-        """The draw for one operator call."""
+    def _draw_for(self, what: str, values: Sequence[Value], samples: int | None) -> _core.Draw:
+        """The draw for one call of an operator, on these values.
+
+        Args:
+            what: The operator, for messages.
+            values: Inputs and arguments.
+            samples: The number of samples; None for single ones.
+        """
         if item_states.loops:
             item_states.before_change(self)
         return self._philox.draw()
@@ -362,9 +368,6 @@ class SampleRNG(RNG):
         made = object.__new__(SampleRNG)
         made._streams, made._of = streams, of
         return made
-
-    def _draw(self) -> _core.Draw:
-        raise _no_sequence("draws")
 
     def _draw_for(self, what: str, values: Sequence[Value], samples: int | None) -> _core.Draw:
         of = self._of

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::super::node::{Call, Input, Node};
 use super::super::value::{Handle, Value};
-use super::note::{Drawn, Key, Shape};
+use super::note::{Drawn, Key, Note, Shape};
 use super::plan::{Entry, Feed, Plan};
 use super::reasons;
 use crate::kernels::{Arg, Draw, Places, SampleDraw};
@@ -26,6 +26,8 @@ pub struct Item {
 
 /// A call that was submitted early.
 pub struct Early {
+    /// Number of the operator.
+    pub operator: usize,
     pub shape: Arc<Shape>,
     pub feeds: SmallVec<[Feed; 2]>,
     /// What it draws from, also as it would be noted.
@@ -97,7 +99,8 @@ impl Item {
                 }
             };
             let (shape, read) = (entry.shape.clone(), entry.read.clone());
-            calls.push(Early { shape, feeds: entry.feeds.clone(), draws, state, read });
+            let (operator, feeds) = (entry.key.operator, entry.feeds.clone());
+            calls.push(Early { operator, shape, feeds, draws, state, read });
         }
         let count = made.iter().flatten().count();
         reasons::count(&reasons::PREDICTED, count);
@@ -164,6 +167,27 @@ impl Item {
 }
 
 impl Early {
+    /// What is noted about the user's call.
+    pub fn note(&self, key: Key, shape: Arc<Shape>) -> Note {
+        Note {
+            key,
+            shape,
+            draws: self.draws.iter().map(|(_, drawn)| drawn.clone()).collect(),
+            results: SmallVec::new(),
+            read: self.read.clone(),
+            worthwhile: true,
+        }
+    }
+
+    /// Makes it a call at another place of the program; returns whether its errors will say so.
+    pub fn move_to(&self, site: u32) -> bool {
+        match &self.state {
+            State::Waiting(_, Some(node)) => node.move_to(site),
+            State::Waiting(handles, None) => handles.iter().all(|handle| handle.fault().is_none()),
+            State::Used | State::Dropped => false,
+        }
+    }
+
     fn end(&mut self, garbage: &mut Garbage) {
         if matches!(self.state, State::Waiting(..))
             && let State::Waiting(handles, node) =

@@ -167,7 +167,8 @@ impl Drawn {
             Draw::At(position) => return Drawn::At(*position),
             Draw::BySample(draw) => draw,
         };
-        let is_same = |own: &Option<Lineage>| own.as_ref().is_some_and(|l| l.is_same(&draw.lineage));
+        let is_same =
+            |own: &Option<Lineage>| own.as_ref().is_some_and(|l| l.is_same(&draw.lineage));
         match (&draw.places, item.iter().position(is_same)) {
             (&Places::Same(place), Some(output)) => {
                 Drawn::OfItem { output, seed: draw.seed, place }
@@ -218,7 +219,11 @@ fn same_pick(a: &Pick, b: &Pick) -> bool {
 /// Whether a value is compared by its bytes. Not as an input of a call that may return a view of it,
 /// and not if results should know which samples of a data set they were made from.
 pub fn is_constant(value: &Value) -> bool {
-    if value.lineage().is_some() || !value.is_finished() || value.meta.device != Device::Cpu || value.len() > CONSTANT_BYTES {
+    if value.lineage().is_some()
+        || !value.is_finished()
+        || value.meta.device != Device::Cpu
+        || value.len() > CONSTANT_BYTES
+    {
         return false;
     }
     let mut bytes = 0;

@@ -108,6 +108,18 @@ impl Plan {
         }
     }
 
+    /// Whether an iteration had all planned calls, as they were planned.
+    pub fn is_confirmed_by(&self, notes: &[Note]) -> bool {
+        let made: HashMap<Key, &Note> = notes.iter().map(|note| (note.key, note)).collect();
+        self.entries.iter().all(|entry| {
+            made.get(&entry.key).is_some_and(|note| {
+                let draws = entry.draws.iter().zip(&note.draws);
+                entry.shape.differs_from(&note.shape).is_none() && { draws }
+                    .all(|(before, now)| words_between(&before.0, now).is_some())
+            })
+        })
+    }
+
     /// Takes over the draws of an iteration in which all calls were as planned.
     pub fn advance(&mut self, notes: &[Note]) {
         for note in notes {
