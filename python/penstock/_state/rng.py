@@ -65,8 +65,8 @@ class RNG:
         seed: Any integer; its lowest 64 bits are used. Random if neither `seed` nor `state` is
             given.
         state: The `state` of another RNG to start from.
-        by: What draws are numbered by: "call", one after another; or "sample", separately for each
-            sample of a data set.
+        by: What draws are numbered by: "call" (default), one after another; or "sample", for each
+            sample of a data set separately.
 
     Example:
         >>> rng = ndd.random.RNG(1234)
