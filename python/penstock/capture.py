@@ -2,7 +2,8 @@
 
 DALI can capture a training loop and replay it as a pipeline, if it can prove that each iteration
 makes the same calls. Here any loop over a reader runs ahead by itself, so nothing has to be proven:
-`next_epoch(capture=True)` is the same as without it, and `ExternalSource.captured` is a plain loop.
+`next_epoch(capture=True)` is the same as without it (it warns, as in DALI, if the loop calls no
+operator), and `ExternalSource.captured` is a plain loop.
 Arguments that change, conditions, `break`, checkpoints and other batch sizes are no errors.
 """
 
@@ -20,8 +21,9 @@ _T = TypeVar("_T")
 def invariant(value: _T) -> _T:
     """Mark a value that stays the same in each iteration. Without effect here.
 
-    DALI returns a proxy, which behaves like the value in most ways. Here it is the value itself, so
-    identity, type, pickling and buffers are the same as well.
+    DALI returns a proxy, which behaves like the value in most ways, and uses the first iteration's
+    value in all others. Here it is the value itself, so identity, type, pickling and buffers are
+    the same as well, and a value that does change is used as it is.
 
     Args:
         value: The value.

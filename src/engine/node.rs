@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use smallvec::SmallVec;
@@ -13,7 +13,7 @@ use super::profile::{self, Kind, Timer};
 use super::uniform::Inline;
 use super::value::{Handle, Meta, Outcome, Value, lock};
 use crate::kernels::{Arg, Operator, OutputBuffer, SavedPlan};
-use crate::value::{Buffer, Cause, Desc, Device, Fault, Layout, Origin, Sample};
+use crate::value::{Buffer, Cause, Desc, Device, Fault, Layout, Lineage, Origin, Sample};
 
 /// Which sample of an input a sample of the node reads.
 #[derive(Clone)]
@@ -64,6 +64,35 @@ pub struct Call {
     pub site: u32,
 }
 
+impl Call {
+    /// The samples of a data set that the results will be made from, as far as inputs tell.
+    fn lineage(&self) -> Option<Lineage> {
+        if !self.operator.work.keeps_order() {
+            return None;
+        }
+        let known = || self.inputs.iter().filter_map(|input| Some((input, input.value.lineage()?)));
+        let by_sample = known().find_map(|(input, lineage)| match &input.pick {
+            Pick::Same => (lineage.len() == self.samples).then(|| lineage.clone()),
+            Pick::Listed(list) => Some(lineage.picked(list)),
+            Pick::One(_) => None,
+        });
+        // What all samples of a batch share tells nothing, unless there is but one.
+        by_sample.or_else(|| {
+            let single = |(input, lineage): (&Input, &Lineage)| match input.pick {
+                Pick::One(index) if self.samples == 1 => Some(lineage.picked(&[index])),
+                _ => None,
+            };
+            known().find_map(single)
+        })
+    }
+}
+
+fn set_lineage(lineage: Option<Lineage>, handles: &[Handle]) {
+    if let Some(lineage) = lineage {
+        handles.iter().for_each(|handle| handle.set_lineage(lineage.clone()));
+    }
+}
+
 pub struct Node {
     pub(super) call: Call,
     /// Weak: a result that nobody can read any more need not be computed.
@@ -77,6 +106,8 @@ pub struct Node {
     /// Bytes of results produced so far.
     bytes: AtomicUsize,
     started: AtomicBool,
+    /// Location of the call in the user's code, and whether a fault has told it.
+    site: AtomicU64,
     /// How the pool counts the node: one of the constants below. Changed under the pool's lock.
     queued: AtomicU8,
     /// Whether nobody will read what it makes.
@@ -100,6 +131,9 @@ enum Block {
     /// Each in its own memory, which can be freed separately.
     Separate,
 }
+
+/// Marks a site that a fault has told.
+const TOLD: u64 = 1 << 32;
 
 /// Not in flight: not started, run on the calling thread, or finished.
 const NOT_QUEUED: u8 = 0;
@@ -133,7 +167,10 @@ impl Node {
         outputs: impl IntoIterator<Item = Output>,
         pool: Arc<Pool>,
     ) -> (Arc<Node>, SmallVec<[Handle; 1]>) {
-        Node::detached(call, outputs, pool).with_values()
+        let lineage = call.lineage();
+        let (node, handles) = Node::detached(call, outputs, pool).with_values();
+        set_lineage(lineage, &handles);
+        (node, handles)
     }
 
     /// Submits a call and returns its values. If it is small and its inputs are ready, it runs
@@ -143,15 +180,20 @@ impl Node {
         outputs: impl IntoIterator<Item = Output>,
         pool: Arc<Pool>,
     ) -> SmallVec<[Handle; 1]> {
+        let lineage = call.lineage();
         let node = Node::detached(call, outputs, pool);
         let node = match node.inline_limit() {
             Some(limit) => match node.run_inline_timed(limit) {
-                Ok(handles) => return handles,
+                Ok(handles) => {
+                    set_lineage(lineage, &handles);
+                    return handles;
+                }
                 Err(node) => node,
             },
             None => node,
         };
         let (node, handles) = node.with_values();
+        set_lineage(lineage, &handles);
         node.start();
         handles
     }
@@ -163,15 +205,20 @@ impl Node {
         outputs: impl IntoIterator<Item = Output>,
         pool: Arc<Pool>,
     ) -> (Option<Arc<Node>>, SmallVec<[Handle; 1]>) {
+        let lineage = call.lineage();
         let node = Node::detached(call, outputs, pool);
         let node = match node.inline_limit() {
             Some(limit) => match node.run_inline_timed(limit) {
-                Ok(handles) => return (None, handles),
+                Ok(handles) => {
+                    set_lineage(lineage, &handles);
+                    return (None, handles);
+                }
                 Err(node) => node,
             },
             None => node,
         };
         let (node, handles) = node.with_values();
+        set_lineage(lineage, &handles);
         node.call.inputs.iter().filter_map(|input| input.value.demand()).for_each(Node::start);
         node.clone().start_one(EARLY);
         (Some(node), handles)
@@ -186,6 +233,7 @@ impl Node {
             block: Mutex::new(Block::Undecided),
         };
         Node {
+            site: AtomicU64::new(call.site.into()),
             call,
             outputs: outputs.into_iter().map(target).collect(),
             held: Mutex::default(),
@@ -376,8 +424,17 @@ impl Node {
     /// Notes for a profile that these samples were computed.
     fn note(&self, timer: Option<Timer>, samples: std::ops::Range<usize>, bytes: usize) {
         if let Some(timer) = timer {
-            timer.note(Kind::Task, self.call.operator.name, self.call.site, samples, bytes);
+            let site = self.site.load(Ordering::Relaxed) as u32;
+            timer.note(Kind::Task, self.call.operator.name, site, samples, bytes);
         }
+    }
+
+    /// The user has made the call at another place than expected; returns whether faults will say
+    /// so.
+    pub(super) fn move_to(&self, site: u32) -> bool {
+        let (order, failed) = (Ordering::Relaxed, Ordering::Relaxed);
+        let change = |now: u64| (now & TOLD == 0).then_some(u64::from(site));
+        self.site.fetch_update(order, failed, change).is_ok()
     }
 
     pub fn operator(&self) -> &'static str {
@@ -492,7 +549,8 @@ impl Node {
         sample: Option<usize>,
         source: Option<Origin>,
     ) -> Arc<Fault> {
-        let (operator, site) = (self.call.operator.name, self.call.site);
+        let operator = self.call.operator.name;
+        let site = self.site.fetch_or(TOLD, Ordering::Relaxed) as u32;
         Arc::new(Fault { cause, operator, sample, source, site })
     }
 

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::node::{Node, Task};
 use super::process::epoch;
-use crate::value::{Buffer, Cause, DType, Device, Fault, Layout, Sample};
+use crate::value::{Buffer, Cause, DType, Device, Fault, Layout, Lineage, Sample};
 
 /// What is known about a value before its samples are.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +44,8 @@ pub struct Value {
     finished: (Mutex<()>, Condvar),
     /// Set when somebody outside the engine asks for a sample.
     read: OnceLock<Arc<AtomicBool>>,
+    /// Which samples of a data set these are, or were made from.
+    lineage: OnceLock<Lineage>,
     epoch: u32,
 }
 
@@ -143,6 +145,7 @@ impl Value {
             deferred: Mutex::new(None),
             finished: (Mutex::new(()), Condvar::new()),
             read: OnceLock::new(),
+            lineage: OnceLock::new(),
             epoch: epoch(),
         })
     }
@@ -217,6 +220,18 @@ impl Value {
     /// The node that still has to finish this.
     pub fn maker(&self) -> Option<Arc<Node>> {
         if self.is_finished() { None } else { self.maker.get()?.upgrade() }
+    }
+
+    /// Says which samples of a data set these are, unless that is known.
+    pub fn set_lineage(&self, lineage: Lineage) {
+        if lineage.len() == self.len() {
+            let _ = self.lineage.set(lineage);
+        }
+    }
+
+    /// Which samples of a data set these are, or were made from.
+    pub fn lineage(&self) -> Option<&Lineage> {
+        self.lineage.get()
     }
 
     /// Defers the computation of this value until [`Value::demand`].

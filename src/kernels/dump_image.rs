@@ -57,6 +57,10 @@ impl BatchKernel for DumpImage {
     fn is_pure(&self) -> bool {
         false
     }
+
+    fn keeps_order(&self) -> bool {
+        true
+    }
 }
 
 /// Writes plain-text PPM or PGM, like DALI.

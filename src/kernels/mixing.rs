@@ -111,7 +111,10 @@ fn plan(args: MixArgs, inputs: &[&Desc]) -> Result<(Mixture, Outputs)> {
         let (given, partner) = (label.elements(), partner.desc.elements());
         return Err(unfit(1, Mixing::PartnerClasses { given, partner }));
     }
-    let rng = if args.per_sample { args.rng } else { args.rng.of_batch() };
+    let rng = match args.per_sample {
+        true => args.rng,
+        false => args.rng.of_batch().ok_or_else(|| argument("rng", Argument::BySample))?,
+    };
     let mut share = [0.0];
     BetaShape::new(args.alpha, args.alpha).fill(Isa::best(), &rng, 0, &mut share);
     let mixture = Mixture {

@@ -43,6 +43,10 @@ impl BatchKernel for Function {
     fn is_pure(&self) -> bool {
         false
     }
+
+    fn keeps_order(&self) -> bool {
+        true
+    }
 }
 
 impl Function {

@@ -16,7 +16,7 @@ use super::submit::parse_layout;
 use super::value::PyValue;
 use crate::engine::{Meta, Stack, Value};
 use crate::value::{
-    Buffer, Cause, DType, Desc, Device, Origin, Sample, Shape, Strides, extent, fits,
+    Buffer, Cause, DType, Desc, Device, Lineage, Origin, Sample, Shape, Strides, extent, fits,
 };
 
 /// Larger copies are made without the GIL.
@@ -259,10 +259,14 @@ pub fn gather(
         device: values[0].handle.meta.device,
         uniform: samples.iter().all(|sample| sample.desc.shape == first.desc.shape),
     };
-    Ok(match pack.then(|| packed(&samples)).flatten() {
-        Some(packed) => PyValue::new(Value::stacked(meta, packed), true),
-        None => PyValue::new(Value::ready(meta, samples), true),
-    })
+    let made = match pack.then(|| packed(&samples)).flatten() {
+        Some(packed) => Value::stacked(meta, packed),
+        None => Value::ready(meta, samples),
+    };
+    if let Some(lineage) = Lineage::joined(values.iter().map(|value| value.handle.lineage())) {
+        made.set_lineage(lineage);
+    }
+    Ok(PyValue::new(made, true))
 }
 
 /// The inverse of [`PyValue::concatenated`]: samples of the given shapes, from their bytes, which are

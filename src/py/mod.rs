@@ -47,7 +47,7 @@ mod _core {
     #[pymodule_export]
     use super::readers::{PySource, open_source, permute, shuffle};
     #[pymodule_export]
-    use super::rng::{PyDraw, PyPhilox};
+    use super::rng::{PyDraw, PyPhilox, PySampleStreams, given_together};
     #[pymodule_export]
     use super::run_ahead::{PyIteration, PyLoop, run_ahead_stats};
     #[cfg(feature = "probes")]

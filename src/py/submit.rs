@@ -84,7 +84,7 @@ fn argument(given: &Bound<'_, PyAny>, inputs: usize) -> PyResult<Arg> {
     } else if let Ok(row) = given.cast::<PyTuple>() {
         numbers::argument(row)
     } else if let Ok(draw) = given.cast::<PyDraw>() {
-        Ok(Arg::Draw(draw.get().0))
+        Ok(Arg::Draw(draw.get().0.clone()))
     } else {
         Err(PyTypeError::new_err(format!("unsupported argument type {}", given.get_type())))
     }

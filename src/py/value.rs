@@ -155,6 +155,12 @@ impl PyValue {
         (!layout.is_empty()).then(|| layout.as_str())
     }
 
+    /// Whether it is known which samples of a data set it was made from.
+    #[getter]
+    fn has_lineage(&self) -> bool {
+        self.handle.lineage().is_some()
+    }
+
     /// Code of the device.
     #[getter]
     fn device(&self) -> i32 {
@@ -302,7 +308,11 @@ impl PyValue {
             indices.iter().map(|&index| self.handle.peek(index)?.ok()).collect();
         if let Some(mut samples) = there {
             samples.iter_mut().for_each(|sample| sample.desc.layout = layout);
-            return Ok(PyValue::new(Value::ready(meta, samples), batch));
+            let made = Value::ready(meta, samples);
+            if let Some(lineage) = self.handle.lineage() {
+                made.set_lineage(lineage.picked(&indices));
+            }
+            return Ok(PyValue::new(made, batch));
         }
         let Some(same) = find("same") else {
             return Err(PyRuntimeError::new_err("the kernel `same` is missing"));

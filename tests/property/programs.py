@@ -36,7 +36,10 @@ def per_sample(draw: Any, low: int, high: int, of: str) -> str:
     """An argument: the same for all samples, or a random one for each."""
     if draw(st.booleans()):
         return str(draw(numbers(low, high)))
-    rng = draw(st.sampled_from(RNGS))
+    rng = draw(st.sampled_from((*RNGS, "by_sample")))
+    if rng == "by_sample":
+        # Batches that were made by hand have no samples of a data set: an error, in both cases.
+        return f"ndd.random.uniform(range=[{low}, {high}], rng=by_sample.of({of}))"
     size = f"{of}.batch_size" if draw(st.integers(0, 3)) else "3"
     return f"ndd.random.uniform(range=[{low}, {high}], batch_size={size}, rng={rng})"
 
@@ -46,7 +49,7 @@ def simple_statements(draw: Any) -> str:
     """A statement that changes or logs the images `x`, `y` or `z`."""
     x = draw(st.sampled_from(["x", "x", "x", "y", "z"]))
     source = draw(st.sampled_from([x, x, x, "x", "y", "z", "outer"]))
-    kind = draw(st.integers(0, 23))
+    kind = draw(st.integers(0, 26))
     statements: list[Callable[[], str]] = [
         lambda: f"{x} = ndd.flip({source}, horizontal={draw(numbers(0, 1))})",
         lambda: f"{x} = ndd.resize({source}, size=[{draw(numbers(8, 12))}, 20])",
@@ -74,6 +77,9 @@ def simple_statements(draw: Any) -> str:
         lambda: f"outer = {x}",
         lambda: f"{x} = ndd.as_batch([{source}.tensors[0]] * 3)",
         lambda: f"{x}.torch() if len(set(map(tuple, {x}.shape))) == 1 else log({x})",
+        lambda: f"{x} = ndd.noise.gaussian({source}, stddev={draw(numbers(1, 9))}, rng=by_sample)",
+        lambda: f"{x} = ndd.noise.shot({source}.tensors[::-1], rng=by_sample)",
+        lambda: f"by_sample.seed = {draw(numbers(0, 3))}",
     ]
     return statements[kind]()
 
@@ -132,6 +138,7 @@ def programs(draw: Any) -> str:
     lines = [
         "reader, other = make(0), make(1)",
         "rngs = [ndd.random.RNG(11), ndd.random.RNG(12)]",
+        "by_sample = ndd.random.RNG(13, by='sample')",
         "mean = ndd.tensor([1, 2, 3])",
         "step, kept = 0, []",
         "outer = ndd.batch([np.full((9, 9, 3), 7, np.uint8)] * 3, layout='HWC')",

@@ -201,6 +201,20 @@ def needs_batch_size(operator: str) -> ValueError:
     return ValueError(f"{operator}: `batch_size` must be given: there is no input to take it from.")
 
 
+def unknown_samples(operator: str, has_inputs: bool) -> ValueError:
+    """An RNG by sample, in a call that does not tell which samples it is for."""
+    why = (
+        "no input of this call was made from a reader's samples"
+        if has_inputs
+        else "this call has no input that was made from a reader's samples"
+    )
+    return ValueError(
+        f"{operator}: an RNG by sample needs to know which samples of a data set it draws for, and "
+        f"{why}. Pass `rng=rng.of(batch)`, where `batch` comes from a reader, or "
+        "`rng=rng.of(numbers, epoch)` with the samples' numbers."
+    )
+
+
 def not_an_rng(operator: str, value: object) -> ValueError:
     """`rng=` that is not an RNG."""
     return ValueError(

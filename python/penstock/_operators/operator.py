@@ -127,8 +127,11 @@ class Operator:
             samples = self._convert(given, arguments, args, values, samples)
         elif self._required:
             raise messages.missing_argument(self.name, self._required[0])
-        if batch_size is not None and samples is None:
-            samples = self._check_batch_size(batch_size)
+        if samples is None:
+            if batch_size is not None:
+                samples = self._check_batch_size(batch_size)
+            elif isinstance(rng, RNG):
+                samples = rng._size
         if device is not None or place >= 0:
             place = self._check_device(device, place)
         if self.input_constraints:
@@ -142,7 +145,7 @@ class Operator:
                 derived[key] = [len(values)]
                 values.append(item._value)
         if self._from_call:
-            args = {**args, **self._call_arguments(results[0], samples, batch_size, rng)}
+            args = {**args, **self._call_arguments(results[0], values, samples, batch_size, rng)}
         promises = [result.promise(layout) for result in results]
         if self._makes_frames and any(map(_is_sequence, values)):
             promises = list(map(in_frames, promises))
@@ -164,7 +167,12 @@ class Operator:
         return wrap(made[0]) if len(made) == 1 else tuple(map(wrap, made))
 
     def _call_arguments(
-        self, result: Result, samples: int | None, batch_size: Any, rng: Any
+        self,
+        result: Result,
+        values: list[Value],
+        samples: int | None,
+        batch_size: Any,
+        rng: Any,
     ) -> dict[str, Any]:
         """The kernel arguments that come from the call. Last of all checks, because it draws."""
         made: dict[str, Any] = {}
@@ -179,7 +187,8 @@ class Operator:
                 raise messages.not_an_rng(self.name, rng)
             if batch_size is not None and batch_size != samples:
                 raise messages.batch_sizes_differ(batch_size, samples or 0, self.name)
-            made["rng"] = (get_default_rng() if rng is None else rng)._draw()
+            source = get_default_rng() if rng is None else rng
+            made["rng"] = source._draw_for(self.name, values, samples)
         return made
 
     def _is_optional(self, position: int) -> bool:

@@ -153,7 +153,7 @@ class Batches:
             self.reader.load_state_dict({"state": state_dict["reader"]})
             self.rng.state = position
             self._base = str(base)
-            if state_dict["shard"] != self._shard:
+            if state_dict["shard"] != self._shard and not self.rng._by_sample:
                 # Checkpoints often have the state of rank 0 only. Others have drawn as often.
                 number, _ = self._to_come()
                 _, *drawn = self.rng._current_state()
@@ -206,7 +206,7 @@ class Batches:
 
     def _prepared(self, epoch: Iterator[Any], number: int | None) -> Iterator[Any]:
         """The results of `fn`, which may still be being computed."""
-        if number is not None:
+        if number is not None and not self.rng._by_sample:
             self.rng.seed = self._epoch_seed(number)
         for outputs in epoch:
             with default_rng(self.rng):

@@ -1,7 +1,9 @@
 """Random number generators: positions in a counter-based stream (Philox).
 
 A random value is a function of the seed, the number of the call, the sample and the element. A
-generator only counts calls, so results don't depend on threads and timing.
+generator only counts calls, so results don't depend on threads and timing. With `by="sample"`
+(`SampleRNG`), it counts the calls for each sample of a data set, so they don't depend on batches
+either.
 
 In a child process, some generators must not repeat the parent's numbers. Their position there is
 chosen on first use (`_Undecided`): only then is it known whether the process is a worker of a
@@ -16,16 +18,22 @@ import re
 import sys
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from penstock import _core
+from penstock._errors import messages
 from penstock._errors.tracebacks import public
 from penstock._state import item_states
 from penstock._state.state_text import StateText
 
+if TYPE_CHECKING:
+    from penstock._core import Value
+    from penstock._values.array import Array
+
 _MASK = 2**64 - 1
+_BY_SAMPLE = re.compile(r"PhiloxBySample_([0-9A-Fa-f]{16})")
 _TEXT = re.compile(r"Philox_([0-9A-Fa-f]{16})_([0-9A-Fa-f]{16}):([0-9A-Fa-f]{16})_([0-3])")
 
 
@@ -48,10 +56,17 @@ class RNG:
     a seed gets a new one in a forked or spawned process; in a worker of a
     `torch.utils.data.DataLoader`, it depends on the worker's seed.
 
+    With `by="sample"`, what is drawn for a sample from a reader depends on the seed, the epoch, the
+    sample's number in the data set and how often there was a draw for it before, and on nothing
+    else: the same sample gets the same augmentation in any batch, shard and process. See `of` for
+    operators without inputs.
+
     Args:
         seed: Any integer; its lowest 64 bits are used. Random if neither `seed` nor `state` is
             given.
         state: The `state` of another RNG to start from.
+        by: What draws are numbered by: "call" (default), one after another; or "sample", for each
+            sample of a data set separately.
 
     Example:
         >>> rng = ndd.random.RNG(1234)
@@ -64,8 +79,38 @@ class RNG:
     __slots__ = ("__weakref__", "_philox")
 
     _philox: Philox
+    _by_sample = False
+    _size: int | None = None
+    """The number of samples that it draws for, if it is for certain ones."""
 
-    def __init__(self, seed: SupportsIndex | None = None, state: State | str | None = None) -> None:
+    def __new__(
+        cls,
+        seed: SupportsIndex | None = None,
+        state: State | str | None = None,
+        *,
+        by: Literal["call", "sample"] | None = None,
+    ) -> RNG:
+        if by not in (None, "call", "sample"):
+            raise ValueError(f"RNG: `by` must be 'call' or 'sample', got {by!r}.")
+        is_of_sample = isinstance(state, str) and _BY_SAMPLE.fullmatch(state) is not None
+        if by is not None and state is not None and is_of_sample != (by == "sample"):
+            raise ValueError(
+                f"RNG: by={by!r} doesn't match the state {str(state)!r}. Leave it out: the state "
+                "includes it."
+            )
+        if by != "sample" and not is_of_sample:
+            return object.__new__(cls)
+        if not issubclass(SampleRNG, cls):
+            raise TypeError(f"{cls.__name__}: only RNG itself can draw by sample, not subclasses.")
+        return object.__new__(SampleRNG)
+
+    def __init__(
+        self,
+        seed: SupportsIndex | None = None,
+        state: State | str | None = None,
+        *,
+        by: Literal["call", "sample"] | None = None,
+    ) -> None:
         if state is None:
             number = _entropy() if seed is None else _seed(seed)
             self._philox = _core.Philox(number, 0, 0, 0)
@@ -77,6 +122,11 @@ class RNG:
             raise ValueError(
                 "RNG: `seed` and `state` can't be combined; the state includes the seed."
             )
+
+    @property
+    def by(self) -> Literal["call", "sample"]:
+        """What draws are numbered by."""
+        return "sample" if self._by_sample else "call"
 
     def __call__(self) -> int:
         """The next random word, a 32-bit integer."""
@@ -163,6 +213,29 @@ class RNG:
             _unseeded.update(made)
         return made
 
+    def of(self, samples: Array | Iterable[SupportsIndex] | SupportsIndex, epoch: int = 0) -> RNG:
+        """This RNG, for certain samples; only with `by="sample"`.
+
+        Operators without inputs, such as `random.uniform`, need it to know which samples they draw
+        for. They also take the batch size from it. And it can be used for values that don't come
+        from a reader.
+
+        Args:
+            samples: A batch or tensor that was made from a reader's samples; or the numbers of
+                samples (or a single one) in a data set.
+            epoch: The epoch that samples given as numbers belong to.
+
+        Example:
+            >>> rng = ndd.random.RNG(1234, by="sample")
+            >>> angles = ndd.random.uniform(range=(-30, 30), rng=rng.of([7, 3, 12], epoch=5))
+            >>> again = ndd.random.uniform(range=(-30, 30), rng=rng.of([3], epoch=5))
+            >>> angles.tensors[1].item() == again.tensors[0].item()
+            True
+        """
+        raise ValueError(
+            "RNG: `of` is for RNGs that draw by sample; create it with RNG(seed, by='sample')."
+        )
+
     def __copy__(self) -> RNG:
         return self.clone()
 
@@ -177,8 +250,14 @@ class RNG:
     def __repr__(self) -> str:
         return f"RNG(state={str(self.state)!r})"
 
-    def _draw(self) -> _core.Draw:
-        """The draw for one operator call."""
+    def _draw_for(self, what: str, values: Sequence[Value], samples: int | None) -> _core.Draw:
+        """The draw for one call of an operator, on these values.
+
+        Args:
+            what: The operator, for messages.
+            values: Inputs and arguments.
+            samples: The number of samples; None for single ones.
+        """
         if item_states.loops:
             item_states.before_change(self)
         return self._philox.draw()
@@ -198,6 +277,179 @@ class RNG:
 
     def _rewind(self, state: tuple[int, int, int, int]) -> None:
         self._philox.set(*state)
+
+
+class SampleRNG(RNG):
+    """An RNG with a stream for each sample of a data set: `RNG(seed, by="sample")`.
+
+    Nothing of it is saved but the seed. How often there was a draw for a sample is only known as
+    long as values of that sample exist, so each epoch begins anew, as does a resumed one.
+    """
+
+    __slots__ = ("_of", "_streams")
+
+    _streams: _core.SampleStreams
+    _of: Value | None
+    """The value whose samples it is for; otherwise each call's inputs tell."""
+    _by_sample = True
+
+    def __init__(
+        self,
+        seed: SupportsIndex | None = None,
+        state: State | str | None = None,
+        *,
+        by: Literal["call", "sample"] | None = None,
+    ) -> None:
+        if seed is not None and state is not None:
+            raise ValueError(
+                "RNG: `seed` and `state` can't be combined; the state includes the seed."
+            )
+        if state is None:
+            self._streams = _core.SampleStreams(_entropy() if seed is None else _seed(seed))
+        else:
+            self._streams = _streams(state)
+        self._of = None
+
+    @property
+    def _size(self) -> int | None:  # type: ignore[override]
+        return len(self._of) if self._of is not None and self._of.batch else None
+
+    def __call__(self) -> int:
+        raise _no_sequence("draws")
+
+    @property
+    def seed(self) -> Any:
+        raise AttributeError("seed is write-only; `state` includes it.")
+
+    @seed.setter
+    def seed(self, value: SupportsIndex) -> None:
+        self._set_streams(_core.SampleStreams(_seed(value)))
+
+    @property
+    def state(self) -> State:
+        found = item_states.visible_state(self) if item_states.loops else None
+        return _SampleState.of(self._streams if found is None else found)
+
+    @state.setter
+    def state(self, value: State | str) -> None:
+        self._set_streams(_streams(value))
+
+    def advance(self, n: SupportsIndex) -> None:
+        raise _no_sequence("advances")
+
+    def clone(self) -> RNG:
+        return self._with(self._streams.copy(), self._of)
+
+    def split(self, n: SupportsIndex) -> list[RNG]:
+        count = operator.index(n)
+        if count < 0:
+            raise ValueError(f"RNG: can't split into a negative number of RNGs, got {count}.")
+        seed = self._streams.seed
+        return [RNG(derived_seed(seed, index), by="sample") for index in range(count)]
+
+    def of(self, samples: Array | Iterable[SupportsIndex] | SupportsIndex, epoch: int = 0) -> RNG:
+        from penstock._values.array import Array
+
+        if not isinstance(samples, Array):
+            value = _numbered(samples, epoch)
+        elif not samples._value.has_lineage:
+            raise ValueError(
+                "RNG.of: the samples of this value are not known, since it was not made from a "
+                "reader's samples. Pass one that was, or the numbers of the samples."
+            )
+        else:
+            value = samples._value
+        return self._with(self._streams, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RNG, (None, str(self.state))
+
+    def _with(self, streams: _core.SampleStreams, of: Value | None) -> SampleRNG:
+        made = object.__new__(SampleRNG)
+        made._streams, made._of = streams, of
+        return made
+
+    def _draw_for(self, what: str, values: Sequence[Value], samples: int | None) -> _core.Draw:
+        of = self._of
+        if of is not None:
+            if of.batch and samples is not None and len(of) != samples:
+                raise messages.batch_sizes_differ(samples, len(of), what)
+            values = (of,)
+        drawn = self._streams.draw(values, samples is not None)
+        if drawn is None:
+            raise messages.unknown_samples(what, bool(values) and of is None)
+        return drawn
+
+    def _set_streams(self, streams: _core.SampleStreams) -> None:
+        if item_states.loops:
+            item_states.before_set_state(self)
+        self._streams = streams
+
+    def _current_state(self) -> Any:
+        return self._streams
+
+    def _rewind(self, state: Any) -> None:
+        self._streams = state
+
+
+class _SampleState(State):
+    """The state of an RNG by sample. In the process that it is taken in, it has all that exists;
+    as text, the seed.
+    """
+
+    streams: _core.SampleStreams
+
+    @staticmethod
+    def of(streams: _core.SampleStreams) -> _SampleState:
+        made = _SampleState(f"PhiloxBySample_{streams.seed:016X}")
+        made.streams = streams.copy()
+        return made
+
+
+def _streams(state: State | str) -> _core.SampleStreams:
+    if isinstance(state, _SampleState):
+        return state.streams.copy()
+    found = _BY_SAMPLE.fullmatch(state) if isinstance(state, str) else None
+    if found is None:
+        raise ValueError(
+            "RNG: this RNG draws by sample, and its states have the form PhiloxBySample_<seed>, "
+            f"with 16 hexadecimal digits; got {state!r}."
+        )
+    return _core.SampleStreams(int(found[1], 16))
+
+
+def _numbered(samples: Iterable[SupportsIndex] | SupportsIndex, epoch: int) -> Value:
+    """A value of samples of a data set, for an RNG to draw for."""
+    import numpy as np
+
+    from penstock._values.conversion import single
+
+    try:
+        numbers = np.array(operator.index(samples), np.int64)  # type: ignore[arg-type]
+    except TypeError:
+        try:
+            rows = [operator.index(number) for number in samples]  # type: ignore[union-attr]
+            numbers = np.array(rows, np.int64)
+        except TypeError:
+            raise TypeError(
+                "RNG.of: `samples` must be a batch or tensor from a reader, or the numbers of "
+                f"samples, got {samples!r}."
+            ) from None
+    number = operator.index(epoch)
+    if number < 0 or numbers.size == 0 or numbers.min() < 0:
+        raise ValueError("RNG.of: there must be samples; they and epochs are numbered from 0.")
+    value = single(numbers)
+    if numbers.ndim:
+        value = value.split()
+    _core.given_together([value], np.atleast_1d(numbers), number)
+    return value
+
+
+def _no_sequence(does: str) -> TypeError:
+    return TypeError(
+        f"RNG: an RNG by sample never {does} by itself: it has a stream for each sample, not one "
+        "sequence. Use an RNG without `by='sample'` for this."
+    )
 
 
 def get_default_rng() -> RNG:
@@ -381,6 +633,11 @@ def _parse(state: State | str) -> tuple[int, int, int, int]:
         )
     found = _TEXT.fullmatch(state)
     if found is None:
+        if _BY_SAMPLE.fullmatch(state):
+            raise ValueError(
+                f"RNG: {str(state)!r} is the state of an RNG by sample, and this one draws by "
+                "call. Create it with RNG(seed, by='sample')."
+            )
         raise ValueError(
             "RNG: a state has the form Philox_<seed>_<sequence>:<offset>_<phase>, with three "
             f"numbers of 16 hexadecimal digits and one from 0 to 3; got {state!r}."
@@ -399,7 +656,7 @@ def after_fork() -> None:
     """Run in a forked child process."""
     default = _thread.rng
     for rng in {*_unseeded, default}:
-        philox = rng._philox
+        philox = getattr(rng, "_philox", None)
         if isinstance(philox, _core.Philox):
             seeded = rng not in _unseeded
             rng._philox = _Undecided(rng, philox.get(), seeded, rng is default)

@@ -18,10 +18,10 @@ use super::super::process::epoch;
 use super::super::profile;
 use super::super::value::{Handle, Value, lock};
 use super::item::{Early, Garbage, Item, State};
-use super::note::{Key, Note, Origin, Shape, draws, is_constant, is_equal};
+use super::note::{Drawn, Key, Note, Origin, Shape, draws, is_constant, is_equal};
 use super::plan::{Feed, Plan};
 use super::reasons::{self, Reason, Why};
-use crate::value::loan_time;
+use crate::value::{Lineage, loan_time};
 
 type Values = SmallVec<[Arc<Value>; 4]>;
 
@@ -42,12 +42,16 @@ struct Contents {
     /// The current item. Weak, but keeps other values from having its addresses.
     item: SmallVec<[Weak<Value>; 4]>,
     sizes: SmallVec<[usize; 4]>,
-    /// Values of the iteration, by address: where they come from, and whether that is what early
-    /// calls assumed.
-    known: HashMap<usize, (Origin, bool)>,
+    /// Which samples of a data set the outputs of the current item are.
+    lineages: SmallVec<[Option<Lineage>; 4]>,
+    /// Values of the iteration, by address.
+    known: HashMap<usize, Known>,
     occurrences: HashMap<(u32, usize), u32>,
     notes: Vec<Note>,
     before: Vec<Note>,
+    before_sizes: SmallVec<[usize; 4]>,
+    /// Those of the last item whose size was not the usual one.
+    odd: Vec<Note>,
     /// Whether a call of the iteration was not planned.
     is_new: bool,
     plan: Option<Plan>,
@@ -61,6 +65,10 @@ struct Contents {
     iteration: u64,
     mistrust: HashMap<Key, Mistrust>,
 }
+
+/// Where a value comes from; and if it was made early, the place of the call among those of the
+/// item, and its output.
+type Known = (Origin, Option<(usize, usize)>);
 
 /// Calls that were often run early in vain: each time that happens, they are left out for longer.
 #[derive(Clone, Copy, Default)]
@@ -150,7 +158,7 @@ impl Ticket {
         note.worthwhile = results.iter().any(|handle| handle.has_maker());
         let mut garbage = Garbage::default();
         if let Some(mut contents) = course.try_lock() {
-            contents.note(note, results, false);
+            contents.note(note, results, None);
         } else {
             garbage.others.push(Box::new(note));
         }
@@ -260,6 +268,14 @@ impl Loop {
         });
     }
 
+    /// How many calls the iteration has had so far; `None` if nothing is noted.
+    pub fn calls(&self, iterator: u64) -> Option<usize> {
+        let contents = self.lock()?;
+        let is_current = contents.iterator == iterator && contents.epoch == epoch();
+        (is_current && contents.thread == Some(thread::current().id()))
+            .then(|| contents.occurrences.values().map(|&count| count as usize).sum())
+    }
+
     /// The upcoming items have changed: drops what was run early.
     pub fn clear(&self) {
         let mut garbage = Garbage::default();
@@ -294,6 +310,7 @@ impl Contents {
         }
         self.thread = None;
         self.item.clear();
+        self.lineages.clear();
         self.known.clear();
         self.occurrences.clear();
         garbage.others.push(Box::new(std::mem::take(&mut self.notes)));
@@ -305,6 +322,7 @@ impl Contents {
             return;
         }
         self.iteration += 1;
+        let was_early = self.current.is_some();
         if let Some(mut item) = self.current.take() {
             for key in item.unused() {
                 self.is_new = true;
@@ -313,20 +331,31 @@ impl Contents {
             item.drop_rest(garbage);
             garbage.others.push(Box::new(item));
         }
-        match &mut self.plan {
-            Some(plan) if !self.is_new && self.notes.len() == plan.entries.len() => {
-                plan.advance(&self.notes);
+        let notes = std::mem::take(&mut self.notes);
+        let sizes = std::mem::replace(&mut self.before_sizes, self.sizes.clone());
+        if let Some(plan) = &mut self.plan {
+            // After a single item of another size, such as an epoch's last batch, and after the
+            // first item of an epoch, for which nothing can be early, the plan is as good as before.
+            let is_odd = plan.sizes != self.sizes;
+            if is_odd && sizes != self.sizes {
+                plan.advance(&notes);
+                garbage.others.push(Box::new(std::mem::replace(&mut self.odd, notes)));
+                return;
             }
-            _ => {
-                let is_trusted = |key: &Key| {
-                    self.mistrust.get(key).is_none_or(|known| known.until <= self.iteration)
-                };
-                let plan = Plan::learn(&self.before, &self.notes, &self.sizes, is_trusted);
-                let before = std::mem::replace(&mut self.plan, plan);
-                garbage.others.push(Box::new(before));
+            let is_as_planned = !self.is_new && notes.len() == plan.entries.len();
+            if !is_odd && (is_as_planned || !was_early && plan.is_confirmed_by(&notes)) {
+                plan.advance(&notes);
+                garbage.others.push(Box::new(std::mem::replace(&mut self.before, notes)));
+                return;
+            }
+            if is_odd {
+                std::mem::swap(&mut self.before, &mut self.odd);
             }
         }
-        let notes = std::mem::take(&mut self.notes);
+        let is_trusted =
+            |key: &Key| self.mistrust.get(key).is_none_or(|known| known.until <= self.iteration);
+        let plan = Plan::learn(&self.before, &notes, &self.sizes, is_trusted);
+        garbage.others.push(Box::new(std::mem::replace(&mut self.plan, plan)));
         garbage.others.push(Box::new(std::mem::replace(&mut self.before, notes)));
     }
 
@@ -354,10 +383,11 @@ impl Contents {
         self.occurrences.clear();
         self.known.clear();
         let known = values.iter().enumerate();
-        let known = known.map(|(output, value)| (address(value), (Origin::Item(output), true)));
+        let known = known.map(|(output, value)| (address(value), (Origin::Item(output), None)));
         self.known.extend(known);
         self.item = values.iter().map(Arc::downgrade).collect();
         self.sizes = values.iter().map(|value| value.len()).collect();
+        self.lineages = values.iter().map(|value| value.lineage().cloned()).collect();
         garbage.others.push(Box::new(values));
     }
 
@@ -418,37 +448,14 @@ impl Contents {
             && let Some(item) = &mut self.current
             && matches!(item.calls[place].state, State::Waiting(..))
         {
-            let early = &mut item.calls[place];
+            let early = &item.calls[place];
             let why = differs(early, item.time, &self.known, call, outputs, batch, pool);
             let Some(why) = why else {
-                let State::Waiting(handles, node) =
-                    std::mem::replace(&mut early.state, State::Used)
-                else {
-                    unreachable!("checked above")
-                };
-                if let Some(node) = node {
-                    node.pool().adopt(&node);
-                    garbage.others.push(Box::new(node));
-                }
-                reasons::count(&reasons::USED, 1);
-                profile::note_ahead(call.operator.name, call.site);
+                let note = early.note(key, early.shape.clone());
                 if let Some(known) = self.mistrust.get_mut(&key) {
                     known.level = known.level.saturating_sub(1);
                 }
-                let handles = match handles.is_empty() {
-                    false => handles,
-                    true => computed_on_demand(early, call, outputs, pool),
-                };
-                let note = Note {
-                    key,
-                    shape: early.shape.clone(),
-                    draws: early.draws.clone(),
-                    results: SmallVec::new(),
-                    read: early.read.clone(),
-                    worthwhile: true,
-                };
-                self.note(note, &handles, true);
-                return Ok(handles);
+                return Ok(self.hand_over(place, note, call, outputs, pool, garbage));
             };
             item.drop_call(place, garbage);
             self.mistrust(key);
@@ -474,22 +481,81 @@ impl Contents {
             }
             None => Origin::Other(Arc::downgrade(value)),
         };
+        let shape = Arc::new(Shape::new(call, outputs, batch, pool, origin));
+        if found.is_none()
+            && let Some(place) = self.find_elsewhere(operator, call, outputs, batch, pool)
+            && let Some(item) = &self.current
+        {
+            let note = item.calls[place].note(key, shape);
+            return Ok(self.hand_over(place, note, call, outputs, pool, garbage));
+        }
         Err(Note {
             key,
-            shape: Arc::new(Shape::new(call, outputs, batch, pool, origin)),
-            draws: draws(&call.args),
+            shape,
+            draws: draws(&call.args).map(|draw| Drawn::new(draw, &self.lineages)).collect(),
             results: SmallVec::new(),
             read: Arc::new(AtomicBool::new(false)),
             worthwhile: false,
         })
     }
 
-    fn note(&mut self, mut note: Note, results: &[Handle], is_early: bool) {
+    /// A call that was made early and is this one, although the program has come to it by another
+    /// way: the loop may be in a function that is called from several places.
+    fn find_elsewhere(
+        &self,
+        operator: usize,
+        call: &Call,
+        outputs: &[Output],
+        batch: bool,
+        pool: &Arc<Pool>,
+    ) -> Option<usize> {
+        let item = self.current.as_ref()?;
+        let is_it = |early: &Early| {
+            early.operator == operator
+                && matches!(early.state, State::Waiting(..))
+                && differs(early, item.time, &self.known, call, outputs, batch, pool).is_none()
+        };
+        let place = item.calls.iter().position(is_it)?;
+        item.calls[place].move_to(call.site).then_some(place)
+    }
+
+    /// The results of a call that was made early.
+    fn hand_over(
+        &mut self,
+        place: usize,
+        note: Note,
+        call: &Call,
+        outputs: &[Output],
+        pool: &Arc<Pool>,
+        garbage: &mut Garbage,
+    ) -> SmallVec<[Handle; 1]> {
+        let Some(item) = &mut self.current else { return SmallVec::new() };
+        let early = &mut item.calls[place];
+        let State::Waiting(handles, node) = std::mem::replace(&mut early.state, State::Used) else {
+            return SmallVec::new();
+        };
+        if let Some(node) = node {
+            node.pool().adopt(&node);
+            garbage.others.push(Box::new(node));
+        }
+        reasons::count(&reasons::USED, 1);
+        profile::note_ahead(call.operator.name, call.site);
+        let handles = match handles.is_empty() {
+            false => handles,
+            true => computed_on_demand(early, call, outputs, pool),
+        };
+        self.note(note, &handles, Some(place));
+        handles
+    }
+
+    /// Notes a call; `early` is its place among those of the item that were made early.
+    fn note(&mut self, mut note: Note, results: &[Handle], early: Option<usize>) {
         for (output, handle) in results.iter().enumerate() {
             let origin = Origin::Result(note.key, output);
-            self.known.insert(address(handle.value()), (origin, is_early));
+            let early = early.map(|place| (place, output));
+            self.known.insert(address(handle.value()), (origin, early));
             note.results.push(Arc::downgrade(handle.value()));
-            if !is_early {
+            if early.is_none() {
                 handle.watch(note.read.clone());
             }
         }
@@ -514,7 +580,7 @@ fn computed_on_demand(
 fn differs(
     early: &Early,
     time: u64,
-    known: &HashMap<usize, (Origin, bool)>,
+    known: &HashMap<usize, Known>,
     call: &Call,
     outputs: &[Output],
     batch: bool,
@@ -523,7 +589,7 @@ fn differs(
     if let Some(why) = early.shape.differs_from_call(call, outputs, batch, pool) {
         return Some(why);
     }
-    if let Some(place) = draws(&call.args).iter().zip(&early.draws).position(|(a, b)| a != b) {
+    if let Some(place) = draws(&call.args).zip(&early.draws).position(|(a, b)| *a != b.0) {
         return Some(Why::Draw(place));
     }
     let lent = loan_time() != time;
@@ -537,10 +603,9 @@ fn differs(
             (Origin::Item(output), _) => {
                 matches!(known.get(&address(value)), Some((Origin::Item(o), _)) if o == output)
             }
-            (Origin::Result(key, output), _) => matches!(
-                known.get(&address(value)),
-                Some((Origin::Result(k, o), true)) if k == key && o == output
-            ),
+            (Origin::Result(..), Feed::Result(entry, output)) => {
+                known.get(&address(value)).is_some_and(|known| known.1 == Some((*entry, *output)))
+            }
             _ => false,
         };
         !same || is_written(value)

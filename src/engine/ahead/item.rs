@@ -8,10 +8,10 @@ use smallvec::SmallVec;
 
 use super::super::node::{Call, Input, Node};
 use super::super::value::{Handle, Value};
-use super::note::{Key, Shape};
+use super::note::{Drawn, Key, Note, Shape};
 use super::plan::{Entry, Feed, Plan};
 use super::reasons;
-use crate::kernels::{Arg, Position};
+use crate::kernels::{Arg, Draw, Places, SampleDraw};
 use crate::value::{is_anything_lent, loan_time};
 
 /// An item, with the calls that were submitted for it.
@@ -26,9 +26,12 @@ pub struct Item {
 
 /// A call that was submitted early.
 pub struct Early {
+    /// Number of the operator.
+    pub operator: usize,
     pub shape: Arc<Shape>,
     pub feeds: SmallVec<[Feed; 2]>,
-    pub draws: SmallVec<[Position; 1]>,
+    /// What it draws from, also as it would be noted.
+    pub draws: SmallVec<[(Draw, Drawn); 1]>,
     pub state: State,
     pub read: Arc<AtomicBool>,
 }
@@ -78,7 +81,7 @@ impl Item {
         let mut made: Vec<Option<SmallVec<[Handle; 1]>>> = Vec::with_capacity(plan.entries.len());
         let mut calls = Vec::with_capacity(plan.entries.len());
         for entry in &plan.entries {
-            let draws = drawn(entry, iterations);
+            let draws = drawn(entry, &values, iterations).unwrap_or_default();
             let submitted = call(entry, &values, &made, &draws).and_then(|call| {
                 let pool = entry.shape.pool.upgrade()?;
                 Some(Node::submit_early(call, entry.shape.outputs.iter().cloned(), pool))
@@ -96,7 +99,8 @@ impl Item {
                 }
             };
             let (shape, read) = (entry.shape.clone(), entry.read.clone());
-            calls.push(Early { shape, feeds: entry.feeds.clone(), draws, state, read });
+            let (operator, feeds) = (entry.key.operator, entry.feeds.clone());
+            calls.push(Early { operator, shape, feeds, draws, state, read });
         }
         let count = made.iter().flatten().count();
         reasons::count(&reasons::PREDICTED, count);
@@ -163,6 +167,27 @@ impl Item {
 }
 
 impl Early {
+    /// What is noted about the user's call.
+    pub fn note(&self, key: Key, shape: Arc<Shape>) -> Note {
+        Note {
+            key,
+            shape,
+            draws: self.draws.iter().map(|(_, drawn)| drawn.clone()).collect(),
+            results: SmallVec::new(),
+            read: self.read.clone(),
+            worthwhile: true,
+        }
+    }
+
+    /// Makes it a call at another place of the program; returns whether its errors will say so.
+    pub fn move_to(&self, site: u32) -> bool {
+        match &self.state {
+            State::Waiting(_, Some(node)) => node.move_to(site),
+            State::Waiting(handles, None) => handles.iter().all(|handle| handle.fault().is_none()),
+            State::Used | State::Dropped => false,
+        }
+    }
+
     fn end(&mut self, garbage: &mut Garbage) {
         if matches!(self.state, State::Waiting(..))
             && let State::Waiting(handles, node) =
@@ -175,11 +200,23 @@ impl Early {
     }
 }
 
-/// The draws of an entry, some iterations later.
-fn drawn(entry: &Entry, iterations: u128) -> SmallVec<[Position; 1]> {
-    let later = |&(mut position, words): &(Position, u128)| {
-        position.advance(words.wrapping_mul(iterations));
-        position
+/// The draws of an entry on an item, some iterations later; `None` if they are not known.
+fn drawn(
+    entry: &Entry,
+    values: &[Arc<Value>],
+    iterations: u128,
+) -> Option<SmallVec<[(Draw, Drawn); 1]>> {
+    let later = |(drawn, words): &(Drawn, u128)| match drawn.clone() {
+        Drawn::At(mut position) => {
+            position.advance(words.wrapping_mul(iterations));
+            Some((Draw::At(position), Drawn::At(position)))
+        }
+        Drawn::OfItem { output, seed, place } => {
+            let lineage = values.get(output)?.lineage()?.clone();
+            let draw = SampleDraw { seed, places: Places::Same(place), lineage };
+            Some((Draw::BySample(Arc::new(draw)), drawn.clone()))
+        }
+        Drawn::Other => None,
     };
     entry.draws.iter().map(later).collect()
 }
@@ -189,7 +226,7 @@ fn call(
     entry: &Entry,
     values: &[Arc<Value>],
     made: &[Option<SmallVec<[Handle; 1]>>],
-    draws: &[Position],
+    draws: &[(Draw, Drawn)],
 ) -> Option<Call> {
     let Shape { operator, data_inputs, args, samples, layout, device, inputs, .. } = &*entry.shape;
     let mut row = SmallVec::new();
@@ -206,7 +243,7 @@ fn call(
     }
     let mut draws = draws.iter();
     let mut arg = |arg: &Arg| match arg {
-        Arg::Draw(_) => draws.next().map(|draw| Arg::Draw(*draw)),
+        Arg::Draw(_) => draws.next().map(|(draw, _)| Arg::Draw(draw.clone())),
         constant => Some(constant.clone()),
     };
     let args = args.iter().map(&mut arg).collect::<Option<_>>()?;

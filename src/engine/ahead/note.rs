@@ -9,8 +9,8 @@ use super::super::node::{Call, Output, Pick};
 use super::super::pool::Pool;
 use super::super::value::{Handle, Value};
 use super::reasons::Why;
-use crate::kernels::{Arg, Operator, Position};
-use crate::value::{Device, Layout, Sample};
+use crate::kernels::{Arg, Draw, Operator, Places, Position};
+use crate::value::{Device, Layout, Lineage, Sample};
 
 /// Identifies a call within an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,7 +55,7 @@ pub struct Shape {
 pub struct Note {
     pub key: Key,
     pub shape: Arc<Shape>,
-    pub draws: SmallVec<[Position; 1]>,
+    pub draws: SmallVec<[Drawn; 1]>,
     pub results: SmallVec<[Weak<Value>; 1]>,
     /// Whether somebody has read a result.
     pub read: Arc<AtomicBool>,
@@ -146,13 +146,44 @@ impl Shape {
     }
 }
 
+/// What a call drew from.
+#[derive(Clone)]
+pub enum Drawn {
+    At(Position),
+    /// Streams of the samples of this output of the item, with this seed, after so many other draws.
+    OfItem {
+        output: usize,
+        seed: u64,
+        place: u32,
+    },
+    /// Streams of other samples.
+    Other,
+}
+
+impl Drawn {
+    /// What a draw is in terms of the iteration whose item has these samples.
+    pub fn new(draw: &Draw, item: &[Option<Lineage>]) -> Drawn {
+        let draw = match draw {
+            Draw::At(position) => return Drawn::At(*position),
+            Draw::BySample(draw) => draw,
+        };
+        let is_same =
+            |own: &Option<Lineage>| own.as_ref().is_some_and(|l| l.is_same(&draw.lineage));
+        match (&draw.places, item.iter().position(is_same)) {
+            (&Places::Same(place), Some(output)) => {
+                Drawn::OfItem { output, seed: draw.seed, place }
+            }
+            _ => Drawn::Other,
+        }
+    }
+}
+
 /// The draws among arguments.
-pub fn draws(args: &[Arg]) -> SmallVec<[Position; 1]> {
-    let draw = |arg: &Arg| match arg {
-        Arg::Draw(position) => Some(*position),
+pub fn draws(args: &[Arg]) -> impl Iterator<Item = &Draw> {
+    args.iter().filter_map(|arg| match arg {
+        Arg::Draw(draw) => Some(draw),
         _ => None,
-    };
-    args.iter().filter_map(draw).collect()
+    })
 }
 
 fn different_arg(a: &[Arg], b: &[Arg]) -> Option<usize> {
@@ -185,9 +216,14 @@ fn same_pick(a: &Pick, b: &Pick) -> bool {
     }
 }
 
-/// Whether a value is compared by its bytes. Not as an input of a call that may return a view of it.
+/// Whether a value is compared by its bytes. Not as an input of a call that may return a view of it,
+/// and not if results should know which samples of a data set they were made from.
 pub fn is_constant(value: &Value) -> bool {
-    if !value.is_finished() || value.meta.device != Device::Cpu || value.len() > CONSTANT_BYTES {
+    if value.lineage().is_some()
+        || !value.is_finished()
+        || value.meta.device != Device::Cpu
+        || value.len() > CONSTANT_BYTES
+    {
         return false;
     }
     let mut bytes = 0;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use smallvec::SmallVec;
 
 use super::super::value::Value;
-use super::note::{Key, Note, Origin, Shape};
+use super::note::{Drawn, Key, Note, Origin, Shape};
 use super::reasons::{self, Reason, Why};
 use crate::kernels::Position;
 
@@ -25,8 +25,8 @@ pub struct Entry {
     pub key: Key,
     pub shape: Arc<Shape>,
     pub feeds: SmallVec<[Feed; 2]>,
-    /// The draws of the last iteration, and by how many words they advance in each.
-    pub draws: SmallVec<[(Position, u128); 1]>,
+    /// The draws of the last iteration, and by how many words RNGs advance in each.
+    pub draws: SmallVec<[(Drawn, u128); 1]>,
     /// Whether only other entries have read the results. Then nothing is kept for the user: samples
     /// are freed as they are consumed, and computed again in case the user reads them after all.
     pub internal: bool,
@@ -108,12 +108,24 @@ impl Plan {
         }
     }
 
+    /// Whether an iteration had all planned calls, as they were planned.
+    pub fn is_confirmed_by(&self, notes: &[Note]) -> bool {
+        let made: HashMap<Key, &Note> = notes.iter().map(|note| (note.key, note)).collect();
+        self.entries.iter().all(|entry| {
+            made.get(&entry.key).is_some_and(|note| {
+                let draws = entry.draws.iter().zip(&note.draws);
+                entry.shape.differs_from(&note.shape).is_none() && { draws }
+                    .all(|(before, now)| words_between(&before.0, now).is_some())
+            })
+        })
+    }
+
     /// Takes over the draws of an iteration in which all calls were as planned.
     pub fn advance(&mut self, notes: &[Note]) {
         for note in notes {
             if let Some(&place) = self.index.get(&note.key) {
                 let draws = self.entries[place].draws.iter_mut();
-                draws.zip(&note.draws).for_each(|(draw, now)| draw.0 = *now);
+                draws.zip(&note.draws).for_each(|(draw, now)| draw.0 = now.clone());
             }
         }
         for entry in &mut self.entries {
@@ -142,8 +154,8 @@ fn entry(before: &Note, note: &Note, index: &HashMap<Key, usize>) -> Result<Entr
         Origin::Other(value) => value.upgrade().map(Feed::Value).ok_or(Some(Why::Input(position))),
     };
     let feeds = shape.inputs.iter().enumerate().map(feed).collect::<Result<_, _>>()?;
-    let stride = |(place, (a, b)): (usize, (&Position, &Position))| {
-        words_between(a, b).map(|words| (*b, words)).ok_or(Some(Why::Draw(place)))
+    let stride = |(place, (a, b)): (usize, (&Drawn, &Drawn))| {
+        words_between(a, b).map(|words| (b.clone(), words)).ok_or(Some(Why::Draw(place)))
     };
     let draws = before.draws.iter().zip(&note.draws).enumerate().map(stride);
     Ok(Entry {
@@ -161,7 +173,15 @@ fn follows_from_result(note: &Note, input: usize) -> bool {
 }
 
 /// By how many words an RNG has advanced; `None` if it was seeded, or set back.
-fn words_between(from: &Position, to: &Position) -> Option<u128> {
+fn words_between(from: &Drawn, to: &Drawn) -> Option<u128> {
+    let (from, to) = match (from, to) {
+        (Drawn::At(from), Drawn::At(to)) => (from, to),
+        (
+            Drawn::OfItem { output: a, seed: from, place: before },
+            Drawn::OfItem { output: b, seed: to, place: now },
+        ) if (a, from, before) == (b, to, now) => return Some(0),
+        _ => return None,
+    };
     let block =
         |position: &Position| u128::from(position.sequence) << 64 | u128::from(position.offset);
     let blocks = block(to).wrapping_sub(block(from));

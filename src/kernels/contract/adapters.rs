@@ -146,6 +146,11 @@ pub trait BatchKernel: Send + Sync {
     fn is_pure(&self) -> bool {
         true
     }
+
+    /// Whether sample i of its results is made from sample i of its inputs.
+    fn keeps_order(&self) -> bool {
+        false
+    }
 }
 
 #[derive(Clone)]
@@ -168,6 +173,14 @@ impl Work {
 
     pub fn is_whole_batch(&self) -> bool {
         matches!(self, Work::Batch(_))
+    }
+
+    /// Whether sample i of its results is made from sample i of its inputs.
+    pub fn keeps_order(&self) -> bool {
+        match self {
+            Work::Sample(_) | Work::Source(_) => true,
+            Work::Batch(kernel) => kernel.keeps_order(),
+        }
     }
 
     pub fn traits(&self) -> Traits {

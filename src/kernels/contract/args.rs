@@ -5,7 +5,8 @@ use smallvec::SmallVec;
 use super::frames;
 use super::problems::Argument;
 use crate::kernels::Result;
-use crate::kernels::numeric::philox::{Position, Stream};
+use crate::kernels::numeric::draw::Draw;
+use crate::kernels::numeric::philox::Stream;
 use crate::value::{Cause, DType, Layout, Problem, Sample, collected, with_element};
 
 /// One argument as it was passed.
@@ -19,8 +20,8 @@ pub enum Arg {
     Floats(Box<[f64]>),
     /// A per-sample value: this input of the node.
     Input(usize),
-    /// The call's position in the sequence of an RNG.
-    Draw(Position),
+    /// What the call draws from.
+    Draw(Draw),
 }
 
 impl Arg {
@@ -94,7 +95,7 @@ impl<'a> ArgReader<'a> {
                     refused(problem)
                 })
             }
-            Arg::Draw(position) => T::from_draw(position.stream(self.sample)).map_err(refused),
+            Arg::Draw(draw) => T::from_draw(draw.stream(self.sample)).map_err(refused),
             constant => T::from_constant(constant).map_err(refused),
         }
     }

@@ -12,6 +12,8 @@ problems! {
         NotScalar { shape: Vec<usize> },
         SameForAll,
         NotRandom,
+        /// An RNG by sample, where one number for the whole batch is drawn.
+        BySample,
         NotData,
         /// Not enough memory for that many numbers.
         Memory,

@@ -1,5 +1,6 @@
 //! Building blocks for kernels: vector instructions, pixels of planes, random numbers, portable functions, precision.
 
+pub mod draw;
 pub mod floats;
 pub mod interleave;
 pub mod isa;

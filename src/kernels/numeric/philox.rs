@@ -12,6 +12,9 @@ const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
 
+/// Marks blocks that streams of samples are made from.
+const BY_SAMPLE: u32 = 0x6279_5342;
+
 /// Number of blocks computed side by side, so that the compiler vectorizes.
 pub const LANES: usize = 8;
 /// Words in a group of blocks.
@@ -81,7 +84,7 @@ impl Position {
             word
         };
         // 96 random bits separate calls from each other and from the words of the RNG itself.
-        Stream { key: [next(), next()], call: next(), sample: sample as u32 }
+        Stream { key: [next(), next()], call: next(), sample: sample as u32, by_index: true }
     }
 }
 
@@ -91,12 +94,24 @@ pub struct Stream {
     key: [u32; 2],
     call: u32,
     sample: u32,
+    /// Whether it depends on the sample's index in its batch, rather than on the sample itself.
+    by_index: bool,
 }
 
 impl Stream {
-    /// The same stream for all samples of the call.
-    pub fn of_batch(&self) -> Stream {
-        Stream { sample: u32::MAX, ..*self }
+    /// The stream of a sample of a data set, whatever batch it is in.
+    pub fn by_sample(seed: u64, epoch: u64, number: u64, place: u32) -> Stream {
+        // No RNG gets to a sequence with these upper bits, so its words are others.
+        let [low, high] = halves(epoch);
+        let [a, b, c, d] = block(halves(seed), [low, high, place, BY_SAMPLE]);
+        let [low, high] = halves(number);
+        let [first, second, call, sample] = block([a, b], [low, high, c, d]);
+        Stream { key: [first, second], call, sample, by_index: false }
+    }
+
+    /// The same stream for all samples of the call; `None` if each sample has its own.
+    pub fn of_batch(&self) -> Option<Stream> {
+        self.by_index.then_some(Stream { sample: u32::MAX, ..*self })
     }
 
     /// Another stream for the same sample, for kernels that draw several things.

@@ -490,7 +490,7 @@ impl BatchKernel for BatchPermutation {
         _: &[&[Sample]],
         allocate: &dyn Fn(Desc) -> Result<OutputBuffer>,
     ) -> Result<Samples> {
-        let [repeats, no_fixed_points, count, Arg::Draw(position)] = args else {
+        let [repeats, no_fixed_points, count, Arg::Draw(draw)] = args else {
             return Err(Cause::Internal("batch_permutation has four arguments".into()));
         };
         let flag = |name, arg| bool::from_constant(arg).map_err(|problem| argument(name, problem));
@@ -500,7 +500,7 @@ impl BatchKernel for BatchPermutation {
             .ok()
             .and_then(|count| usize::try_from(count).ok())
             .ok_or_else(|| argument("batch_size", Random::BatchSize))?;
-        let stream = position.stream(0);
+        let stream = draw.of_batch().ok_or_else(|| argument("rng", Argument::BySample))?;
         let draw = |index: usize, bound: usize| {
             let [low, high, ..] = stream.source(index).next();
             below(low, high, bound as u64) as usize

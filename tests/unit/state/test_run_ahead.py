@@ -374,6 +374,88 @@ def test_a_smaller_last_batch(root):
     assert seen == list(range(COUNT))
 
 
+@pytest.mark.parametrize("is_random", [False, True])
+def test_a_smaller_last_batch_is_not_learned(root, is_random):
+    reader = ndd.readers.Numpy(file_root=str(root), last_batch="partial")
+    rng = ndd.random.RNG(1)
+
+    def augmented(images):
+        return ndd.noise.gaussian(work(images), stddev=9.0, rng=rng) if is_random else work(images)
+
+    calls = 3 if is_random else 2
+    seen, used = {}, []
+    for depth in (0, 2):
+        ndd.set_run_ahead(depth)
+        reader.reset()
+        rng.seed = 1
+        seen[depth] = []
+        for _ in range(3):
+            with Counts() as counts:
+                for (images,) in reader.next_epoch(batch_size=4):
+                    seen[depth] += [np.array(sample) for sample in augmented(images).tensors]
+            used.append(counts.used)
+    assert all(map(np.array_equal, seen[0], seen[2]))
+    # All but the first and the last batch of an epoch.
+    assert used[-2:] == [calls * (COUNT // 4 - 1)] * 2
+
+
+def test_another_size_is_learned_if_it_comes_to_stay(reader):
+    for size, used in ((SIZE, COUNT // SIZE - 3), (5, COUNT // 5 - 3)):
+        with Counts() as counts:
+            for (images,) in reader.next_epoch(batch_size=size):
+                numbers(work(images))
+        assert counts.used == 2 * used
+        reader.reset()
+
+
+def test_a_loop_that_is_called_from_another_line(reader):
+    rng = ndd.random.RNG(1)
+
+    def epoch():
+        reader.reset()
+        return [
+            numbers(ndd.noise.gaussian(work(images), stddev=1.0, rng=rng))
+            for (images,) in reader.next_epoch(batch_size=SIZE)
+        ]
+
+    def by_another_way():
+        return epoch()
+
+    ndd.set_run_ahead(0)
+    expected = [epoch(), by_another_way(), epoch()]
+    rng.seed = 1
+    ndd.set_run_ahead(2)
+    found = [epoch()]
+    with Counts() as counts:
+        found.append(by_another_way())
+    assert counts.used >= 3 * (COUNT // SIZE - 2)
+    found.append(epoch())
+    assert found == expected
+
+
+def test_errors_name_the_line_that_the_loop_is_called_from(reader):
+    def errors():
+        reader.reset()
+        found = []
+        for (images,) in reader.next_epoch(batch_size=SIZE):
+            made = probe(images, FAIL)
+            with pytest.raises(Exception) as caught:
+                made.evaluate()
+            found.append(str(caught.value))
+        return found
+
+    found = {}
+    for depth in (0, 2):
+        ndd.set_run_ahead(depth)
+        found[depth] = [
+            errors(),
+            errors(),
+            errors(),
+        ]
+    assert found[0] == found[2]
+    assert len({text for texts in found[0] for text in texts}) == 3, "each says its own line"
+
+
 def test_nested_loops(root, reader):
     inner = ndd.readers.Numpy(file_root=str(root))
     with Counts() as counts:

@@ -46,6 +46,10 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     ),
     "Argument.SameForAll": "can't differ from sample to sample",
     "Argument.NotRandom": "can't be an RNG",
+    "Argument.BySample": (
+        "must give one draw for the whole batch here, which an RNG by sample can't; pass another "
+        "RNG, or draw for each sample where the operator can (`per_sample=True`)"
+    ),
     "Argument.NotData": "can't be data",
     "Argument.Memory": "has too many numbers for the memory that is left",
     "Argument.LongLayout": 'has at most {most} ASCII letters, got "{given}"',

@@ -90,4 +90,6 @@ class Lookahead:
 
 def _fetched(source: Source, position: Position, place: Place) -> Fetched:
     numbers, after = position.order.draw(place, position.shard, position.batch_size)
-    return Fetched(place, numbers, fetch(source, numbers, position.use.is_batched), after)
+    epochs = position.order.epochs(place, position.shard, position.batch_size, len(numbers))
+    values = fetch(source, numbers, position.use.is_batched, epochs)
+    return Fetched(place, numbers, values, after)

@@ -217,6 +217,23 @@ class Order:
             turn, offset = turn + 1, 0
         return batch, Place(turn, offset)
 
+    def epochs(self, place: Place, reader: int, batch_size: int, count: int) -> int | Numbers:
+        """The turn that the samples of the batch at a place belong to, or that of each."""
+        turn, offset = place
+        if self.plan.last_batch != "wrap":
+            while offset // batch_size >= self.batches(turn, reader, batch_size):
+                turn, offset = turn + 1, 0
+            return turn
+        if offset + count <= self.length(turn, reader):
+            return turn
+        turns = np.empty(count, np.int64)
+        done = 0
+        while done < count:
+            length = self.length(turn, reader) - offset
+            turns[done : done + length] = turn
+            turn, offset, done = turn + 1, 0, done + length
+        return turns
+
     def after(self, place: Place, reader: int, count: int) -> Iterator[int]:
         """What can stand in for the sample that is `count` after a place: the turn's others, round
         and round, and those of later turns where a cut has left but a part of this one.

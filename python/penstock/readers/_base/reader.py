@@ -243,7 +243,8 @@ class Reader:
             batch_size: How many samples a batch has. Without it (and without `max_batch_size`),
                 single samples are given.
             ctx: Without effect: reading has threads of its own.
-            capture: Without effect: loops run ahead by themselves, see `set_run_ahead`.
+            capture: Without effect, except for a warning if there is nothing to capture: loops run
+                ahead by themselves, see `set_run_ahead`.
             compile: Another name for `capture`.
             restart: Drop what is left of an unfinished epoch, and begin with the next number.
             epoch: Begin the epoch with this number, from 0 on. In readers that shuffle, the order
@@ -262,7 +263,7 @@ class Reader:
             elif position.is_unfinished and not self._has_warned and not self._is_put_back:
                 self._has_warned = True
                 call_sites.warn(self._unfinished(position), UnfinishedEpochWarning)
-            return Epoch(self, position)
+            return Epoch(self, position, bool(capture or compile))
 
     def set_epoch(self, epoch: SupportsIndex) -> None:
         """Begin the epoch with this number next, from its first sample on.
@@ -322,11 +323,11 @@ class Reader:
         """One sample by its number in the data set, as `next_epoch()` gives single ones.
 
         A slice, or a list or array of numbers, gives a batch. The reader stays where it is.
-        Negative numbers count from the end.
+        Negative numbers count from the end. An RNG by sample draws as in the current epoch.
         """
         source = self._opened()
         numbers, is_batch = selected(self._what, index, len(source))
-        values = fetch(source, numbers, is_batch)
+        values = fetch(source, numbers, is_batch, self._current_epoch())
         if current_mode() > EvalMode.eager:
             for value in values:
                 settle(value)
@@ -580,6 +581,12 @@ class Reader:
             return self._position.snapshot(data)
         return self._first_position(0).snapshot(data)._replace(batch_size=None)
 
+    def _current_epoch(self) -> int:
+        """The number of the epoch that the reader is at."""
+        if self._position is not None:
+            return self._position.number
+        return 0 if self._restored is None else self._restored.turn
+
     def _first_position(self, number: int) -> Position:
         """The beginning of an epoch, for a reader that nobody has used yet."""
         order = Order(self._plan())
@@ -767,11 +774,14 @@ class Reader:
         self, source: Source, position: Position, head: Fetched
     ) -> tuple[Numbers, tuple[Value, ...]]:
         """The batch without bad samples, or with others in their place. Waits for it."""
+        epochs = position.order.epochs(
+            head.place, position.shard, position.batch_size, len(head.numbers)
+        )
         return self._bad.replace(
             head.numbers,
             head.values,
             name=source.name,
-            fetch=lambda others: fetch(source, others, position.use.is_batched),
+            fetch=lambda others: fetch(source, others, position.use.is_batched, epochs),
             after=lambda index: position.order.after(head.place, position.shard, index),
         )
 

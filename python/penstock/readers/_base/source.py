@@ -43,6 +43,18 @@ def open_source(
         raise messages.cant_read(what, arguments[option], text, system=system) from None
 
 
-def fetch(source: Source, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
-    """Values of samples: batches, or single ones. Does not wait for them."""
-    return source.fetch(numbers, batch, here(), io_pool())
+def fetch(
+    source: Source, numbers: Numbers, batch: bool, epochs: int | Numbers
+) -> tuple[Value, ...]:
+    """Values of samples: batches, or single ones. Does not wait for them.
+
+    Args:
+        source: The data set.
+        numbers: Which samples.
+        batch: Whether they are a batch.
+        epochs: The epoch of all samples, or that of each.
+    """
+    values = source.fetch(numbers, batch, here(), io_pool())
+    # RNGs by sample draw by this.
+    _core.given_together(values, numbers, epochs)
+    return values
