@@ -49,8 +49,8 @@ class Loader:
     epoch.
 
     `state_dict` has the position of the reader as of the batch that the loop is at, however many
-    were prefetched, and the seed. A new loader that loads it continues with the next batch: the same
-    samples, with the same augmentations.
+    were prefetched, and the seed. A new loader that loads it continues with the next batch: the
+    same samples, with the same augmentations.
 
     If JAX runs in several processes (`jax.distributed`), a reader that was created without shards
     gets the one of its process, `batch_size` is the number of samples that each process reads, and

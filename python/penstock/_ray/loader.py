@@ -230,7 +230,7 @@ class _Ordered(Iteration):
         if self._place is None:
             self._begin()
         while True:
-            self._ask()
+            self._ask(self._depth + 1)
             if not self._waiting:
                 with reader._guard():
                     moved = self._position().copy()
@@ -248,7 +248,7 @@ class _Ordered(Iteration):
                 reader._position = moved
                 for error in (*ahead.errors, *outcome.errors):
                     reader._bad.add_found(error)
-            self._ask()
+            self._ask(self._depth)
             if outcome.error is not None:
                 raise outcome.error
             if not outcome.is_empty:
@@ -274,9 +274,9 @@ class _Ordered(Iteration):
         assert position is not None
         return position
 
-    def _ask(self) -> None:
-        """Ask for batches in advance: so many beyond the one that is waited for."""
-        while self._left and len(self._waiting) <= self._depth:
+    def _ask(self, count: int) -> None:
+        """Ask for batches until so many have been asked for and not been handed out."""
+        while self._left and len(self._waiting) < count:
             position, place = self._position(), self._place
             assert place is not None
             numbers, after = position.order.draw(place, position.shard, position.batch_size)

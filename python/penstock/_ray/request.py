@@ -106,8 +106,8 @@ def _bad(values: tuple[Value, ...]) -> list[tuple[int, Fault]]:
 
 
 def _one_item(loop: Function, feed: Feed, seed: int) -> Any:
-    rng, pull, items = RNG(seed), item_states.Pull(), None
-    watching = item_states.Loop()
+    rng, pull, watching = RNG(seed), item_states.Pull(), item_states.Loop()
+    items: Any = None
 
     def take() -> None:
         nonlocal items
@@ -146,9 +146,9 @@ def _moves(thing: object) -> RuntimeError:
             "default RNG is seeded for each batch, by `seed`, rank, epoch and step."
         )
     return RuntimeError(
-        f"{WHAT}: `loop` moves a {type(thing).__name__} other than the reader that it is given. How "
-        "far that is would depend on which worker makes which batch. Read everything that a batch "
-        "needs from the one reader."
+        f"{WHAT}: `loop` moves a {type(thing).__name__} other than the reader that it is given. "
+        "How far that is would depend on which worker makes which batch. Read everything that a "
+        "batch needs from the one reader."
     )
 
 
