@@ -1,4 +1,4 @@
-"""`penstock.ray.Loader` on a cluster: whatever happens to workers, items are those of one process."""
+"""`penstock.ray.Loader` on a cluster: whatever happens to workers, items are those of `workers=0`."""
 
 import hashlib
 import os
@@ -297,9 +297,11 @@ def test_a_batch_that_kills_workers_is_an_error_in_the_end(nodes, folder, monkey
             os._exit(1)
         yield
 
-    with make(folder, workers=1, ahead=0, loop=loop) as loader:
-        with pytest.raises(RuntimeError, match="2 workers were lost over one batch"):
-            next(iter(loader))
+    with (
+        make(folder, workers=1, ahead=0, loop=loop) as loader,
+        pytest.raises(RuntimeError, match="2 workers were lost over one batch"),
+    ):
+        next(iter(loader))
 
 
 def test_memory_is_bounded_by_the_batches_in_advance(nodes, folder, tmp_path):
@@ -358,16 +360,20 @@ def copied_package(folder, change):
 
 def test_workers_with_another_version_are_refused(nodes, folder, tmp_path):
     options = copied_package(tmp_path, lambda text: text + "\n__version__ = '9.9.9'\n")
-    with make(folder, workers=1, options=options) as loader:
-        with pytest.raises(RuntimeError, match=r"worker on .* has penstock 9\.9\.9, but the trai"):
-            next(iter(loader))
+    with (
+        make(folder, workers=1, options=options) as loader,
+        pytest.raises(RuntimeError, match=r"worker on .* has penstock 9\.9\.9, but the trai"),
+    ):
+        next(iter(loader))
 
 
 def test_workers_without_penstock_are_refused(nodes, folder, tmp_path):
     options = copied_package(tmp_path, lambda text: "raise ImportError('not installed here')\n")
-    with make(folder, workers=1, options=options) as loader:
-        with pytest.raises(RuntimeError, match="workers can't be started(.|\n)*same version of"):
-            next(iter(loader))
+    with (
+        make(folder, workers=1, options=options) as loader,
+        pytest.raises(RuntimeError, match=r"workers can't be started(.|\n)*same version of"),
+    ):
+        next(iter(loader))
 
 
 def test_workers_that_see_other_data_are_refused(nodes, tmp_path):
