@@ -23,6 +23,7 @@ import penstock.errors
 import penstock.hf
 import penstock.jax
 import penstock.pytorch
+import penstock.ray
 import penstock.readers
 import penstock.run_ahead
 import penstock.tfrecord
@@ -103,6 +104,10 @@ PAGES = {
     "jax": Page(
         inspect.cleandoc(penstock.jax.__doc__ or ""),
         tuple(f"jax.{name}" for name in penstock.jax.__all__),
+    ),
+    "ray": Page(
+        inspect.cleandoc(penstock.ray.__doc__ or ""),
+        tuple(f"ray.{name}" for name in penstock.ray.__all__),
     ),
     "pytorch": Page(
         inspect.cleandoc(penstock.pytorch.__doc__ or ""),

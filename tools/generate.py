@@ -114,10 +114,11 @@ def public_names() -> dict[str, dict[str, str]]:
             source = f"penstock.{package}.{name}"
             for exported in getattr(importlib.import_module(source), "__all__", ()):
                 names["penstock"][exported] = source
-    for name in _modules([str(PACKAGE / "_torch")]):
-        source = f"penstock._torch.{name}"
-        for exported in getattr(importlib.import_module(source), "__all__", ()):
-            _nested(names, "torch")[exported] = source
+    for framework in ("ray", "torch"):
+        for name in _modules([str(PACKAGE / f"_{framework}")]):
+            source = f"penstock._{framework}.{name}"
+            for exported in getattr(importlib.import_module(source), "__all__", ()):
+                _nested(names, framework)[exported] = source
     for operator in OPERATORS.values():
         namespace, _, name = operator.name.rpartition(".")
         for place in {namespace, operator.options.also_in or namespace}:

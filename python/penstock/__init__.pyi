@@ -17,6 +17,7 @@ from penstock import math as math
 from penstock import noise as noise
 from penstock import pytorch as pytorch
 from penstock import random as random
+from penstock import ray as ray
 from penstock import readers as readers
 from penstock import reductions as reductions
 from penstock import run_ahead as run_ahead

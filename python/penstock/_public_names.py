@@ -131,6 +131,7 @@ NAMES: dict[str, dict[str, str]] = {
         "random_erasing": "penstock.ops.augmentation",
         "random_perspective": "penstock.ops.augmentation",
         "random_resized_crop": "penstock.ops.resize",
+        "ray": "penstock.ray",
         "readers": "penstock.readers",
         "reductions": "penstock.reductions",
         "reinterpret": "penstock.ops.shape",
@@ -260,6 +261,9 @@ NAMES: dict[str, dict[str, str]] = {
         "coin_flip": "penstock.ops.random",
         "normal": "penstock.ops.random",
         "uniform": "penstock.ops.random",
+    },
+    "penstock.ray": {
+        "Loader": "penstock._ray.loader",
     },
     "penstock.reductions": {
         "max": "penstock.ops.reductions",

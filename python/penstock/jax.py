@@ -48,9 +48,9 @@ class Loader:
     `len` is its number of batches. Only the first loop after `load_state_dict` has the rest of an
     epoch.
 
-    `state_dict` has the position of the reader and of the RNG as of the batch that the loop is at,
-    however many were prefetched. A new loader that loads it continues with the next batch: the same
-    samples, with the same augmentations.
+    `state_dict` has the position of the reader as of the batch that the loop is at, however many
+    were prefetched, and the seed. A new loader that loads it continues with the next batch: the
+    same samples, with the same augmentations.
 
     If JAX runs in several processes (`jax.distributed`), a reader that was created without shards
     gets the one of its process, `batch_size` is the number of samples that each process reads, and
@@ -67,9 +67,10 @@ class Loader:
             the arrays. The batch size must be a multiple of the devices that share the first
             dimension; with `last_batch="drop"`, a reader leaves out the smaller last batch.
         prefetch: The number of batches to prefetch.
-        rng: The RNG that operators in `fn` use by default. What they draw in an epoch depends on
-            its state when the loader is created, the number of the epoch and the shard. By default
-            a new one, seeded by the default RNG (see `random.set_seed`).
+        rng: The RNG that operators in `fn` use by default. What they draw for a batch depends on
+            its state when the loader is created, the shard, the epoch and the step. By default a
+            new one, seeded by the default RNG (see `random.set_seed`). Use the same seed in all
+            processes: their numbers differ nevertheless.
 
     Example:
         >>> import pathlib, tempfile

@@ -300,8 +300,9 @@ pub fn unpack(
         Some(start) => {
             // The view keeps the export alive, and can be dropped on any thread.
             let view = PyMemoryView::from(data)?.into_any().unbind();
+            let writable = !bytes.readonly();
             // SAFETY: the exporter guarantees these bytes while the view exists.
-            unsafe { Buffer::foreign(start, bytes.len_bytes(), Box::new(view), true, false) }
+            unsafe { Buffer::foreign(start, bytes.len_bytes(), Box::new(view), writable, false) }
         }
         None => {
             let buffer = Buffer::new(bytes.len_bytes()).map_err(refuse)?;

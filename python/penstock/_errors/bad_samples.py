@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from penstock._errors import faults, messages
 from penstock._runtime.context import EvalContext
@@ -17,7 +17,6 @@ from penstock._values.array import Array, wrap
 if TYPE_CHECKING:
     from penstock._core import Fault, Value
     from penstock._runtime.device import Device
-    from penstock.readers._base.reader import Reader
     from penstock.readers._base.rows import Numbers
 
 ON_ERROR = ("raise", "skip", "substitute")
@@ -27,10 +26,17 @@ TOLERATED = ("undecodable", "file")
 is always an error."""
 
 
+class Listing(Protocol):
+    """What lists bad samples, such as a reader."""
+
+    def _note_later(self, number: int, fault: Fault) -> None:
+        """A sample that was given turns out to be bad."""
+
+
 class Origin(NamedTuple):
     """The reader that a batch came from, and the numbers of its samples."""
 
-    reader: weakref.ref[Reader]
+    reader: weakref.ref[Listing]
     numbers: Numbers
 
 
@@ -105,7 +111,7 @@ def _report(data: Array, bad: dict[int, Fault]) -> None:
             reader._note_later(int(origin.numbers[index]), fault)
 
 
-def mark(values: Sequence[Value], reader: Reader, numbers: Numbers) -> tuple[Array, ...]:
+def mark(values: Sequence[Value], reader: Listing, numbers: Numbers) -> tuple[Array, ...]:
     """A reader's outputs, tagged with their origin."""
     origin = Origin(weakref.ref(reader), numbers)
     arrays = tuple(map(wrap, values))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["ThreadPool", "get_num_threads", "set_num_threads"]
 
 _ENVIRONMENT = ("PENSTOCK_NUM_THREADS", "DALI_NUM_THREADS")
+_OMP = "OMP_NUM_THREADS"
+_LOCAL_WORLD = "LOCAL_WORLD_SIZE"
 _MAX_PER_CPU = 100
 
 
@@ -113,9 +115,10 @@ def get_num_threads() -> int:
     """The number of threads of the default pool.
 
     It is the number passed to `set_num_threads`, or the environment variable
-    `PENSTOCK_NUM_THREADS` or `DALI_NUM_THREADS`, or the number of CPUs that this process may use
-    (its affinity, limited by the container's CPU quota). The workers of a
-    `torch.utils.data.DataLoader` divide these CPUs between them.
+    `PENSTOCK_NUM_THREADS` or `DALI_NUM_THREADS`, or the number of CPUs that this process may use:
+    its affinity, limited by the container's CPU quota and by `OMP_NUM_THREADS`, which Ray sets to
+    the CPUs of an actor. Processes that `torchrun` has started on a machine divide its CPUs between
+    them (`LOCAL_WORLD_SIZE`), and so do the workers of a `torch.utils.data.DataLoader`.
     """
     global _automatic_count
     if (count := _explicit_count) is not None:
@@ -184,7 +187,21 @@ def _check_count(value: SupportsIndex, what: str) -> int:
 
 def _share_of_cpus() -> int:
     _, workers = worker()
-    return max(1, usable_cpus() // max(1, workers))
+    cpus, given = usable_cpus(), _number(_OMP)
+    # torchrun sets it to 1 by itself, for libraries that would take all CPUs in each process.
+    is_torchruns = given == 1 and "TORCHELASTIC_RUN_ID" in os.environ
+    if given is not None and not is_torchruns:
+        cpus = min(cpus, given)
+    else:
+        cpus //= _number(_LOCAL_WORLD) or 1
+    return max(1, cpus // max(1, workers))
+
+
+def _number(name: str) -> int | None:
+    """A variable that is not ours, if it is a positive number."""
+    # OMP_NUM_THREADS may have a number for each level of nesting.
+    text = os.environ.get(name, "").partition(",")[0].strip()
+    return int(text) if text.isdecimal() and int(text) > 0 else None
 
 
 def _count_from_environment() -> int | None:

@@ -2,9 +2,10 @@
 the state of both.
 
 A loader has one iterator at a time, and each iteration is an epoch. The RNG that operators in the
-function use by default gets another seed with each epoch, so that the state of a loader is that of
-its reader and that of its RNG, and what is drawn depends neither on other parts of the program nor
-on what has been prefetched.
+function use by default gets another seed with each batch, derived from the loader's own seed, the
+shard, the epoch and the step. So the state of a loader is that of its reader and one seed: what is
+drawn depends neither on other parts of the program nor on what has been prefetched, and the state
+of one rank, which is all that some checkpoints keep, can't give its random numbers to another.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from penstock._state.rng import RNG, default_rng, derived_seed, get_default_rng
 
 if TYPE_CHECKING:
     from penstock.readers import Reader
+    from penstock.readers._base.position import Position
 
-VERSION = 1
-"""The version of a loader's state."""
+VERSION = 2
+"""The version of a loader's state. In version 1, an RNG went on from batch to batch."""
 
-_KEYS = {"reader", "rng", "base", "shard"}
+_KEYS = {"reader", "base"}
 
 
 class Batches:
@@ -92,14 +94,7 @@ class Batches:
             self._stop()
             number, length = self._to_come()
             self._check_even(number)
-            reader = self.reader
-            position = reader._position
-            is_left = position is not None and position.is_unfinished
-            epoch = reader.next_epoch(self._batch_size, restart=is_left)
-            assert reader._position is not None
-            is_rest = reader._position.is_resumed
-            batches = self._prepared(epoch, None if is_rest else number)
-            self._running = Iteration(self, prefetching(batches, self._depth), length)
+            self._running = self._begun(length)
             return self._running
 
     def __len__(self) -> int:
@@ -129,35 +124,32 @@ class Batches:
             return {
                 "version": VERSION,
                 "reader": str(self.reader.get_state()),
-                "rng": str(self.rng.state),
                 "base": self._base,
-                "shard": self._shard,
             }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Continue where `state_dict` was called; the next iteration is the rest of that epoch."""
+        """Continue where `state_dict` was called; the next iteration is the rest of that epoch.
+
+        The state may be that of any rank, also of a run with more or fewer of them.
+        """
         what = self.what
         if not isinstance(state_dict, Mapping) or not {*state_dict} >= _KEYS:
             raise messages.wrong_argument(
                 what, "state_dict", state_dict, f"a result of `{what}.state_dict()`"
             )
-        if state_dict.get("version") != VERSION:
+        if state_dict.get("version") not in (1, VERSION):
             raise ValueError(
                 f"{what}: the state has version {state_dict.get('version')!r}; this release "
                 f"supports version {VERSION}."
             )
-        position, base = RNG(state=state_dict["rng"]).state, RNG(state=state_dict["base"]).state
+        base = RNG(state=state_dict["base"]).state
         with self._lock:
             self._stop()
             self._divide()
             self.reader.load_state_dict({"state": state_dict["reader"]})
-            self.rng.state = position
             self._base = str(base)
-            if state_dict["shard"] != self._shard and not self.rng._by_sample:
-                # Checkpoints often have the state of rank 0 only. Others have drawn as often.
-                number, _ = self._to_come()
-                _, *drawn = self.rng._current_state()
-                self.rng._set_position(self._epoch_seed(number), *drawn)
+            if self.rng._by_sample:
+                self.rng.state = base
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy begins an iteration of its own.
@@ -195,20 +187,32 @@ class Batches:
     def _shard(self) -> int:
         return self.reader._options.shard_id
 
-    def _epoch_seed(self, number: int) -> int:
-        """The seed of the RNG for an epoch."""
-        return derived_seed(*RNG(state=self._base)._current_state(), number, self._shard)
+    def _seed_of(self, position: Position, step: int) -> int:
+        """The seed of the RNG for a batch of the epoch that the reader is in."""
+        base = RNG(state=self._base)._current_state()
+        # Steps are counted anew where ranks of another number divide the rest of an epoch.
+        cuts = len(position.order.plan.cuts)
+        return derived_seed(*base, self._shard, position.number, step, *([cuts] if cuts else []))
+
+    def _begun(self, length: int) -> Iteration:
+        """An iteration over the epoch that comes next, which has so many batches."""
+        position = self.reader._position
+        is_left = position is not None and position.is_unfinished
+        epoch = self.reader.next_epoch(self._batch_size, restart=is_left)
+        return Prefetched(self, length, prefetching(self._prepared(epoch), self._depth))
 
     def _stop(self) -> None:
         running, self._running = self._running, None
         if running is not None:
             running.close()
 
-    def _prepared(self, epoch: Iterator[Any], number: int | None) -> Iterator[Any]:
+    def _prepared(self, epoch: Iterator[Any]) -> Iterator[Any]:
         """The results of `fn`, which may still be being computed."""
-        if number is not None and not self.rng._by_sample:
-            self.rng.seed = self._epoch_seed(number)
         for outputs in epoch:
+            position = self.reader._position
+            assert position is not None
+            if not self.rng._by_sample:
+                self.rng.seed = self._seed_of(position, position.step - 1)
             with default_rng(self.rng):
                 item = self._applied(outputs)
             yield item
@@ -222,12 +226,11 @@ class Batches:
 class Iteration(Iterator[Any]):
     """One iteration over the batches of a loader, which ends when the next one begins."""
 
-    def __init__(self, batches: Batches, items: prefetching[Any], length: int) -> None:
+    def __init__(self, batches: Batches, length: int) -> None:
         self.length = length
         self.is_over = False
         self._is_closed = False
         self._batches = batches
-        self._items = items
 
     def __len__(self) -> int:
         return self.length
@@ -239,15 +242,34 @@ class Iteration(Iterator[Any]):
                 "the epoch or the state was set. A loader has one iterator at a time."
             )
         try:
-            item = next(self._items)
+            item = self._next()
         except StopIteration:
             self.is_over = True
             raise
         return self._batches._converted(item)
 
     def close(self) -> None:
-        """Go back to the current item, which prefetching has moved the reader away from."""
+        """End the iteration."""
         self._is_closed = not self.is_over
+
+    def _next(self) -> Any:
+        """The next item, before it is converted for the framework."""
+        raise NotImplementedError
+
+
+class Prefetched(Iteration):
+    """An iteration in which this process prepares the next batches."""
+
+    def __init__(self, batches: Batches, length: int, items: prefetching[Any]) -> None:
+        super().__init__(batches, length)
+        self._items = items
+
+    def _next(self) -> Any:
+        return next(self._items)
+
+    def close(self) -> None:
+        """Go back to the current item, which prefetching has moved the reader away from."""
+        super().close()
         self._items.close()
 
 

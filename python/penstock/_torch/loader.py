@@ -43,10 +43,11 @@ class Loader(DataLoader):  # type: ignore[misc]
     first use (see `distributed_options`). All ranks have equally many batches, unless the reader
     was created with `last_batch="partial"`; then a warning tells if they differ.
 
-    `state_dict` has the position of the reader and of the RNG as of the batch that the loop is at,
-    whatever has been prefetched. A new loader that loads it continues with the next batch: the same
-    samples, with the same augmentations. Lightning stores it in its checkpoints. The state of one
-    rank will do for all, if they are at the same step.
+    `state_dict` has the position of the reader as of the batch that the loop is at, whatever has
+    been prefetched, and the seed. A new loader that loads it continues with the next batch: the
+    same samples, with the same augmentations. Lightning stores it in its checkpoints. The state of
+    one rank will do for all, if they are at the same step, also where their number is another one
+    from then on: what was left of the epoch is divided anew, and each sample is read once.
 
     Args:
         reader: A reader, which only this loader uses.
@@ -56,9 +57,10 @@ class Loader(DataLoader):  # type: ignore[misc]
             returned.
         batch_size: The number of samples in a batch.
         prefetch: How many batches to prepare in advance; see `prefetch`.
-        rng: The RNG that operators in `fn` use by default. What they draw in an epoch depends on
-            its state when the loader is created, the number of the epoch and the shard. By default
-            a new one, seeded by the default RNG (see `random.set_seed`).
+        rng: The RNG that operators in `fn` use by default. What they draw for a batch depends on
+            its state when the loader is created, the shard, the epoch and the step. By default a
+            new one, seeded by the default RNG (see `random.set_seed`). Use the same seed on all
+            ranks: their numbers differ nevertheless.
         class_labels: Convert int32 batches with one element per sample, such as a reader's labels,
             to the one-dimensional int64 tensors that `cross_entropy` expects.
         pin_memory: Copy tensors on the host to page-locked memory, if there is an accelerator.
@@ -154,7 +156,7 @@ class _Batches(Batches, IterableDataset):  # type: ignore[misc]
         self._class_labels = bool(class_labels)
 
     def _own_shard(self) -> dict[str, int]:
-        return distributed_options()
+        return {**distributed_options()}
 
     def _converted(self, data: Any) -> Any:
         return to_torch(data, self._class_labels, self.pins_memory)

@@ -30,6 +30,9 @@ there nobody hears of: nothing is sent, and the other side waits for ever."""
 _WORTH_SHARING = 64 << 10
 """Fewer bytes take less time through a pipe than memory takes to be shared."""
 
+_ALIGNMENT = 16
+"""Of memory that is used in place: the largest elements have 8 bytes."""
+
 _COPY = _core.register("copy", "copy")
 _MOVE = _core.register("to_device", "move")
 
@@ -210,9 +213,11 @@ def _unpickle(
 ) -> Self:
     """The array that `__reduce__` has described."""
     code = dtype._code
-    is_shared = not isinstance(data, np.ndarray)
-    data = data.numpy() if is_shared else data
-    made = _core.unpack(data, code, ndim, batch, shapes, sources, layout, device._code, is_shared)
+    is_array = isinstance(data, np.ndarray)
+    data = data if is_array else data.numpy()
+    # Buffers that picklers hand over read-only, such as Ray's object store does, don't change.
+    owned = not is_array or (not data.flags.writeable and data.ctypes.data % _ALIGNMENT == 0)
+    made = _core.unpack(data, code, ndim, batch, shapes, sources, layout, device._code, owned)
     return kind._wrap(made)
 
 

@@ -30,7 +30,8 @@ class FakePool:
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch, emulated):
     """A process in which nothing has been set or started."""
-    for name in ("PENSTOCK_NUM_THREADS", "DALI_NUM_THREADS"):
+    variables = ("OMP_NUM_THREADS", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID")
+    for name in ("PENSTOCK_NUM_THREADS", "DALI_NUM_THREADS", *variables):
         monkeypatch.delenv(name, raising=False)
     for name in ("_explicit_count", "_automatic_count", "_default_pool"):
         monkeypatch.setattr(_threads, name, None)
@@ -67,6 +68,38 @@ def test_own_variable_comes_before_dalis(monkeypatch):
 def test_empty_variable_counts_as_not_set(monkeypatch):
     monkeypatch.setenv("PENSTOCK_NUM_THREADS", "")
     assert get_num_threads() == 3
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"OMP_NUM_THREADS": "2"}, 2),
+        ({"OMP_NUM_THREADS": "2,1"}, 2),
+        ({"OMP_NUM_THREADS": "64"}, 3),
+        ({"OMP_NUM_THREADS": "many"}, 3),
+        ({"OMP_NUM_THREADS": "2", "PENSTOCK_NUM_THREADS": "5"}, 5),
+        ({"OMP_NUM_THREADS": "2", "DALI_NUM_THREADS": "5"}, 5),
+        ({"LOCAL_WORLD_SIZE": "3"}, 1),
+        ({"LOCAL_WORLD_SIZE": "8"}, 1),
+        ({"LOCAL_WORLD_SIZE": "3", "OMP_NUM_THREADS": "2"}, 2),
+    ],
+    ids=str,
+)
+def test_variables_of_others_bound_the_share_of_the_cpus(monkeypatch, variables, expected):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert get_num_threads() == expected
+
+
+def test_what_torchrun_sets_by_itself_is_not_taken_for_a_wish(monkeypatch):
+    monkeypatch.setattr(_threads, "usable_cpus", lambda: 64)
+    for name, value in {"LOCAL_WORLD_SIZE": "4", "TORCHELASTIC_RUN_ID": "x"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert get_num_threads() == 16
+    monkeypatch.setattr(_threads, "_automatic_count", None)
+    monkeypatch.setenv("OMP_NUM_THREADS", "8")
+    assert get_num_threads() == 8
 
 
 def test_explicit_number_comes_first_and_none_takes_it_back(monkeypatch):

@@ -74,11 +74,20 @@ class BadSamples:
             self._found[number, reason] = SampleError(name(number), number, reason)
         self.last = f"{fault.source or name(number)}: {reason}"
         if len(self._found) > self._limit:
-            error = faults.exception(fault, tolerated=True)
-            raise RuntimeError(
-                f"{self._what}: {len(self._found)} samples of this epoch could not be read, more "
-                f"than `max_errors` allows ({self._limit}). The last one: {error}"
-            ) from None
+            raise self._too_many(faults.exception(fault, tolerated=True)) from None
+
+    def add_found(self, error: SampleError) -> None:
+        """List a sample that another process has found to be bad, once."""
+        self._found.setdefault((error.sample, error.reason), error)
+        self.last = f"{error.file}: {error.reason}"
+        if len(self._found) > self._limit:
+            raise self._too_many(self.last)
+
+    def _too_many(self, last: object) -> RuntimeError:
+        return RuntimeError(
+            f"{self._what}: {len(self._found)} samples of this epoch could not be read, more than "
+            f"`max_errors` allows ({self._limit}). The last one: {last}"
+        )
 
     def replace(
         self,

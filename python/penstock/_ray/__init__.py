@@ -1,0 +1,1 @@
+"""`penstock.ray`: the trainer decides which samples make a batch, workers of Ray make it."""
