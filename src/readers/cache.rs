@@ -29,10 +29,19 @@ struct State<T> {
 
 enum Entry<T> {
     /// A thread of this process is at it. (In a fork's child, no thread is.)
-    Busy { process: u32 },
-    Ready { part: Arc<T>, bytes: usize, used: u64 },
+    Busy {
+        process: u32,
+    },
+    Ready {
+        part: Arc<T>,
+        bytes: usize,
+        used: u64,
+    },
     /// A damaged part stays damaged.
-    Damaged { problem: Problem, used: u64 },
+    Damaged {
+        problem: Problem,
+        used: u64,
+    },
 }
 
 /// What a failed part counts for.

@@ -39,7 +39,10 @@ problems! {
 enum Encoding {
     Bytes,
     Number(DType),
-    Array { dtype: Option<DType>, shape: Option<Shape> },
+    Array {
+        dtype: Option<DType>,
+        shape: Option<Shape>,
+    },
     /// Pixels, with their size and mode in front.
     Pixels,
 }
@@ -157,9 +160,10 @@ impl Encoding {
                 let ndim = shape.as_ref().map(|shape| shape.len()).or(first.map(|(_, ndim)| ndim));
                 Output { dtype, ndim, uniform: shape.is_some(), ..Output::new(DType::U8, 1) }
             }
-            Encoding::Pixels => {
-                Output { layout: Layout::new("HWC").unwrap_or_default(), ..Output::new(DType::U8, 3) }
-            }
+            Encoding::Pixels => Output {
+                layout: Layout::new("HWC").unwrap_or_default(),
+                ..Output::new(DType::U8, 3)
+            },
         }
     }
 }
@@ -352,8 +356,8 @@ fn array<'a>(part: &'a [u8], dtype: Option<DType>, shape: Option<&Shape>) -> Opt
 fn pixels(part: &[u8], column: &str) -> Result<([usize; 3], Vec<u8>)> {
     let damaged = || broken(MdsFault::Image { column: column.into() });
     let (head, rest) = part.split_first_chunk::<12>().ok_or_else(damaged)?;
-    let [width, height, length] =
-        [0, 4, 8].map(|at| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]));
+    let [width, height, length] = [0, 4, 8]
+        .map(|at| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]));
     let (mode, pixels) = rest.split_at_checked(length as usize).ok_or_else(damaged)?;
     let channels = match mode {
         b"L" | b"P" => 1,

@@ -70,7 +70,7 @@ def assert_rows(reader, rows, names):
         assert list(got) == names
         for name in names:
             found, wanted = np.asarray(got[name]), expected(name, row)
-            assert found.dtype == wanted.dtype and found.shape == wanted.shape, (name, row)
+            assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape), (name, row)
             np.testing.assert_array_equal(found, wanted, err_msg=f"{name} of row {row}")
 
 
@@ -178,7 +178,8 @@ def test_rows_without_a_value_are_bad_samples(tmp_path, values, problem):
         np.asarray(Parquet(path=tmp_path / "a.parquet")[1]["x"])
     reader = Parquet(path=tmp_path / "a.parquet", on_error="skip")
     found = [x for batch in reader.next_epoch(batch_size=3) for x in batch["x"]]
-    assert len(found) == 2 and len(reader.errors) == 1
+    assert len(found) == 2
+    assert len(reader.errors) == 1
 
 
 def test_empty_lists_texts_and_row_groups(tmp_path):
@@ -247,7 +248,9 @@ def test_files_that_are_no_parquet(tmp_path):
         paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
         reader = Parquet(path=paths, on_error="skip")
         rows = [contents(batch) for batch in reader.next_epoch(batch_size=2)]
-        assert len(rows) == 1 and len(rows[0]) == 1 and len(reader.errors) == 1
+        assert len(rows) == 1
+        assert len(rows[0]) == 1
+        assert len(reader.errors) == 1
 
 
 def test_files_with_other_columns_are_refused(tmp_path):

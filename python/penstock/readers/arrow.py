@@ -90,7 +90,8 @@ def _data_files(names: list[str], split: str | None) -> list[str]:
             known = known if isinstance(known, list) else []
             if split not in known:
                 listed = ", ".join(map(repr, known))
-                raise _wrong("split", f"must be one of {listed}, the parts of {name}, got {split!r}")
+                problem = f"must be one of {listed}, the parts of {name}, got {split!r}"
+                raise _wrong("split", problem)
             name = os.path.join(name, str(split))
         elif split is not None:
             raise _wrong("split", f"has no effect: {name} is not a `DatasetDict`")

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 _WHAT = "readers.MDS"
 _PACKINGS = ("zstd", "gz", "snappy")
 _NUMBERS = frozenset(
-    ["int", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))]
-    + ["float16", "float32", "float64"]
+    [
+        *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+        *("float16", "float32", "float64"),
+    ]
 )
 
 
@@ -173,7 +175,7 @@ def _is_encoding(encoding: Any) -> bool:
     extents = shape.split(",") if shape else []
     return (
         name == "ndarray"
-        and dtype in _NUMBERS - {"int"}
+        and dtype in _NUMBERS
         and len(extents) < 64
         and all(extent.strip().isdecimal() and int(extent) < 2**40 for extent in extents)
     )

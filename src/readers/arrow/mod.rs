@@ -165,7 +165,9 @@ fn scan(file: &Opened, names: Option<&[String]>, found: &mut Scanned) -> Result<
         if got < wanted {
             return Err(cut());
         }
-        let [a, b, c, d] = if marked { [head[4], head[5], head[6], head[7]] } else {
+        let [a, b, c, d] = if marked {
+            [head[4], head[5], head[6], head[7]]
+        } else {
             [head[0], head[1], head[2], head[3]]
         };
         let length = u64::from(u32::from_le_bytes([a, b, c, d]));
@@ -385,9 +387,7 @@ impl Row<'_> {
         let sorted = offsets.is_sorted() && offsets.last().is_none_or(|&last| last < 1 << 62);
         match sorted {
             true => Ok(offsets),
-            false => {
-                Err(broken(ArrowFault::Offsets { column: self.column.name.clone() }))
-            }
+            false => Err(broken(ArrowFault::Offsets { column: self.column.name.clone() })),
         }
     }
 
@@ -440,7 +440,8 @@ impl Row<'_> {
                 if end > self.size_of(last, 2)? {
                     return Err(self.damaged());
                 }
-                let mut buffer = allocate(output, Desc::new(kind.dtype(), &[(end - start) as usize]))?;
+                let mut buffer =
+                    allocate(output, Desc::new(kind.dtype(), &[(end - start) as usize]))?;
                 self.copy(last, 2, start, buffer.bytes())?;
                 buffer.into_sample()
             }
@@ -486,9 +487,7 @@ impl Row<'_> {
     fn holds(&self, step: usize, range: (u64, u64)) -> Result<bool> {
         let size = self.size_of(step, 1)?;
         Ok(match self.column.end.0 {
-            End::Fixed(width) => {
-                range.1.checked_mul(width as u64).is_some_and(|end| end <= size)
-            }
+            End::Fixed(width) => range.1.checked_mul(width as u64).is_some_and(|end| end <= size),
             _ => range.1.div_ceil(8) <= size,
         })
     }

@@ -206,9 +206,8 @@ fn find(fields: &[Field], name: &str) -> Result<Column> {
         }
         enter(field, &mut steps, name)?;
         depth += usize::from(field.kind != Type::Structure);
-        let encoded = |child: &&Field| {
-            child.name == "bytes" && matches!(child.kind, Type::Bytes { .. })
-        };
+        let encoded =
+            |child: &&Field| child.name == "bytes" && matches!(child.kind, Type::Bytes { .. });
         let next = match &field.children[..] {
             [one] => Some(one),
             all => all.iter().find(encoded),

@@ -30,7 +30,8 @@ impl Header {
             file.read(next, &mut block)?;
             append(&mut cards, &block)?;
             next += BLOCK;
-            let is_end = |card: &[u8]| card.starts_with(b"END") && card[3..].trim_ascii().is_empty();
+            let is_end =
+                |card: &[u8]| card.starts_with(b"END") && card[3..].trim_ascii().is_empty();
             if block.chunks_exact(CARD).any(is_end) {
                 return Ok(Header { cards, data: next });
             }

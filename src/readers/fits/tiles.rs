@@ -5,12 +5,15 @@ use super::{FitsFault, Pixels, Result, Scaling, Stored, broken};
 use crate::codecs::npy::swap;
 use crate::readers::ranges::Opened;
 use crate::readers::unpack::{Packing, unpack};
-use crate::value::{zeroed, with_room};
+use crate::value::{with_room, zeroed};
 
 /// How tiles are compressed.
 #[derive(Clone, Copy, PartialEq)]
 enum Method {
-    Rice { block: usize, bytes: usize },
+    Rice {
+        block: usize,
+        bytes: usize,
+    },
     /// Elements one after the other.
     Gzip,
     /// The first bytes of all elements, then the second, and so on.
@@ -23,7 +26,9 @@ enum Method {
 enum Dither {
     None,
     /// With zeros kept apart, in the second kind.
-    Subtractive { zeros: bool },
+    Subtractive {
+        zeros: bool,
+    },
 }
 
 /// A column of the table.
@@ -36,7 +41,10 @@ struct Column {
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     /// Where data is in the heap, as two numbers of 32 or 64 bits.
-    Heap { large: bool, element: usize },
+    Heap {
+        large: bool,
+        element: usize,
+    },
     Double,
     Single,
     Long,

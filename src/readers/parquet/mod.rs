@@ -124,7 +124,8 @@ impl Parquet {
         allocate: &Allocate<'_>,
     ) -> Result<Sample> {
         let known = self.chunks[spot.group].as_ref();
-        let known = known.and_then(|(leaves, group)| leaves.get(place).zip(group.chunks.get(place)));
+        let known =
+            known.and_then(|(leaves, group)| leaves.get(place).zip(group.chunks.get(place)));
         let (leaf, chunk) = known.ok_or_else(|| broken(ParquetFault::Columns))?;
         let key = ((spot.group * self.leaves.len() + place) as u64) << PAGE_BITS;
         let column = Column { leaf, chunk, file, cache: &self.cache, key };
@@ -172,7 +173,8 @@ impl Parquet {
 
 /// The column that another file has differently. (Whether values can be null may differ.)
 fn differing(leaves: &[Leaf], others: &[Leaf]) -> Option<String> {
-    let unlike = |(leaf, other): &(&Leaf, &Leaf)| leaf.name != other.name || leaf.kind != other.kind;
+    let unlike =
+        |(leaf, other): &(&Leaf, &Leaf)| leaf.name != other.name || leaf.kind != other.kind;
     let found = leaves.iter().zip(others).find(unlike).map(|(leaf, _)| leaf);
     let (fewer, more) = match leaves.len() < others.len() {
         true => (leaves, others),
@@ -226,6 +228,8 @@ impl Source for Parquet {
     ) -> Result<SmallVec<[Sample; 1]>> {
         let spot = self.groups.spot(number)?;
         let file = self.groups.open(spot.group)?;
-        (0..self.leaves.len()).map(|place| self.fetch_column(spot, place, &file, allocate)).collect()
+        (0..self.leaves.len())
+            .map(|place| self.fetch_column(spot, place, &file, allocate))
+            .collect()
     }
 }

@@ -311,14 +311,8 @@ impl Column<'_> {
             let slots = if number == 0 { first..levels.repetitions.len() } else { 0..first };
             let skipped = levels.definitions.get(..slots.start).unwrap_or_default();
             let skipped = skipped.iter().filter(|&&level| is_value(level)).count();
-            let decoded = decode(
-                page.encoding,
-                leaf.physical,
-                data,
-                levels.values,
-                present,
-                dictionary,
-            )?;
+            let decoded =
+                decode(page.encoding, leaf.physical, data, levels.values, present, dictionary)?;
             let before = bytes.len() / width;
             let mut count = before;
             let pairs = levels.repetitions[slots.clone()].iter().zip(&levels.definitions[slots]);
@@ -374,7 +368,10 @@ pub enum Cell<'a> {
     /// One value: a number or bytes.
     Value(&'a [u8]),
     /// Numbers of equal width, and the lengths of the lists around them.
-    List { bytes: &'a [u8], shape: Vec<usize> },
+    List {
+        bytes: &'a [u8],
+        shape: Vec<usize>,
+    },
     NullElement,
     Ragged,
 }

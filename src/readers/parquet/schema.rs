@@ -414,9 +414,8 @@ impl<'a> Tree<'a> {
 
 /// How values of a column are stored, and which numbers they are.
 fn typed(name: &str, node: &Node) -> Result<(Physical, Option<DType>)> {
-    let refuse = |found: &str| {
-        Err(broken(ColumnFault::Type { column: name.into(), found: found.into() }))
-    };
+    let refuse =
+        |found: &str| Err(broken(ColumnFault::Type { column: name.into(), found: found.into() }));
     // The older way to say it: 5 is a decimal, 11 to 14 are unsigned, 15 to 18 signed integers.
     if node.logical == Logical::Decimal || node.converted == Some(5) {
         return refuse("decimals");

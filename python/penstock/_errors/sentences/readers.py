@@ -153,7 +153,7 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
         "column {column!r} holds lists of texts or bytes, which can't be read; only lists of "
         "numbers can"
     ),
-    "ColumnFault.Deep": "column {column!r} holds lists within lists, {depth} deep, which is too deep",
+    "ColumnFault.Deep": "column {column!r} holds lists within lists, {depth} deep: too deep",
     "ColumnFault.Differs": "column {column!r} is another one, or of another type, than in {file}",
     "ColumnFault.Null": "column {column!r} is null in this row",
     "ColumnFault.NullElement": "column {column!r} has a null in the list of this row",
@@ -200,7 +200,7 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "ArrowFault.Schema": "its schema is damaged",
     "ArrowFault.Batch": "the record batch at byte {at} is damaged",
     "ArrowFault.Packing": "its data is compressed in an unknown way; LZ4 and zstd can be read",
-    "ArrowFault.Buffer": "column {column!r} does not have all the data that its record batch claims",
+    "ArrowFault.Buffer": "column {column!r} has less data than its record batch claims",
     "ArrowFault.Offsets": "the offsets of column {column!r} are damaged",
     "ArrowFault.TooManyRows": "it claims to have more rows than can be counted",
     # MDS
@@ -227,7 +227,8 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "FitsFault.TooLarge": "its image is more than memory can hold",
     "FitsFault.NoUnit": "it has {found} HDUs, so there is none with number {number}",
     "FitsFault.Empty": (
-        "HDU {number} has no data; `hdu_indices` counts from 1, the primary HDU, which is often empty"
+        "HDU {number} has no data; `hdu_indices` counts from 1, the primary one, which is often "
+        "empty"
     ),
     "FitsFault.Table": "HDU {number} is a table; only images can be read",
     "FitsFault.Type": "BITPIX is {bits}, which is no element type",

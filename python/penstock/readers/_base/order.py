@@ -97,8 +97,9 @@ class Plan:
         stick: Whether a reader stays with its shard.
         shuffle: None; "buffer" for shards that are shuffled by a buffer; "global" for the whole
             data set in a new order with each turn; "groups" for groups of samples in a new order,
-            in which samples are shuffled within windows of `fill`; "permuted shards" and "permuted" for shards and
-            data sets that are too long for that, with an order that is computed place by place.
+            in which samples are shuffled within windows of `fill`; "permuted shards" and "permuted"
+            for shards and data sets that are too long for that, with an order that is computed
+            place by place.
         fill: How many samples the buffer or a window holds.
         seed: What the order is made of, beside the number of the turn.
         last_batch: One of `POLICIES`.

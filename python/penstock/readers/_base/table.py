@@ -44,7 +44,7 @@ class Table(Reader):
             restart: bool = False,
             epoch: SupportsIndex | None = None,
         ) -> Epoch[dict[str, Tensor | Batch]]: ...
-        def next_epoch(  # noqa: D102
+        def next_epoch(
             self,
             batch_size: Any = None,
             ctx: EvalContext | None = None,
@@ -58,7 +58,7 @@ class Table(Reader):
         def __call__(self, *, batch_size: SupportsIndex) -> dict[str, Batch]: ...
         @overload
         def __call__(self, *, batch_size: None = None) -> dict[str, Tensor]: ...
-        def __call__(self, *, batch_size: Any = None) -> Any: ...  # noqa: D102
+        def __call__(self, *, batch_size: Any = None) -> Any: ...
         @overload  # type: ignore[override]
         def __getitem__(self, index: SupportsIndex) -> dict[str, Tensor]: ...
         @overload
