@@ -169,7 +169,7 @@ def parquet(folder: Path, count: int) -> Arguments:
     import pyarrow.parquet
 
     path = str(folder / "samples.parquet")
-    pyarrow.parquet.write_table(_table(count), path, row_group_size=4)
+    pyarrow.parquet.write_table(table(count), path, row_group_size=4)
     return {"path": path}
 
 
@@ -177,14 +177,15 @@ def parquet(folder: Path, count: int) -> Arguments:
 def arrow(folder: Path, count: int) -> Arguments:
     import pyarrow
 
-    table = _table(count)
+    rows = table(count)
     path = str(folder / "samples.arrow")
-    with pyarrow.OSFile(path, "wb") as file, pyarrow.ipc.new_stream(file, table.schema) as writer:
-        writer.write_table(table, max_chunksize=4)
+    with pyarrow.OSFile(path, "wb") as file, pyarrow.ipc.new_stream(file, rows.schema) as writer:
+        writer.write_table(rows, max_chunksize=4)
     return {"path": path}
 
 
-def _table(count: int) -> Any:
+def table(count: int) -> Any:
+    """Rows with images as Hugging Face stores them, numbers, and lists of numbers."""
     import pyarrow
 
     images = [{"bytes": b"image %d" % number, "path": str(number)} for number in range(count)]
