@@ -27,6 +27,7 @@ from benchmarks import (
     report,
     resize,
     start_up,
+    tables,
     warp,
 )
 from benchmarks.harness import Contender, Pair, run
@@ -34,6 +35,7 @@ from benchmarks.harness import Contender, Pair, run
 FAMILIES = (
     end_to_end.FAMILY,
     reading.FAMILY,
+    tables.FAMILY,
     decoding.FAMILY,
     resize.FAMILY,
     warp.FAMILY,

@@ -164,6 +164,53 @@ def caffe2(folder: Path, count: int) -> Arguments:
     return {"path": _lmdb(folder, map(tensors, range(count)))}
 
 
+@makes("Parquet")
+def parquet(folder: Path, count: int) -> Arguments:
+    import pyarrow.parquet
+
+    path = str(folder / "samples.parquet")
+    pyarrow.parquet.write_table(table(count), path, row_group_size=4)
+    return {"path": path}
+
+
+@makes("Arrow")
+def arrow(folder: Path, count: int) -> Arguments:
+    import pyarrow
+
+    rows = table(count)
+    path = str(folder / "samples.arrow")
+    with pyarrow.OSFile(path, "wb") as file, pyarrow.ipc.new_stream(file, rows.schema) as writer:
+        writer.write_table(rows, max_chunksize=4)
+    return {"path": path}
+
+
+def table(count: int) -> Any:
+    """Rows with images as Hugging Face stores them, numbers, and lists of numbers."""
+    import pyarrow
+
+    images = [{"bytes": b"image %d" % number, "path": str(number)} for number in range(count)]
+    boxes = [[number + 0.5] * (number % 3) for number in range(count)]
+    return pyarrow.table({"image": images, "label": list(range(count)), "boxes": boxes})
+
+
+@makes("MDS")
+def mds(folder: Path, count: int) -> Arguments:
+    from tests.shards import write_mds
+
+    columns = {"image": "jpeg", "label": "int", "tokens": "ndarray:uint16"}
+    samples = [
+        {
+            "image": b"image %d" % number,
+            "label": number.to_bytes(8, "little"),
+            # One dimension, with an extent of 8 bits, and the elements.
+            "tokens": bytes([1 << 2, 2]) + struct.pack("<HH", number, 1),
+        }
+        for number in range(count)
+    ]
+    write_mds(folder, columns, samples, each=4)
+    return {"path": str(folder)}
+
+
 def _lmdb(folder: Path, records: Any) -> str:
     import lmdb
 

@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 use smallvec::smallvec;
 
 use _core::readers::{
-    Arrays, Bound, Caffe, Caffe2, Cuts, Fallback, Feature, Files, Kind, Labels, Lmdb, Missing,
-    Outside, RecordIo, TfRecords, Wanted, Window, Windows, open_archives,
+    Arrays, Arrow, Bound, Caffe, Caffe2, Cuts, Fallback, Feature, Files, Fits, Given, Kind, Labels,
+    Lmdb, Missing, Names, Options, Outside, Parquet, RecordIo, TfRecords, Wanted, Window, Windows,
+    open, open_archives,
 };
 use _core::value::DType;
 
@@ -131,6 +132,79 @@ pub fn lmdb(data: &[u8]) -> bool {
             read(&caffe2, SAMPLES);
         }
     }
+    true
+}
+
+/// All columns that can be read.
+pub fn parquet(data: &[u8]) -> bool {
+    let path = file("0.parquet", data);
+    for tolerant in [false, true] {
+        if let Ok(rows) = Parquet::open(vec![path.clone()], None, tolerant) {
+            read(&rows, SAMPLES);
+        }
+    }
+    true
+}
+
+pub fn arrow(data: &[u8]) -> bool {
+    let path = file("0.arrow", data);
+    for tolerant in [false, true] {
+        if let Ok(rows) = Arrow::open(vec![path.clone()], None, tolerant) {
+            read(&rows, SAMPLES);
+        }
+    }
+    true
+}
+
+/// A shard, plain and as what compressed data would become. Its index has as many samples as it.
+pub fn mds(data: &[u8]) -> bool {
+    let path = file("0.mds", data);
+    let count = data.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes));
+    let names = |name: &str| {
+        let mut names = Names::default();
+        names.push(name.as_bytes());
+        Given::Names(names)
+    };
+    let column = |name: &str, encoding: &str, size: i64| {
+        let text = |text: &str| Given::Bytes(text.as_bytes().to_vec());
+        Given::List(vec![text(name), text(encoding), Given::Int(size)])
+    };
+    for (packing, size) in [("", data.len() as i64), ("zstd", 1 << 12), ("snappy", 1 << 12)] {
+        let mut wanted = Names::default();
+        ["any", "image", "label", "mask"].iter().for_each(|name| wanted.push(name.as_bytes()));
+        let columns = vec![
+            column("any", "ndarray", 0),
+            column("image", "jpeg", 0),
+            column("label", "int", 8),
+            column("mask", "pil", 0),
+        ];
+        let options = vec![
+            ("files", names(&path.to_string_lossy())),
+            ("packings", names(packing)),
+            ("sizes", Given::Ints(vec![size])),
+            ("samples", Given::Ints(vec![i64::from(count)])),
+            ("columns", Given::List(columns)),
+            ("wanted", Given::Names(wanted)),
+            ("tolerant", Given::Flag(false)),
+        ];
+        let options = options.into_iter().map(|(name, given)| (name.to_string(), given)).collect();
+        if let Ok(samples) = open("mds", Options(options)) {
+            read(&*samples, SAMPLES);
+        }
+    }
+    true
+}
+
+pub fn fits(data: &[u8]) -> bool {
+    file("0.fits", data);
+    let mut files = Files::new(folder().clone());
+    files.push(b"0.fits", 0);
+    for unit in [1, 2] {
+        let mut files = Files::new(folder().clone());
+        files.push(b"0.fits", 0);
+        read(&Fits { files, units: vec![(unit, None)] }, SAMPLES);
+    }
+    read(&Fits { files, units: vec![(2, Some(DType::U8))] }, SAMPLES);
     true
 }
 

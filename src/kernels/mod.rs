@@ -49,6 +49,7 @@ pub use contract::output::{Output, OutputBuffer};
 pub use contract::registry::{Family, Operator, find, intern, names, operator, register, traits};
 pub use contract::uniform::{Placement, UniformBatch};
 pub use decoders::audio::Wanted as WantedAudio;
+pub use generic::cast::cast as convert;
 pub use numeric::draw::{Draw, Places, SampleDraw};
 pub use numeric::philox::{Position, Stream, below};
 

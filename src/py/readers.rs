@@ -115,6 +115,19 @@ impl PySource {
         py.detach(|| *self.fingerprint.get_or_init(|| self.source.fingerprint()))
     }
 
+    /// The names of the outputs, if the format knows them.
+    fn output_names(&self) -> Vec<String> {
+        self.source.output_names()
+    }
+
+    /// The ends of groups of samples that are best read together, as 64-bit integers; None if the
+    /// format has none.
+    fn groups<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let ends = self.source.groups()?;
+        let bytes: Vec<u8> = ends.iter().flat_map(|&end| (end as i64).to_ne_bytes()).collect();
+        Some(PyBytes::new(py, &bytes))
+    }
+
     /// Entries that were skipped when the data set was opened.
     fn skipped<'py>(&self, py: Python<'py>) -> PyResult<Vec<SkippedEntry<'_, 'py>>> {
         let skipped = self.source.skipped().iter();

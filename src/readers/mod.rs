@@ -3,17 +3,24 @@
 //! A format is a file here with an `open` function, which makes a [`Source`] from the options of
 //! its Python reader, and a row in [`FORMATS`].
 
+mod arrow;
+mod cache;
 mod caffe;
 mod coco;
+mod columns;
 mod files;
+mod fits;
 mod glob;
+mod groups;
 mod list;
 mod listing;
 mod lmdb;
+mod mds;
 mod nemo;
 mod numpy;
 mod options;
 mod order;
+mod parquet;
 mod permutation;
 mod protobuf;
 mod ranges;
@@ -22,23 +29,28 @@ mod recordio;
 mod source;
 mod tar;
 mod tfrecord;
+mod unpack;
 mod webdataset;
 
 use std::sync::Arc;
 
 use crate::value::Kind as KindOfProblem;
 
+pub use arrow::Arrow;
 pub use caffe::{Caffe, Caffe2, Labels};
 pub use coco::read as read_coco;
 pub use coco::{Coco, Options as CocoOptions, Outlines, load as load_coco};
 pub use files::Files;
+pub use fits::Fits;
 pub use glob::Globs;
 pub use list::parse_list;
 pub use lmdb::Lmdb;
+pub use mds::Mds;
 pub use nemo::{Durations, Manifest};
 pub use numpy::{Arrays, Bound, Cuts, Outside, Window, Windows};
 pub use options::{Given, Names, Options};
 pub use order::shuffle;
+pub use parquet::Parquet;
 pub use permutation::Permutation;
 pub use ranges::Unreadable;
 pub use read::TABLE;
@@ -49,12 +61,16 @@ pub use webdataset::{Missing, Wanted, open_archives};
 
 /// The function that opens each format.
 pub const FORMATS: &[(&str, Open)] = &[
+    ("arrow", arrow::open),
     ("caffe", caffe::open),
     ("caffe2", caffe::open2),
     ("coco", coco::open),
     ("files", files::open),
+    ("fits", fits::open),
+    ("mds", mds::open),
     ("nemo", nemo::open),
     ("numpy", numpy::open),
+    ("parquet", parquet::open),
     ("recordio", recordio::open),
     ("tfrecord", tfrecord::open),
     ("webdataset", webdataset::open),
@@ -72,20 +88,26 @@ pub fn open(format: &str, mut options: Options) -> Result<Arc<dyn Source>, OpenE
 
 /// The kinds of problems that readers report.
 pub const KINDS: &[&[KindOfProblem]] = &[
+    arrow::ArrowFault::KINDS,
     caffe::CaffeFault::KINDS,
     coco::KINDS[0],
     coco::KINDS[1],
     coco::KINDS[2],
     coco::KINDS[3],
+    columns::ColumnFault::KINDS,
+    fits::FitsFault::KINDS,
     list::ListFault::KINDS,
     lmdb::LmdbFault::KINDS,
+    mds::MdsFault::KINDS,
     nemo::ManifestFault::KINDS,
     numpy::WindowFault::KINDS,
+    parquet::ParquetFault::KINDS,
     protobuf::ProtobufFault::KINDS,
     ranges::RecordFault::KINDS,
     read::ReadFault::KINDS,
     recordio::RecordIoFault::KINDS,
     tar::TarFault::KINDS,
     tfrecord::TfRecordFault::KINDS,
+    unpack::UnpackFault::KINDS,
     webdataset::ArchiveFault::KINDS,
 ];

@@ -152,6 +152,10 @@ impl Ranges {
         self.pieces[number]
     }
 
+    pub fn file(&self, file: u32) -> &Path {
+        &self.files[file as usize]
+    }
+
     pub fn path(&self, number: usize) -> &Path {
         &self.files[self.pieces[number].file as usize]
     }
@@ -185,7 +189,8 @@ impl Ranges {
         }
     }
 
-    fn open(&self, file: u32) -> Result<Arc<Opened>> {
+    /// One of the files, opened.
+    pub fn open(&self, file: u32) -> Result<Arc<Opened>> {
         let lock = || self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         {
             let mut opened = lock();

@@ -34,6 +34,16 @@ pub trait Source: Send + Sync + 'static {
     /// What a sample consists of, in the order of the reader's outputs.
     fn outputs(&self) -> Vec<Part>;
 
+    /// The names of the outputs, for formats that know them better than their readers.
+    fn output_names(&self) -> Vec<String> {
+        vec![]
+    }
+
+    /// The ends of groups of samples that are best read together, for formats that have them.
+    fn groups(&self) -> Option<&[usize]> {
+        None
+    }
+
     /// Reads a part of a sample, and returns a result for each of the part's outputs.
     fn fetch(
         &self,

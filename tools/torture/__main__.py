@@ -105,7 +105,10 @@ def fuzzed_if_built(attempt: Attempt) -> None:
     fuzzers.attack(attempt, fuzzers.targets(), fuzzers.built("address", "release"))
 
 
-RECORDS = ("npy", "tar", "tfrecord", "recordio", "caffe", "caffe2", "coco", "manifest", "file list")
+RECORDS = (
+    *("npy", "tar", "tfrecord", "recordio", "caffe", "caffe2", "parquet", "arrow", "fits"),
+    *("coco", "manifest", "file list"),
+)
 GB = 1 << 30
 
 

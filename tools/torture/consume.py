@@ -248,6 +248,23 @@ def caffe2(path: Path) -> Results:
     yield from strict_and_tolerant(lambda **o: ndd.readers.Caffe2(path=str(path), **o))
 
 
+@way("parquet")
+def parquet(path: Path) -> Results:
+    yield from strict_and_tolerant(lambda **o: ndd.readers.Parquet(path=str(path), **o))
+
+
+@way("arrow")
+def arrow(path: Path) -> Results:
+    yield from strict_and_tolerant(lambda **o: ndd.readers.Arrow(path=str(path), **o))
+
+
+@way("fits")
+def fits(path: Path) -> Results:
+    yield from strict_and_tolerant(
+        lambda **o: ndd.experimental.readers.Fits(files=[str(path)], **o)
+    )
+
+
 @way("coco")
 def coco(path: Path) -> Results:
     path.with_name("0.jpg").write_bytes(b"image")

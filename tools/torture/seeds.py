@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from tests import data_sets, images, protobuf, records, sounds
+from tests import data_sets, images, protobuf, records, shards, sounds
 
 from .corpus import attacks
 
@@ -206,6 +206,41 @@ def _records() -> dict[str, Seed]:
         protobuf.database(folder / "caffe2", tensors)
         data = (folder / "caffe2" / "data.mdb").read_bytes()
         made["caffe2"] = Seed("caffe2", "lmdb", data)
+        made.update(_tables(folder))
+    return made
+
+
+def _tables(folder: Path) -> dict[str, Seed]:
+    """Parquet and Arrow files, plain and compressed, and FITS images."""
+    import pyarrow
+    import pyarrow.parquet
+    from astropy.io import fits
+
+    made = {}
+    table = data_sets.table(7).append_column("text", [[None, *"abcabc"]])
+    for name, options in {
+        "plain": {"compression": "none", "use_dictionary": False},
+        "zstd": {"compression": "zstd", "row_group_size": 3},
+        "v2": {"compression": "snappy", "data_page_version": "2.0", "data_page_size": 40},
+    }.items():
+        pyarrow.parquet.write_table(table, folder / "a.parquet", **options)
+        data = (folder / "a.parquet").read_bytes()
+        made[f"parquet {name}"] = Seed("parquet", "parquet", data)
+    for codec in (None, "lz4", "zstd"):
+        file = io.BytesIO()
+        options = pyarrow.ipc.IpcWriteOptions(compression=codec)
+        with pyarrow.ipc.new_stream(file, table.schema, options=options) as writer:
+            writer.write_table(table, max_chunksize=4)
+        made[f"arrow {codec}"] = Seed("arrow", "arrow", file.getvalue())
+    data = np.arange(60, dtype=np.float32).reshape(6, 10)
+    for name, unit in {
+        "plain": fits.ImageHDU(data.astype(np.uint16)),
+        "rice": fits.CompImageHDU(data.astype(np.int16), compression_type="RICE_1"),
+        "gzip": fits.CompImageHDU(data, compression_type="GZIP_2"),
+        "dithered": fits.CompImageHDU(data, compression_type="RICE_1", quantize_method=1),
+    }.items():
+        fits.HDUList([fits.PrimaryHDU(), unit]).writeto(folder / "a.fits", overwrite=True)
+        made[f"fits {name}"] = Seed("fits", "fits", (folder / "a.fits").read_bytes())
     return made
 
 
@@ -316,12 +351,27 @@ def stored_coco() -> bytes:
 TARGETS = {"coco": "coco", "manifest": "nemo", "npy": "npy", "tar": "tar", "tfrecord": "tfrecord"}
 TARGETS |= {
     "recordio": "recordio",
+    "parquet": "parquet",
+    "arrow": "arrow",
+    "fits": "fits",
     "caffe": "lmdb",
     "audio": "",
     "sound": "",
     "sound resampled": "",
     "image": "",
 }
+
+
+def _shard() -> bytes:
+    """A shard of MDS with the columns of the target `mds`."""
+    columns = {"any": "ndarray", "image": "jpeg", "label": "int", "mask": "pil"}
+    sample = {
+        "any": bytes([8, 4, 3, 1, 2, 3]),
+        "image": b"image",
+        "label": bytes(8),
+        "mask": bytes([2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]) + b"Lab",
+    }
+    return shards.shard(columns, [sample] * 3)
 
 
 def write(folder: Path) -> None:
@@ -344,6 +394,7 @@ def write(folder: Path) -> None:
     _put(folder / "example", "row", row)
     _put(folder / "index", "tfrecord", b"0 16\n16 18\n")
     _put(folder / "index", "recordio", b"0\t0\n1\t32\n")
+    _put(folder / "mds", "shard", _shard())
     _put(folder / "index", "tar", b"v1.2 1\njpg 512 3 0.jpg\n")
     _put(folder / "glob", "patterns", b"*.jp[e-g]\n?a*[!b]\\*c\nimage.jpg")
     _put(folder / "glob", "stars", b"*a*a*a*a*b\n" + b"a" * 60)

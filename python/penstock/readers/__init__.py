@@ -18,18 +18,22 @@ from penstock.readers._base.bad_samples import SampleError as SampleError
 from penstock.readers._base.epoch import UnfinishedEpochWarning as UnfinishedEpochWarning
 from penstock.readers._base.reader import Reader as Reader
 from penstock.readers._base.state import ReaderState as ReaderState
+from penstock.readers.arrow import Arrow as Arrow
 from penstock.readers.caffe import Caffe as Caffe
 from penstock.readers.caffe2 import Caffe2 as Caffe2
 from penstock.readers.coco import COCO as COCO
 from penstock.readers.file import File as File
+from penstock.readers.mds import MDS as MDS
 from penstock.readers.mxnet import MXNet as MXNet
 from penstock.readers.nemo_asr import NemoAsr as NemoAsr
 from penstock.readers.numpy import Numpy as Numpy
+from penstock.readers.parquet import Parquet as Parquet
 from penstock.readers.tfrecord import TFRecord as TFRecord
 from penstock.readers.webdataset import Webdataset as Webdataset
 
 __all__ = [
-    *("COCO", "Caffe", "Caffe2", "File", "MXNet", "NemoAsr", "Numpy", "TFRecord", "Webdataset"),
+    *("Arrow", "COCO", "Caffe", "Caffe2", "File", "MDS", "MXNet", "NemoAsr", "Numpy"),
+    *("Parquet", "TFRecord", "Webdataset"),
     *("Reader", "ReaderState", "SampleError", "UnfinishedEpochWarning"),
 ]
 

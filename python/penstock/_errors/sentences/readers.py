@@ -143,6 +143,100 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "TfRecordFault.Count": (
         "feature {key!r} has {count} values, but its shape {shape} needs {wanted}"
     ),
+    # Columns of tables
+    "ColumnFault.Missing": "there is no column {column!r}; there are {known}",
+    "ColumnFault.Fields": (
+        "column {column!r} is a structure; name one of its fields, such as 'column.field': {fields}"
+    ),
+    "ColumnFault.Type": "column {column!r} holds {found}, which can't be read",
+    "ColumnFault.Texts": (
+        "column {column!r} holds lists of texts or bytes, which can't be read; only lists of "
+        "numbers can"
+    ),
+    "ColumnFault.Deep": "column {column!r} holds lists within lists, {depth} deep: too deep",
+    "ColumnFault.Differs": "column {column!r} is another one, or of another type, than in {file}",
+    "ColumnFault.Null": "column {column!r} is null in this row",
+    "ColumnFault.NullElement": "column {column!r} has a null in the list of this row",
+    "ColumnFault.Ragged": (
+        "column {column!r} has lists of different lengths within the list of this row, which make "
+        "no array"
+    ),
+    # Compressed parts of files
+    "UnpackFault.Claim": (
+        "{packed} bytes of {name} can't be {claimed} bytes when they are decompressed, as it says"
+    ),
+    "UnpackFault.Damaged": "the data, compressed with {name}, is damaged: {text}",
+    "UnpackFault.Size": (
+        "the data, compressed with {name}, should have {claimed} bytes when it is decompressed, "
+        "but has {found}"
+    ),
+    # Parquet
+    "ParquetFault.TooShort": "it has {bytes} bytes, too few for a Parquet file",
+    "ParquetFault.Magic": "it is not a Parquet file: its last bytes are different",
+    "ParquetFault.Encrypted": "it is encrypted, which is not supported",
+    "ParquetFault.Footer": (
+        "its footer claims to have {length} bytes, more than a file of {size} bytes can have"
+    ),
+    "ParquetFault.Thrift": "its footer is damaged",
+    "ParquetFault.Schema": "its schema is damaged",
+    "ParquetFault.Columns": "a row group does not have all columns of the schema",
+    "ParquetFault.Elsewhere": "its columns are in another file, which is not supported",
+    "ParquetFault.Codec": (
+        "column {column!r} is compressed with {name}; Snappy, gzip, zstd and LZ4 (raw) can be read"
+    ),
+    "ParquetFault.Chunk": "column {column!r} is not where the footer says, or has too few values",
+    "ParquetFault.Pages": "the pages of column {column!r} are damaged",
+    "ParquetFault.Values": "the values of a page are damaged",
+    "ParquetFault.NoDictionary": "the dictionary of a page is missing",
+    "ParquetFault.Encoding": "its values have the unknown encoding {encoding}",
+    "ParquetFault.TooLarge": "a page would have {bytes} bytes, which is too large",
+    "ParquetFault.TooManyRows": "it claims to have more rows than can be counted",
+    # Arrow
+    "ArrowFault.NotArrow": "it is not an Arrow file or stream",
+    "ArrowFault.Message": "the message at byte {at} is damaged",
+    "ArrowFault.CutOff": "the message at byte {at} is cut off: the file ends at {size}",
+    "ArrowFault.NoSchema": "it has no schema in front of its data",
+    "ArrowFault.BigEndian": "its numbers are stored with the highest byte first, which is not read",
+    "ArrowFault.Schema": "its schema is damaged",
+    "ArrowFault.Batch": "the record batch at byte {at} is damaged",
+    "ArrowFault.Packing": "its data is compressed in an unknown way; LZ4 and zstd can be read",
+    "ArrowFault.Buffer": "column {column!r} has less data than its record batch claims",
+    "ArrowFault.Offsets": "the offsets of column {column!r} are damaged",
+    "ArrowFault.TooManyRows": "it claims to have more rows than can be counted",
+    # MDS
+    "MdsFault.Size": "it has {size} bytes, and {wanted} according to the index",
+    "MdsFault.Count": "it has {found} samples, and {wanted} according to the index",
+    "MdsFault.Place": (
+        "the sample should be from byte {start} to {end}, which can't be in a shard of {size} bytes"
+    ),
+    "MdsFault.Columns": "the columns of the sample don't add up to its {bytes} bytes",
+    "MdsFault.Width": "column {column!r} has {bytes} bytes, and should have {wanted}",
+    "MdsFault.Array": "column {column!r} does not hold an array as its encoding says",
+    "MdsFault.Different": (
+        "column {column!r} has {ndim} dimensions of {dtype}, and in the first sample {first_ndim} "
+        "of {first_dtype}; all samples must agree in that"
+    ),
+    "MdsFault.Image": "column {column!r} does not hold the pixels of an image as its size says",
+    "MdsFault.Mode": "column {column!r} holds an image of PIL's mode {mode!r}, which can't be read",
+    "MdsFault.TooManySamples": "the index claims more samples than can be counted",
+    # FITS
+    "FitsFault.NotFits": "it is not a FITS file: it does not begin with SIMPLE",
+    "FitsFault.Header": "the header at byte {at} has no END",
+    "FitsFault.Keyword": "its header has no valid {keyword}",
+    "FitsFault.Dimensions": "its image has {ndim} dimensions",
+    "FitsFault.TooLarge": "its image is more than memory can hold",
+    "FitsFault.NoUnit": "it has {found} HDUs, so there is none with number {number}",
+    "FitsFault.Empty": (
+        "HDU {number} has no data; `hdu_indices` counts from 1, the primary one, which is often "
+        "empty"
+    ),
+    "FitsFault.Table": "HDU {number} is a table; only images can be read",
+    "FitsFault.Type": "BITPIX is {bits}, which is no element type",
+    "FitsFault.CutOff": "the image takes {bytes} bytes, but the file ends after {size}",
+    "FitsFault.Tiles": "the tiles of its compressed image are damaged",
+    "FitsFault.Method": (
+        "its image is compressed with {name!r}; RICE_1, GZIP_1 and GZIP_2 can be read"
+    ),
     # Protocol buffers
     "ProtobufFault.FieldType": "it has a field of an unknown type",
     "ProtobufFault.FieldZero": "it has a field of number 0",

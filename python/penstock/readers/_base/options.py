@@ -32,7 +32,8 @@ class Common(TypedDict, total=False):
     Args:
         dont_use_mmap: Without effect: files are always read, never mapped.
         enable_checkpointing: Without effect: the state can always be taken.
-        initial_fill: How many samples the buffer of `random_shuffle` holds.
+        initial_fill: How many samples the buffer of `random_shuffle` holds, or a window of
+            `shuffle="groups"`.
         last_batch: What becomes of the last batch of an epoch, where the samples don't fill it:
             "wrap" fills it with samples of the next epoch, which begins after those; "pad" repeats
             the last sample, as `pad_last_batch=True`; "partial" makes it smaller; "drop" leaves it
@@ -60,8 +61,11 @@ class Common(TypedDict, total=False):
         shard_id: Which of the shards this reader has.
         shuffle: "buffer" as `random_shuffle`; "global" for the whole data set in a new order with
             each epoch, without a buffer, from which each shard takes its part. All shards must
-            then be given the same `seed` (or none). Of more than 10 million samples, the order
-            is computed without a buffer and without memory, in both cases.
+            then be given the same `seed` (or none). "groups" for formats with groups of samples
+            that are best read together, such as the row groups of Parquet: groups come in a new
+            order with each epoch, each shard takes its part of them, and samples are shuffled
+            in windows of `initial_fill`. Of more than 10 million samples, the order
+            is computed without a buffer and without memory, in all cases.
         shuffle_after_epoch: As `shuffle="global"`, with a seed that is not `seed`.
         shuffle_after_epoch_seed: The seed of `shuffle_after_epoch`, which all shards must share.
         skip_cached_images: Without effect.
@@ -84,7 +88,7 @@ class Common(TypedDict, total=False):
     read_ahead: bool | None
     seed: int | None
     shard_id: int | None
-    shuffle: Literal["buffer", "global"] | None
+    shuffle: Literal["buffer", "global", "groups"] | None
     shuffle_after_epoch: bool | None
     shuffle_after_epoch_seed: int | None
     skip_cached_images: bool | None
@@ -155,7 +159,7 @@ class Options:
     def plan(self, size: int) -> Plan:
         """What the order of so many samples depends on."""
         shuffle = self.shuffle
-        if shuffle is not None and size > order.LARGEST_SHUFFLE:
+        if shuffle in order.PERMUTED and size > order.LARGEST_SHUFFLE:
             shuffle = order.PERMUTED[shuffle]
         return Plan(
             size=size,
@@ -243,7 +247,7 @@ def _seed(given: _Given, shuffle: str | None) -> int:
     seed = given.number("seed", -1)
     if given.get("shuffle_after_epoch"):
         return given.number("shuffle_after_epoch_seed", GLOBAL_SEED)
-    if shuffle == "global":
+    if shuffle in ("global", "groups"):
         return GLOBAL_SEED if seed < 0 else seed
     if shuffle == "buffer":
         if seed < 0:

@@ -28,10 +28,20 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from penstock import _core
-from penstock.readers._base.rows import Numbers, Permuted, Row, as_array, joined
+from penstock.readers._base.rows import (
+    Grouped,
+    Numbers,
+    Permuted,
+    Row,
+    Windowed,
+    as_array,
+    joined,
+)
 
 POLICIES = ("wrap", "pad", "partial", "drop")
-SHUFFLES = ("buffer", "global")
+SHUFFLES = ("buffer", "global", "groups")
+WINDOWED = ("buffer", "groups")
+"""Those that depend on how many samples `initial_fill` says."""
 
 LARGEST_SHUFFLE = 10**7
 """How many samples are shuffled in memory at most."""
@@ -86,9 +96,11 @@ class Plan:
         num_shards: Into how many shards they are divided.
         stick: Whether a reader stays with its shard.
         shuffle: None; "buffer" for shards that are shuffled by a buffer; "global" for the whole
-            data set in a new order with each turn; "permuted shards" and "permuted" for shards and
-            data sets that are too long for that, with an order that is computed place by place.
-        fill: How many samples the buffer holds.
+            data set in a new order with each turn; "groups" for groups of samples in a new order,
+            in which samples are shuffled within windows of `fill`; "permuted shards" and "permuted"
+            for shards and data sets that are too long for that, with an order that is computed
+            place by place.
+        fill: How many samples the buffer or a window holds.
         seed: What the order is made of, beside the number of the turn.
         last_batch: One of `POLICIES`.
         is_even: Whether all shards have equally many batches where the policy is `wrap` or `drop`,
@@ -96,6 +108,7 @@ class Plan:
         cuts: Where others had stopped before.
         draw: Which samples a turn of all shards has, from seed and turn, where weights or a
             sampler decide that; `size` of them.
+        groups: The ends of the groups that "groups" shuffles.
     """
 
     size: int
@@ -108,6 +121,7 @@ class Plan:
     is_even: bool = False
     cuts: tuple[Cut, ...] = ()
     draw: Callable[[int, int], Numbers] | None = field(default=None, compare=False)
+    groups: Numbers | None = field(default=None, compare=False)
 
 
 _Count: TypeAlias = Callable[[int, int], int]
@@ -364,6 +378,9 @@ class Order:
             return plan.draw(plan.seed, turn)
         if plan.shuffle is None:
             return range(plan.size)
+        if plan.shuffle == "groups":
+            assert plan.groups is not None
+            return Grouped(plan.groups, plan.seed, turn)
         if plan.shuffle == "permuted":
             return Permuted(range(plan.size), plan.seed, turn)
         if plan.shuffle == "permuted shards":
@@ -379,8 +396,11 @@ class Order:
         plan, shard = self.plan, self._shard(turn, reader)
         start, end = bounds(shard, len(row), plan.num_shards)
         part = row[start:end]
-        if plan.shuffle == "permuted shards" and plan.draw is None and not self.is_rest(turn):
-            return Permuted(part, plan.seed, turn | shard << 48)
+        if plan.draw is None and not self.is_rest(turn):
+            if plan.shuffle == "permuted shards":
+                return Permuted(part, plan.seed, turn | shard << 48)
+            if plan.shuffle == "groups":
+                return Windowed(part, plan.fill, plan.seed, turn | shard << 48)
         if row is self._base:
             assert isinstance(part, np.ndarray)
             return shuffled(part.copy(), plan.fill, plan.seed, turn, _BUFFER + shard)
@@ -411,7 +431,8 @@ class Order:
 
     def _rotates(self) -> bool:
         plan = self.plan
-        is_shuffled_as_a_whole = plan.shuffle in ("global", "permuted") or plan.draw is not None
+        wholes = ("global", "groups", "permuted")
+        is_shuffled_as_a_whole = plan.shuffle in wholes or plan.draw is not None
         return not plan.stick and not is_shuffled_as_a_whole
 
     def _shard(self, turn: int, reader: int) -> int:

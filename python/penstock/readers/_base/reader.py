@@ -38,6 +38,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, SupportsIndex, TypeVar, overload
 
+import numpy as np
+
 from penstock._errors import bad_samples, messages
 from penstock._errors.tracebacks import hide_frames, hides_frames, public
 from penstock._operators import call_sites
@@ -105,6 +107,8 @@ class Reader:
         num_inputs: Of no use to readers.
     """
 
+    _namespace = "readers"
+    """The module that has the class for users."""
     _gives_on_gpu = False
     """Whether the format may be asked to give its samples on a gpu."""
     _position: Position | None
@@ -124,6 +128,8 @@ class Reader:
     """What decides which samples an epoch has, if not all of them; set by `_open`."""
     __iter__ = None
     """By its `__getitem__` it would pass for a sequence; epochs are what is iterated over."""
+    _groups: Numbers | None = None
+    """The ends of the groups of samples that `shuffle="groups"` shuffles."""
     _is_put_back: bool
     """Whether it was a loop over `prefetch` that has left the epoch unfinished."""
 
@@ -141,7 +147,7 @@ class Reader:
         num_inputs: int | None = None,
         **common: Any,
     ) -> None:
-        self._what = f"readers.{type(self).__name__}"
+        self._what = f"{self._namespace}.{type(self).__name__}"
         if "batch_size" in common:
             raise TypeError(
                 f"{self._what}() got an unexpected keyword argument 'batch_size'; give it to "
@@ -184,7 +190,7 @@ class Reader:
         cls.__signature__ = with_parameters(cls.__init__)
         if "__init__" in cls.__dict__:
             # What Python calls it where an argument is missing.
-            cls.__init__.__qualname__ = f"readers.{cls.__name__}"
+            cls.__init__.__qualname__ = f"{cls._namespace}.{cls.__name__}"
         public(cls)
 
     # What a format says
@@ -499,6 +505,8 @@ class Reader:
                 return self._source  # another thread was first
             if self._refusal is None:
                 source = self._open()
+                if self._options.shuffle == "groups":
+                    self._groups = _ends_of_groups(self._what, source)
                 shards = self._options.num_shards
                 count = len(source) if self._sampling is None else self._sampling.size
                 if count >= shards:
@@ -513,6 +521,8 @@ class Reader:
 
     def _plan(self) -> Plan:
         plan = self._options.plan(self.epoch_size)
+        if plan.shuffle == "groups":
+            plan = replace(plan, groups=self._groups)
         return plan if self._sampling is None else replace(plan, draw=self._sampling.draw)
 
     def _check_resumable(self) -> None:
@@ -804,6 +814,17 @@ def _made_again(
     if state is not None:
         made.set_state(state)
     return made
+
+
+def _ends_of_groups(what: str, source: Source) -> Numbers:
+    ends = source.groups()
+    if ends is None:
+        raise messages.bad_argument(
+            what,
+            "shuffle",
+            "can't be 'groups': the samples of this format have none. Use 'global' or 'buffer'",
+        )
+    return np.frombuffer(ends, np.int64)
 
 
 def _too_few(samples: int, shards: int) -> str:

@@ -75,6 +75,80 @@ class Permuted(_Computed):
         return as_array(self._row)[places]
 
 
+class Grouped(_Computed):
+    """Numbers whose groups are in an order that depends on seed and turn, or a part of them.
+
+    Args:
+        ends: The end of each group.
+        seed: What the order is made of.
+        turn: What else it is made of.
+    """
+
+    def __init__(self, ends: Numbers, seed: int, turn: int) -> None:
+        order = np.arange(len(ends), dtype=np.int64)
+        _core.shuffle(order, len(order), seed & (2**64 - 1), turn, _GROUPS)
+        lengths = np.diff(ends, prepend=0)
+        self._starts: Numbers = (ends - lengths)[order]
+        self._ends: Numbers = np.cumsum(lengths[order])
+        """Where each group ends, in the new order."""
+        self._places = range(int(ends[-1]) if len(ends) else 0)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def _part(self, start: int, stop: int) -> Grouped:
+        part = Grouped.__new__(Grouped)
+        part._starts, part._ends = self._starts, self._ends
+        part._places = self._places[start:stop]
+        return part
+
+    def _array(self) -> Numbers:
+        places = as_array(self._places)
+        groups = np.searchsorted(self._ends, places, side="right")
+        begins = np.concatenate([np.zeros(1, np.int64), self._ends])[groups]
+        numbers: Numbers = self._starts[groups] + (places - begins)
+        return numbers
+
+
+class Windowed(_Computed):
+    """A row cut into windows, each shuffled on its own, or a part of that.
+
+    Args:
+        row: The row.
+        fill: How many numbers a window has.
+        seed: What the order is made of.
+        turn: What else it is made of.
+        places: Which part.
+    """
+
+    def __init__(
+        self, row: Row, fill: int, seed: int, turn: int, places: range | None = None
+    ) -> None:
+        self._row, self._fill = row, min(fill, max(1, len(row)))
+        self._key = seed & (2**64 - 1), turn & (2**64 - 1)
+        self._places = range(len(row)) if places is None else places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def _part(self, start: int, stop: int) -> Windowed:
+        return Windowed(self._row, self._fill, *self._key, self._places[start:stop])
+
+    def _array(self) -> Numbers:
+        first, last = self._places.start, self._places.stop
+        parts = [np.zeros(0, np.int64)]
+        for window in range(first // self._fill, -(-last // self._fill)):
+            begin = window * self._fill
+            numbers = as_array(self._row[begin : begin + self._fill]).copy()
+            _core.shuffle(numbers, len(numbers), *self._key, window % _GROUPS)
+            parts.append(numbers[max(first - begin, 0) : max(last - begin, 0)])
+        return np.concatenate(parts)
+
+
+_GROUPS = 2**32 - 1
+"""The stream that the order of groups is drawn from; windows have those below."""
+
+
 class Joined(_Computed):
     """Several rows, one after the other."""
 

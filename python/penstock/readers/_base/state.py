@@ -23,6 +23,7 @@ from penstock.readers._base.order import (
     PERMUTED,
     POLICIES,
     SHUFFLES,
+    WINDOWED,
     Cut,
     Order,
     Place,
@@ -133,7 +134,7 @@ class Snapshot(NamedTuple):
         for key, was, now in (
             ("stick_to_shard", self.stick, plan.stick),
             ("shuffle", _named(self.shuffle), _named(plan.shuffle)),
-            ("initial_fill", self.fill, plan.fill if self.shuffle == "buffer" else self.fill),
+            ("initial_fill", self.fill, plan.fill if self.shuffle in WINDOWED else self.fill),
             ("last_batch", self.last_batch, plan.last_batch),
         ):
             if was != now:

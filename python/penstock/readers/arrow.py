@@ -1,0 +1,131 @@
+"""`readers.Arrow`: columns of Arrow files, such as data sets of Hugging Face on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from penstock._errors import messages
+from penstock._runtime.device import DeviceLike
+from penstock.errors import ArgumentError
+from penstock.readers._base.options import Common
+from penstock.readers._base.paths import Name, paths
+from penstock.readers._base.records import open_records
+from penstock.readers._base.source import Source
+from penstock.readers._base.table import Table, column_names, files_in
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_WHAT = "readers.Arrow"
+
+
+class Arrow(Table):
+    """Reads rows of Arrow files, such as data sets that Hugging Face has saved to disk, as a dict.
+
+    Files are in Arrow's IPC format, as streams or files. What columns become is as in
+    `readers.Parquet`: numbers are scalars, lists of numbers arrays, texts and other bytes uint8,
+    and images of Hugging Face their bytes. Dictionaries and views can't be read.
+
+    Of files that are not compressed, as Hugging Face writes them, no more is read than the
+    samples, so that any order is as fast as another. Others are decompressed a record batch at a
+    time: for these, `shuffle="groups"` shuffles record batches, then the rows in a window of
+    `initial_fill`.
+
+    Args:
+        path: The folder that `Dataset.save_to_disk` has written; or the name of a file, of
+            several, or a folder, whose files that end with `.arrow` are read in the order of their
+            names.
+        columns: The names of the columns to read. Fields of structures have a dot in between,
+            such as "image.path". By default all columns that can be read.
+        split: Which part of a `DatasetDict` to read, such as "train".
+
+    Example:
+        >>> import datasets
+        >>> data = datasets.Dataset.from_dict({"text": ["one", "two"], "label": [3, 4]})
+        >>> data.save_to_disk("train", num_proc=None)
+        >>> reader = ndd.readers.Arrow(path="train", columns=["label"])
+        >>> [batch["label"].torch().tolist() for batch in reader.next_epoch(batch_size=2)]
+        [[3, 4]]
+    """
+
+    def __init__(
+        self,
+        max_batch_size: SupportsIndex | None = None,
+        name: str | None = None,
+        device: DeviceLike | None = "cpu",
+        num_inputs: int | None = None,
+        *,
+        path: Name | Iterable[Name],
+        columns: str | Iterable[str] | None = None,
+        split: str | None = None,
+        **common: Unpack[Common],
+    ) -> None:
+        self._columns = column_names(_WHAT, columns)
+        if split is not None and not isinstance(split, str):
+            raise messages.wrong_argument(_WHAT, "split", split, "the name of a split")
+        self._paths = _data_files(paths(_WHAT, "path", path), split)
+        super().__init__(max_batch_size, name, device, num_inputs, **common)
+
+    def _open(self) -> Source:
+        return open_records(
+            self._what,
+            "arrow",
+            {"files": "path"},
+            self._paths,
+            self._options.on_error,
+            columns=self._columns,
+        )
+
+
+def _data_files(names: list[str], split: str | None) -> list[str]:
+    """The files of what was named: folders of Hugging Face in the order that they say."""
+    found: list[str] = []
+    for name in names:
+        splits = _json(os.path.join(name, "dataset_dict.json"))
+        if splits is not None:
+            known = splits.get("splits")
+            known = known if isinstance(known, list) else []
+            if split not in known:
+                listed = ", ".join(map(repr, known))
+                problem = f"must be one of {listed}, the parts of {name}, got {split!r}"
+                raise _wrong("split", problem)
+            name = os.path.join(name, str(split))
+        elif split is not None:
+            raise _wrong("split", f"has no effect: {name} is not a `DatasetDict`")
+        state = _json(os.path.join(name, "state.json"))
+        if state is None:
+            found += files_in(_WHAT, "path", name, ".arrow")
+            continue
+        files = state.get("_data_files")
+        listed = [file.get("filename") for file in files] if _are_dicts(files) else [None]
+        if not all(isinstance(file, str) and os.path.basename(file) == file for file in listed):
+            raise _wrong("path", f"can't be used: {name}/state.json does not name the data files")
+        found += [os.path.join(name, file) for file in listed]
+    if not found:
+        raise _wrong("path", "is empty")
+    return found
+
+
+def _are_dicts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
+def _json(path: str) -> dict[str, Any] | None:
+    """What a file says; None if there is no such file."""
+    try:
+        with open(path, "rb") as file:
+            content = json.load(file)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise _wrong("path", f"can't be used: {path}: {error}") from None
+    if not isinstance(content, dict):
+        raise _wrong("path", f"can't be used: {path} is not a JSON object")
+    return content
+
+
+def _wrong(key: str, problem: str) -> ArgumentError:
+    return messages.bad_argument(_WHAT, key, problem)
