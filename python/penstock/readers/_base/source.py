@@ -14,7 +14,8 @@ from penstock._core import Source as Source
 from penstock._errors import messages
 from penstock._errors.sentences import sentence
 from penstock._operators.call_sites import here
-from penstock.readers._base.io_pool import io_pool
+from penstock.readers._base import remote
+from penstock.readers._base.io_pool import io_pool, remote_pool
 from penstock.readers._base.rows import Numbers
 
 if TYPE_CHECKING:
@@ -34,15 +35,20 @@ def open_source(
         **options: What the format needs to open the data set.
     """
     try:
-        return _core.open_source(what, format, options)
+        return _core.open_source(what, format, options, remote.current.get())
     except ValueError as error:
         option, path, problem, system = error.args
         text = f"can't be used: {path}: {sentence(problem)}"
         if hint and not system:
             text += f"; {hint}"
-        raise messages.cant_read(what, arguments[option], text, system=system) from None
+        raise messages.cant_read(what, arguments.get(option, option), text, system=system) from None
 
 
 def fetch(source: Source, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
     """Values of samples: batches, or single ones. Does not wait for them."""
-    return source.fetch(numbers, batch, here(), io_pool())
+    return source.fetch(numbers, batch, here(), pool_of(source))
+
+
+def pool_of(source: Source) -> _core.Pool:
+    """The threads that read the samples of a data set."""
+    return remote_pool() if source.is_remote else io_pool()
