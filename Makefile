@@ -23,6 +23,9 @@ endif
 HERE := $(shell printf %s '$(CURDIR)' | cksum | cut -d ' ' -f 1)
 NATIVE := $(VENV)/.native-$(HERE)
 NATIVE_QUICK := $(VENV)/.native-quick-$(HERE)
+REMOTE := $(VENV)/.remote-$(HERE)
+REMOTE_QUICK := $(VENV)/.remote-quick-$(HERE)
+REMOTE_SOURCES := src/readers/remote/abi.rs $(shell find remote -name target -prune -o -type f -print)
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock build.rs) $(shell find src -type f)
 PYTHON_SOURCES := $(wildcard python tests examples benchmarks tools)
 
@@ -31,6 +34,8 @@ PYTHON_SOURCES := $(wildcard python tests examples benchmarks tools)
 # pyo3's build looks at, and taking turns in one folder would build pyo3 anew each time.
 CHECKS := --target-dir target/checks --profile quick
 CLIPPY = PYO3_PYTHON='$(CURDIR)/$(PY)' cargo clippy $(CHECKS)
+CLIPPY_REMOTE = PYO3_PYTHON='$(CURDIR)/$(PY)' cargo clippy --manifest-path remote/Cargo.toml \
+	--target-dir target/checks-remote --profile quick
 
 # What CI runs of the Python tests.
 CI_TESTS := not slow and not bench
@@ -84,12 +89,15 @@ lint: cargo environment ## ruff, mypy, rustfmt, clippy
 	$(CLIPPY) --all-targets -- --deny warnings
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	$(CLIPPY) --manifest-path fuzz/Cargo.toml -- --deny warnings
+	cargo fmt --check --manifest-path remote/Cargo.toml
+	$(CLIPPY_REMOTE) -- --deny warnings
 
 .PHONY: format
 format: cargo environment ## rewrite the sources in the project's format
 	$(PY) -m ruff check --fix $(PYTHON_SOURCES)
 	$(PY) -m ruff format $(PYTHON_SOURCES)
 	cargo fmt
+	cargo fmt --manifest-path remote/Cargo.toml
 
 .PHONY: generate
 generate: native ## write the stubs and reference pages that follow from the definitions
@@ -188,7 +196,7 @@ endif
 
 .PHONY: clean
 clean: ## remove what builds and runs left behind; the environments stay
-	rm -rf target dist site fuzz/target fuzz/corpus .make .mypy_cache .pytest_cache .ruff_cache .hypothesis demo.png $(VENV)/.native-*
+	rm -rf target dist site fuzz/target fuzz/corpus .make .mypy_cache .pytest_cache .ruff_cache .hypothesis demo.png $(VENV)/.native-* $(VENV)/.remote-*
 	find python tests examples benchmarks tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 	rm -f python/penstock/_core*.so
 
@@ -218,11 +226,11 @@ cargo:
 
 .PHONY: native
 native: cargo environment
-	@$(MAKE) --no-print-directory $(NATIVE)
+	@$(MAKE) --no-print-directory $(NATIVE) $(REMOTE)
 
 .PHONY: native-quick
 native-quick: cargo environment
-	@$(MAKE) --no-print-directory $(NATIVE_QUICK)
+	@$(MAKE) --no-print-directory $(NATIVE_QUICK) $(REMOTE_QUICK)
 
 MATURIN := VIRTUAL_ENV='$(CURDIR)/$(VENV)' $(PY) -m maturin
 # What users install, plus the kernels that misbehave on request.
@@ -235,6 +243,17 @@ $(NATIVE): $(RUST_SOURCES) pyproject.toml requirements/demo.txt
 $(NATIVE_QUICK): $(RUST_SOURCES) pyproject.toml requirements/demo.txt
 	$(MATURIN) develop --profile quick $(TEST_FEATURES)
 	@rm -f $(NATIVE) && touch $@
+
+# The module that reads URLs, a package of its own. It has its own dependencies, so its own folder.
+MATURIN_REMOTE := $(MATURIN) develop --manifest-path remote/Cargo.toml --target-dir target/remote
+
+$(REMOTE): $(REMOTE_SOURCES) requirements/demo.txt
+	$(MATURIN_REMOTE) --release
+	@touch $@ $(REMOTE_QUICK)
+
+$(REMOTE_QUICK): $(REMOTE_SOURCES) requirements/demo.txt
+	$(MATURIN_REMOTE) --profile quick
+	@rm -f $(REMOTE) && touch $@
 
 .make/system: tools/system_deps.sh
 	@PYTHON='$(PYTHON)' bash tools/system_deps.sh

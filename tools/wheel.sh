@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds a wheel into dist/, checks it, installs it into an empty environment without a compiler, and
-# runs a smoke test there.
+# Builds the wheels of penstock and penstock-remote into dist/, checks them, installs them into an empty
+# environment without a compiler, and runs smoke tests there.
 #
 #   PYTHON=python3.12 tools/wheel.sh <environment with requirements/wheel.txt> [arguments of maturin]
 set -euo pipefail
@@ -15,10 +15,15 @@ export PATH=$environment/bin:$PATH
 # The release workflow builds in containers with an old one.
 rm -rf dist
 maturin build --release --out dist --interpreter "$python" --features python,require-simd "$@"
+maturin build --release --out dist --manifest-path remote/Cargo.toml --target-dir target/remote \
+    --interpreter "$python" "$@"
 
-wheel=$PWD/$(echo dist/*.whl)
-twine check --strict "$wheel"
-[ "$(uname -s)" != Linux ] || auditwheel show "$wheel"
+wheel=$PWD/$(echo dist/penstock-*.whl)
+remote=$PWD/$(echo dist/penstock_remote-*.whl)
+for each in "$wheel" "$remote"; do
+    twine check --strict "$each"
+    [ "$(uname -s)" != Linux ] || auditwheel show "$each"
+done
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -28,5 +33,7 @@ trap 'rm -rf "$folder"' EXIT
     export PATH=$folder/empty/bin
     python -m pip install --quiet --disable-pip-version-check --only-binary :all: "$wheel"
     python -I "$PWD/tools/smoke_test.py"
+    python -m pip install --quiet --disable-pip-version-check --only-binary :all: "$remote"
+    python -I "$PWD/tools/smoke_test_remote.py"
 )
-ls -l "$wheel"
+ls -l "$wheel" "$remote"

@@ -12,6 +12,7 @@ mod numbers;
 mod pool;
 mod profile;
 mod readers;
+mod remote;
 mod rng;
 mod run_ahead;
 mod submit;
@@ -62,6 +63,7 @@ mod _core {
     /// `BaseException`, which `except Exception` doesn't catch.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::remote::set_default();
         module.add("PanicException", module.py().get_type::<PanicException>())
     }
 }

@@ -72,15 +72,19 @@ fn writable(items: &mut PyBuffer<i64>) -> PyResult<&mut [i64]> {
 /// Opens a data set of a format; `operator` is the reader that faults name. If something can't be
 /// read or written, raises a ValueError with the option that names it, its path, the problem, and
 /// whether the system is the cause.
+/// `storage` has options for URLs, the folder of the cache and its bytes.
 #[pyfunction]
+#[pyo3(signature = (operator, format, options, storage=None))]
 pub fn open_source(
     py: Python<'_>,
     operator: &str,
     format: &str,
     options: &Bound<'_, PyDict>,
+    storage: Option<&Bound<'_, PyTuple>>,
 ) -> PyResult<PySource> {
     let options = given_options(options)?;
-    let opened = py.detach(|| readers::open(format, options));
+    let context = super::remote::context(storage)?;
+    let opened = py.detach(|| readers::open(format, options, context));
     Ok(PySource::new(operator, opened.map_err(|error| unopened(py, error))?))
 }
 
@@ -126,6 +130,12 @@ impl PySource {
         let ends = self.source.groups()?;
         let bytes: Vec<u8> = ends.iter().flat_map(|&end| (end as i64).to_ne_bytes()).collect();
         Some(PyBytes::new(py, &bytes))
+    }
+
+    /// Whether it reads files that are named by URLs.
+    #[getter]
+    fn is_remote(&self) -> bool {
+        self.source.is_remote()
     }
 
     /// Entries that were skipped when the data set was opened.

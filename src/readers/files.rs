@@ -13,7 +13,8 @@ use super::list::{ListError, ListFault, parse_list};
 use super::listing::list;
 use super::options::{Names, Options};
 use super::ranges::{Unreadable, read_text};
-use super::read::read_file;
+use super::read::read_version;
+use super::remote::{self, is_url, note};
 use super::source::{OpenError, Output, Part, Result, Source, in_a_row};
 use crate::kernels::Allocate;
 use crate::value::{DType, Origin, Sample};
@@ -26,6 +27,8 @@ pub struct Files {
     /// The end of each name.
     ends: Vec<usize>,
     labels: Vec<i32>,
+    /// What is known of the versions of files that are named by URLs; empty if nothing is.
+    versions: Vec<u64>,
 }
 
 impl Files {
@@ -41,6 +44,17 @@ impl Files {
         self.names.extend_from_slice(name);
         self.ends.push(self.names.len());
         self.labels.push(label);
+    }
+
+    /// Adds a file of which the version is known. All are added so, or none.
+    pub fn push_version(&mut self, name: &[u8], label: i32, version: u64) {
+        self.push(name, label);
+        self.versions.push(version);
+    }
+
+    /// Distinguishes a file from others that had its name.
+    pub fn version(&self, number: usize) -> u64 {
+        self.versions.get(number).copied().unwrap_or(0)
     }
 
     /// Adds files with the same label. Their names are concatenated; `ends` has the end of each.
@@ -64,7 +78,7 @@ impl Files {
 
     pub fn path(&self, number: usize) -> Cow<'_, Path> {
         let name = Path::new(OsStr::from_bytes(self.name_bytes(number)));
-        match self.root.as_os_str().is_empty() {
+        match self.root.as_os_str().is_empty() || is_url(name) {
             true => Cow::Borrowed(name),
             false => Cow::Owned(self.root.join(name)),
         }
@@ -100,6 +114,7 @@ pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
     if let Some(list) = options.take::<Option<PathBuf>>("list")? {
         let text = read_text(&list).map_err(|error| error.option("list"))?;
         let mut files = Files::new(root);
+        note(&text);
         parse_list(&text, &mut files).map_err(|bad| {
             let ListError { line, text, fault } = bad;
             let fault = ListFault::Line { line, text, problem: fault.into() };
@@ -111,7 +126,11 @@ pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
     let globs = |patterns: Names| Globs::new(&patterns.iter().collect::<Vec<_>>(), ignore_case);
     let patterns = globs(options.take("patterns")?);
     let folders = options.take::<Option<Names>>("folders")?.map(globs);
-    Ok(Arc::new(list(&root, folders.as_ref(), &patterns)?))
+    let index: Option<PathBuf> = options.take("index")?;
+    Ok(Arc::new(match is_url(&root) {
+        true => remote::list(&root, index.as_deref(), folders.as_ref(), &patterns)?,
+        false => list(&root, folders.as_ref(), &patterns)?,
+    }))
 }
 
 impl Source for Files {
@@ -125,7 +144,7 @@ impl Source for Files {
         _: usize,
         allocate: &Allocate<'_>,
     ) -> Result<SmallVec<[Sample; 1]>> {
-        Ok(smallvec![read_file(&self.path(number), allocate)?])
+        Ok(smallvec![read_version(&self.path(number), self.version(number), allocate)?])
     }
 
     fn outputs(&self) -> Vec<Part> {

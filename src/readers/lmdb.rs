@@ -10,6 +10,7 @@ use super::files::Hash;
 use super::options::Options;
 use super::ranges::Unreadable;
 use super::read::{Opened, ReadFault};
+use super::remote::is_url;
 use super::source;
 use crate::value::{Cause, Problem, append, problems};
 
@@ -36,7 +37,11 @@ struct Database {
 
 /// The file of a database, which may be given as its folder.
 pub fn file_of(path: &Path) -> PathBuf {
-    if path.is_dir() { path.join("data.mdb") } else { path.to_path_buf() }
+    let is_folder = match is_url(path) {
+        true => path.extension().is_none_or(|extension| extension != "mdb"),
+        false => path.is_dir(),
+    };
+    if is_folder { path.join("data.mdb") } else { path.to_path_buf() }
 }
 
 problems! {

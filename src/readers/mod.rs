@@ -26,6 +26,7 @@ mod protobuf;
 mod ranges;
 mod read;
 mod recordio;
+pub mod remote;
 mod source;
 mod tar;
 mod tfrecord;
@@ -34,6 +35,7 @@ mod webdataset;
 
 use std::sync::Arc;
 
+use self::remote::Context;
 use crate::value::Kind as KindOfProblem;
 
 pub use arrow::Arrow;
@@ -77,13 +79,20 @@ pub const FORMATS: &[(&str, Open)] = &[
 ];
 
 /// Opens a source. It is an error if the format doesn't know one of the options.
-pub fn open(format: &str, mut options: Options) -> Result<Arc<dyn Source>, OpenError> {
+pub fn open(
+    format: &str,
+    mut options: Options,
+    context: Arc<Context>,
+) -> Result<Arc<dyn Source>, OpenError> {
     let found = FORMATS.iter().find(|(name, _)| *name == format);
     let (_, open) =
         found.ok_or_else(|| OpenError::Options(format!("there is no format {format:?}")))?;
-    let source = open(&mut options)?;
-    options.finish()?;
-    Ok(source)
+    context.check(&options)?;
+    remote::open(context, || {
+        let source = open(&mut options)?;
+        options.finish()?;
+        Ok(source)
+    })
 }
 
 /// The kinds of problems that readers report.
@@ -105,6 +114,7 @@ pub const KINDS: &[&[KindOfProblem]] = &[
     protobuf::ProtobufFault::KINDS,
     ranges::RecordFault::KINDS,
     read::ReadFault::KINDS,
+    remote::RemoteFault::KINDS,
     recordio::RecordIoFault::KINDS,
     tar::TarFault::KINDS,
     tfrecord::TfRecordFault::KINDS,

@@ -10,9 +10,10 @@ use smallvec::{SmallVec, smallvec};
 use super::files::Hash;
 use super::options::Options;
 use super::ranges::{broken, read_text};
-use super::read::Opened;
+use super::read::{FileStream, Opened};
+use super::remote::note;
 use super::source::{OpenError, Output, Part, Result, Skipped, Source, fetched, in_a_row};
-use crate::codecs::audio::{Sound, Span};
+use crate::codecs::audio::{Sound, Span, Stream};
 use crate::kernels::{Allocate, Resampler, WantedAudio};
 use crate::value::{Cause, DType, Desc, Problem, Sample, problems};
 
@@ -332,6 +333,15 @@ pub enum Known {
     Number,
 }
 
+impl Stream for FileStream {
+    fn in_memory(&self) -> Option<&[u8]> {
+        match self {
+            FileStream::File(_) => None,
+            FileStream::Memory(bytes) => Some(bytes.get_ref()),
+        }
+    }
+}
+
 /// Opens the manifests in `files`. With `tolerant`, a manifest that can't be read becomes an
 /// utterance that can't be read.
 pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
@@ -345,7 +355,10 @@ pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
     let mut manifest = Manifest::default();
     for (number, file) in files.iter().enumerate() {
         match read_text(file) {
-            Ok(text) => manifest.add(number, &text, durations),
+            Ok(text) => {
+                note(&text);
+                manifest.add(number, &text, durations);
+            }
             Err(error) if tolerant && !error.system => {
                 let reason = ManifestFault::Unreadable { problem: error.problem }.into();
                 manifest.add_unread(file.as_os_str().as_bytes().to_vec(), reason);
@@ -386,8 +399,8 @@ impl Source for Speech {
         if let Some(reason) = self.manifest.unread(number) {
             return Err(Cause::File { problem: reason.clone() });
         }
-        let file = Opened::open(Path::new(OsStr::from_bytes(self.manifest.file(number))))?;
-        let sound = Sound::open(Box::new(file.into_file())).map_err(of_the_file)?;
+        let file = Opened::open_whole(Path::new(OsStr::from_bytes(self.manifest.file(number))))?;
+        let sound = Sound::open(Box::new(file.into_stream()?)).map_err(of_the_file)?;
         let rate = sound.rate();
         let Seconds { offset, duration } = self.manifest.spans[number];
         let span = Span::seconds(offset, duration, rate);

@@ -11,6 +11,7 @@ use super::listing::list_with_root;
 use super::options::{Bytes, Names, Options};
 use super::ranges::{broken, read_text};
 use super::read::Opened;
+use super::remote::{self, is_url, note};
 use super::source::{OpenError, Output, Part, Result, Source, fetched};
 use crate::codecs::npy::{Header, NpyFault, swap};
 use crate::kernels::Allocate;
@@ -222,6 +223,7 @@ pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
         names.iter().for_each(|name| files.push(name, 0));
     } else if let Some(list) = options.take::<Option<PathBuf>>("list")? {
         let text = read_text(&list).map_err(|error| error.option("list"))?;
+        note(&text);
         for line in text.split(|&byte| byte == b'\n') {
             let name = line.strip_suffix(b"\r").unwrap_or(line);
             if !name.trim_ascii().is_empty() {
@@ -230,7 +232,12 @@ pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
         }
     } else {
         let pattern: Bytes = options.take("pattern")?;
-        files = list_with_root(files.root(), &Globs::new(&[&pattern.0], false))?;
+        let index: Option<PathBuf> = options.take("index")?;
+        let globs = Globs::new(&[&pattern.0], false);
+        files = match is_url(files.root()) {
+            true => remote::list_with_root(files.root(), index.as_deref(), &globs)?,
+            false => list_with_root(files.root(), &globs)?,
+        };
     }
     let arrays = Arc::new(Arrays::new(files, options.take("keep_headers")?));
     Ok(Arc::new(Parts { arrays, windows: Windows::take(options)? }))
@@ -350,7 +357,7 @@ impl Cuts {
     /// Type and rank of the first sample. `None` if it can't be read.
     fn first(&self) -> Result<Option<(DType, usize)>> {
         let number = self.numbers[0];
-        let file = Opened::open(&self.arrays.files.path(number));
+        let file = Opened::open_whole(&self.arrays.files.path(number));
         match file.and_then(|file| self.arrays.header(number, &file)) {
             Ok(header) => Ok(Some((header.desc.dtype, header.desc.ndim()))),
             Err(Cause::File { .. }) => Ok(None),
@@ -397,7 +404,7 @@ impl Source for Cuts {
         allocate: &Allocate<'_>,
     ) -> Result<SmallVec<[Sample; 1]>> {
         let number = self.numbers[position];
-        let file = Opened::open(&self.arrays.files.path(number))?;
+        let file = Opened::open_whole(&self.arrays.files.path(number))?;
         let header = self.arrays.header(number, &file)?;
         let desc = &header.desc;
         if self.numbers.len() > 1 {

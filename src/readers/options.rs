@@ -1,9 +1,10 @@
 //! The options with which Python opens a source: values by name.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
+use super::remote::is_url;
 use super::source::OpenError;
 use crate::value::DType;
 
@@ -24,6 +25,22 @@ pub enum Given {
     Names(Names),
     Ints(Vec<i64>),
     List(Vec<Given>),
+}
+
+impl Given {
+    fn first_url(&self) -> Option<&str> {
+        let url = |bytes: &'_ [u8]| is_url(Path::new(OsStr::from_bytes(bytes)));
+        let found = match self {
+            Given::Bytes(bytes) => url(bytes).then_some(&bytes[..]),
+            // Most lists have none, which one pass over the block shows.
+            Given::Names(names) if names.text.windows(3).any(|bytes| bytes == b"://") => {
+                names.iter().find(|name| url(name))
+            }
+            Given::List(list) => return list.iter().find_map(Given::first_url),
+            _ => None,
+        };
+        std::str::from_utf8(found?).ok()
+    }
 }
 
 /// Strings or paths in one block.
@@ -62,6 +79,11 @@ impl Options {
         found.map(|(_, value)| *value).ok_or_else(|| {
             OpenError::Options(format!("the option {name:?} has no choice {given:?}"))
         })
+    }
+
+    /// The first URL among the names of files, and its option.
+    pub fn first_url(&self) -> Option<(&str, &str)> {
+        self.0.iter().find_map(|(option, given)| Some((&**option, given.first_url()?)))
     }
 
     /// Fails if there are options left.
@@ -209,6 +231,17 @@ mod tests {
 
     fn options(given: Vec<(&str, Given)>) -> Options {
         Options(given.into_iter().map(|(name, given)| (name.to_string(), given)).collect())
+    }
+
+    #[test]
+    fn urls_are_found_in_names_and_lists() {
+        let mut names = Names::default();
+        names.push(b"a/b");
+        assert_eq!(options(vec![("files", Given::Names(Names::default()))]).first_url(), None);
+        names.push(b"s3://bucket/key");
+        let list = Given::List(vec![Given::Int(1), Given::Names(names)]);
+        let given = options(vec![("root", Given::Bytes(b"/data".to_vec())), ("files", list)]);
+        assert_eq!(given.first_url(), Some(("files", "s3://bucket/key")));
     }
 
     #[test]

@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use super::files::Hash;
 pub use super::read::Opened;
 use super::read::ReadFault;
+use super::remote::{current, is_url, within};
 pub use super::source::Result;
 use crate::value::{Cause, Problem, append, has_room_for_thread, problems};
 
@@ -19,6 +20,7 @@ const OPEN_FILES: usize = 64;
 
 /// Files are scanned in parallel, since most of the time is spent waiting for the file system.
 const THREADS: usize = 8;
+const REMOTE_THREADS: usize = 32;
 
 /// Largest scratch buffer for records that a thread keeps.
 const SCRATCH: usize = 16 << 20;
@@ -56,6 +58,13 @@ impl Unreadable {
     pub fn of(path: &Path, cause: Cause) -> Unreadable {
         let (problem, system) = ReadFault::of(cause);
         Unreadable { system, ..Unreadable::new(path, problem) }
+    }
+
+    /// The same, for a file given by an option of any format.
+    pub fn in_option(self, option: &str) -> Unreadable {
+        const KNOWN: [&str; 5] = ["files", "root", "list", "index", "annotations"];
+        let found = KNOWN.into_iter().find(|known| *known == option);
+        Unreadable { option: found.unwrap_or("files"), ..self }
     }
 
     /// The same, for a file given by another option.
@@ -121,11 +130,18 @@ pub struct Ranges {
     damaged: Vec<(usize, Problem)>,
     /// Recently used files, the latest at the end.
     opened: Mutex<VecDeque<(u32, Arc<Opened>)>>,
+    /// Files that are named by URLs. They take no descriptors, but asking for their sizes takes
+    /// time, so all are kept.
+    objects: Vec<OnceLock<Arc<Opened>>>,
 }
 
 impl Ranges {
     pub fn new(files: Vec<PathBuf>) -> Ranges {
-        Ranges { files, pieces: vec![], damaged: vec![], opened: Mutex::default() }
+        let objects = match files.iter().any(|file| is_url(file)) {
+            true => files.iter().map(|_| OnceLock::new()).collect(),
+            false => vec![],
+        };
+        Ranges { files, pieces: vec![], damaged: vec![], opened: Mutex::default(), objects }
     }
 
     pub fn extend(&mut self, pieces: impl IntoIterator<Item = Piece>) {
@@ -191,6 +207,10 @@ impl Ranges {
 
     /// One of the files, opened.
     pub fn open(&self, file: u32) -> Result<Arc<Opened>> {
+        let object = self.objects.get(file as usize);
+        if let Some(found) = object.and_then(OnceLock::get) {
+            return Ok(found.clone());
+        }
         let lock = || self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         {
             let mut opened = lock();
@@ -206,6 +226,11 @@ impl Ranges {
         }
         // Two threads may open the same file, which is harmless.
         let found = Arc::new(Opened::open(&self.files[file as usize])?);
+        if found.is_remote()
+            && let Some(object) = object
+        {
+            return Ok(object.get_or_init(|| found).clone());
+        }
         let mut opened = lock();
         while opened.len() >= OPEN_FILES {
             opened.pop_front();
@@ -263,7 +288,8 @@ pub fn look_through<T: Default + Send>(
     tolerant: bool,
     look: impl Fn(usize, &Path, &mut T) -> Result<(), Damage> + Sync,
 ) -> Result<Vec<(T, Option<Damage>)>, Unreadable> {
-    let next = AtomicUsize::new(0);
+    let (next, context) = (AtomicUsize::new(0), current());
+    let threads = if files.iter().any(|file| is_url(file)) { REMOTE_THREADS } else { THREADS };
     let done = Mutex::new(Vec::with_capacity(files.len()));
     let work = || {
         while let Some((index, path)) = {
@@ -276,10 +302,12 @@ pub fn look_through<T: Default + Send>(
         }
     };
     thread::scope(|scope| {
-        for _ in 1..THREADS.min(files.len()) {
+        for _ in 1..threads.min(files.len()) {
             // If no thread can be started, this one does the work.
             if has_room_for_thread() {
-                let _ = thread::Builder::new().spawn_scoped(scope, work);
+                let (context, work) = (context.clone(), &work);
+                let run = move || within(context, work);
+                let _ = thread::Builder::new().spawn_scoped(scope, run);
             }
         }
         work();
@@ -295,7 +323,7 @@ pub fn look_through<T: Default + Send>(
 
 /// The bytes of a list or a manifest.
 pub fn read_text(path: &Path) -> Result<Vec<u8>, Unreadable> {
-    let read = Opened::open(path).and_then(|opened| opened.bytes());
+    let read = Opened::open_whole(path).and_then(|opened| opened.bytes());
     read.map_err(|cause| Unreadable::of(path, cause))
 }
 

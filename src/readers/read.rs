@@ -2,13 +2,15 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, FileType, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use smallvec::smallvec;
 
+use super::remote::{Object, bytes_of, is_url, read_whole};
+use crate::engine::stand_in;
 use crate::kernels::{Allocate, DirectKernel, Entry, Result, Samples, Traits};
 use crate::value::{Cause, DType, Desc, Problem, Sample, io_fault, problems, zeroed};
 
@@ -72,14 +74,28 @@ impl DirectKernel for ReadFile {
                 other => other,
             }
         };
+        // Another worker takes the place of one that waits for a server.
+        let _waiting = is_url(path).then(stand_in);
         Ok(smallvec![read_file(path, allocate).map_err(named)?])
     }
 }
 
 /// The contents of a file.
 pub fn read_file(path: &Path, allocate: &Allocate<'_>) -> Result<Sample> {
-    let opened = Opened::open(path)?;
+    read_version(path, 0, allocate)
+}
+
+/// The contents of a file. Of one that is named by a URL, the version distinguishes it from others
+/// in a cache.
+pub fn read_version(path: &Path, version: u64, allocate: &Allocate<'_>) -> Result<Sample> {
     let room = |bytes: usize| allocate(0, Desc::new(DType::U8, &[bytes]));
+    if is_url(path) {
+        let contents = read_whole(path, version)?;
+        let mut buffer = room(contents.len())?;
+        contents.take(buffer.bytes());
+        return buffer.into_sample();
+    }
+    let opened = Opened::open(path)?;
     if opened.size == 0 {
         let bytes = opened.bytes()?;
         let mut buffer = room(bytes.len())?;
@@ -97,20 +113,41 @@ const UNSIZED: usize = 16 << 20;
 /// A regular file, and its size when it was opened. Other kinds are refused: a pipe can block its
 /// reader, and a device may never end.
 pub struct Opened {
-    file: File,
+    place: Place,
     pub size: u64,
+}
+
+enum Place {
+    File(File),
+    /// Named by a URL, and read in blocks.
+    Object(Object),
+    /// Named by a URL, and small enough to be read at once.
+    Memory(Vec<u8>),
 }
 
 impl Opened {
     pub fn open(path: &Path) -> Result<Opened> {
+        if is_url(path) {
+            let object = Object::open(path)?;
+            return Ok(Opened { size: object.size(), place: Place::Object(object) });
+        }
         // Non-blocking: opening a pipe without a writer would block forever.
         let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
         let file = opened.map_err(|error| unopened(path, &error))?;
         let known = file.metadata().map_err(|error| io_fault(&error))?;
         match known.is_file() {
-            true => Ok(Opened { file, size: known.len() }),
+            true => Ok(Opened { place: Place::File(file), size: known.len() }),
             false => Err(not_regular(known.file_type())),
         }
+    }
+
+    /// Opens a file that will be read as a whole: one that is named by a URL is so at once.
+    pub fn open_whole(path: &Path) -> Result<Opened> {
+        if !is_url(path) {
+            return Opened::open(path);
+        }
+        let bytes = bytes_of(path)?;
+        Ok(Opened { size: bytes.len() as u64, place: Place::Memory(bytes) })
     }
 
     /// Its size, for contents that must fit into memory.
@@ -134,9 +171,19 @@ impl Opened {
 
     /// Reads into `out` up to the end of the file, and returns the number of bytes.
     pub fn read_up_to(&self, offset: u64, out: &mut [u8]) -> Result<usize> {
+        let file = match &self.place {
+            Place::File(file) => file,
+            Place::Object(object) => return object.read_up_to(offset, out),
+            Place::Memory(bytes) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+                let length = out.len().min(bytes.len() - start);
+                out[..length].copy_from_slice(&bytes[start..start + length]);
+                return Ok(length);
+            }
+        };
         let mut got = 0;
         while got < out.len() {
-            match self.file.read_at(&mut out[got..], offset.saturating_add(got as u64)) {
+            match file.read_at(&mut out[got..], offset.saturating_add(got as u64)) {
                 Ok(0) => break,
                 Ok(bytes) => got += bytes,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -170,8 +217,42 @@ impl Opened {
         }
     }
 
-    pub fn into_file(self) -> File {
-        self.file
+    /// The file as a stream, from its beginning on. One that is named by a URL is read at once.
+    pub fn into_stream(self) -> Result<FileStream> {
+        Ok(match self.place {
+            Place::File(file) => FileStream::File(file),
+            Place::Memory(bytes) => FileStream::Memory(Cursor::new(bytes)),
+            Place::Object(_) => FileStream::Memory(Cursor::new(self.bytes()?)),
+        })
+    }
+
+    /// Whether it is named by a URL, so that it takes no descriptor.
+    pub fn is_remote(&self) -> bool {
+        !matches!(self.place, Place::File(_))
+    }
+}
+
+/// A file as a stream.
+pub enum FileStream {
+    File(File),
+    Memory(Cursor<Vec<u8>>),
+}
+
+impl Read for FileStream {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        match self {
+            FileStream::File(file) => file.read(out),
+            FileStream::Memory(bytes) => bytes.read(out),
+        }
+    }
+}
+
+impl Seek for FileStream {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            FileStream::File(file) => file.seek(to),
+            FileStream::Memory(bytes) => bytes.seek(to),
+        }
     }
 }
 

@@ -62,6 +62,11 @@ pub trait Source: Send + Sync + 'static {
         &[]
     }
 
+    /// Whether files are read from elsewhere, which takes many threads that wait.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// The same data set, with the arguments of one call.
     fn with_arguments(self: Arc<Self>, _arguments: Options) -> Result<Arc<dyn Source>, OpenError> {
         Err(OpenError::Options("this format takes no arguments at a call".into()))

@@ -47,7 +47,8 @@ def read(filepaths: Data, *, dont_use_mmap: bool = False, use_o_direct: bool = F
 
     Args:
         filepaths: A file name: a string, a path, or its bytes as a 1-D uint8 array; for a batch, a
-            list or a batch of them.
+            list or a batch of them. URLs such as `s3://bucket/name` are read with the credentials
+            of the environment.
         dont_use_mmap: Ignored: files are always read, never mapped.
         use_o_direct: Ignored: files are read through the page cache.
 

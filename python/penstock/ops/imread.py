@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from penstock import _core
 from penstock._errors import messages
 from penstock._errors.tracebacks import public
 from penstock._operators.call_sites import here
@@ -19,7 +18,9 @@ from penstock._values.array import Array, wrap
 from penstock._values.tensor import tensor
 from penstock.ops.decoders import image
 from penstock.ops.files import in_rows, is_text, read
-from penstock.readers._base.io_pool import io_pool
+from penstock.readers._base import remote
+from penstock.readers._base.remote import Storage
+from penstock.readers._base.source import open_source, pool_of
 
 __all__ = ["imread"]
 
@@ -37,7 +38,8 @@ def imread(filepaths: Any, /, **decoding: Any) -> Any:
     Args:
         filepaths: For one image, a file name: a string, a path, or its bytes as a 1-D uint8 array;
             for a batch, a list or a batch of them.
-        **decoding: Keyword arguments of `decoders.image`.
+        **decoding: Keyword arguments of `decoders.image`; and `storage_options` for files that
+            are named by URLs, as readers take it.
 
     Example:
         >>> import tempfile
@@ -47,25 +49,32 @@ def imread(filepaths: Any, /, **decoding: Any) -> Any:
         ...     ndd.imread(f"{folder}/red.png").shape
         (20, 40, 3)
     """
+    storage = None
+    if "storage_options" in decoding:
+        storage = remote.checked("imread", decoding.pop("storage_options"), None, None)
     if unknown := [name for name in decoding if name not in _DECODING]:
-        raise messages.unknown_argument("imread", unknown, [*_DECODING])
-    return image(_encoded(filepaths), **decoding)
+        raise messages.unknown_argument("imread", unknown, [*_DECODING, "storage_options"])
+    return image(_encoded(filepaths, storage), **decoding)
 
 
 # Shown by `help` and editors.
 imread.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-    [inspect.Parameter("filepaths", inspect.Parameter.POSITIONAL_ONLY), *_DECODING.values()]
+    [
+        inspect.Parameter("filepaths", inspect.Parameter.POSITIONAL_ONLY),
+        *_DECODING.values(),
+        inspect.Parameter("storage_options", inspect.Parameter.KEYWORD_ONLY, default=None),
+    ]
 )
 
 
-def _encoded(names: Any) -> Array:
+def _encoded(names: Any, storage: Storage | None) -> Array:
     """The contents of the files."""
     if is_text(names):
-        return _read([names], batch=False)
+        return _read([names], storage, batch=False)
     if isinstance(names, Sequence) and all(map(is_text, names)):
         if not names:
             raise ValueError("imread: there must be at least one file name, got an empty list.")
-        return _read(names, batch=True)
+        return _read(names, storage, batch=True)
     try:
         rows = in_rows(names)
     except (TypeError, ValueError) as error:
@@ -81,12 +90,13 @@ def _encoded(names: Any) -> Array:
     return found
 
 
-def _read(names: Sequence[Any], *, batch: bool) -> Array:
+def _read(names: Sequence[Any], storage: Storage | None, *, batch: bool) -> Array:
     files = [os.fsdecode(name) for name in names]
-    source = _core.open_source("imread", "files", {"files": files, "root": ""})
+    with remote.using(storage):
+        source = open_source("imread", "files", {"files": "filepaths"}, files=files, root="")
     numbers = np.arange(len(names), dtype=np.int64)
     is_deferred = current_mode() is EvalMode.deferred
-    made = source.fetch(numbers, batch, here(), io_pool(), is_deferred)[0]
+    made = source.fetch(numbers, batch, here(), pool_of(source), is_deferred)[0]
     if is_deferred:
         EvalContext.current()._defer(made)
     return wrap(made)

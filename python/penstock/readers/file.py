@@ -16,7 +16,7 @@ from penstock._values.array import wrap
 from penstock._values.tensor import as_tensor
 from penstock.errors import ArgumentError
 from penstock.readers._base.options import Common
-from penstock.readers._base.paths import Name, path, paths, texts
+from penstock.readers._base.paths import Name, check_index, path, paths, texts
 from penstock.readers._base.reader import Reader
 from penstock.readers._base.sampling import Sampled, Sampling, Weighted
 from penstock.readers._base.source import Source, open_source
@@ -34,7 +34,7 @@ LABELS = 1
 """The output that has the labels."""
 
 # Errors name the argument that a file was given by.
-ARGUMENTS = {"list": "file_list", "root": "file_root"}
+ARGUMENTS = {"list": "file_list", "root": "file_root", "index": "index", "files": "files"}
 
 
 class File(Reader):
@@ -59,6 +59,8 @@ class File(Reader):
             files in its folders are read; the label is the number of the folder, in the order of
             their names.
         files: The names of files.
+        index: A file with the listing of a `file_root` that is a URL. It is written if it doesn't
+            exist; from then on nobody has to list.
         labels: A label for each of `files`; by default its number.
         sampler: The samples of an epoch, in order: an iterable of their numbers, such as a list
             or a sampler of PyTorch. It is iterated over anew for each epoch, also for the next
@@ -96,6 +98,7 @@ class File(Reader):
         file_list: Name | None = None,
         file_root: Name | None = None,
         files: Name | Iterable[Name] | None = None,
+        index: Name | None = None,
         labels: int | Iterable[int] | None = None,
         sampler: Iterable[SupportsIndex] | None = None,
         weights: Any = None,
@@ -106,6 +109,7 @@ class File(Reader):
         self._file_list = None if file_list is None else path(what, "file_list", file_list)
         self._files = [files] if isinstance(files, str | bytes | os.PathLike) else files
         self._labels = labels
+        self._index = None if index is None else path(what, "index", index)
         self._file_filters = self._patterns("file_filters", file_filters)
         self._dir_filters = self._patterns("dir_filters", dir_filters)
         self._ignore_case = not case_sensitive_filter
@@ -138,6 +142,10 @@ class File(Reader):
             raise self._wrong("files", "and `file_list` both name the files; give one of them")
         if self._labels is not None and self._files is None:
             raise self._wrong("labels", "needs `files` that they are the labels of")
+        if self._index is not None:
+            check_index(
+                self._what, "file_root", self._root, self._files is None and self._file_list is None
+            )
         if self._files is not None:
             files = self._named(self._files)
         elif self._file_list is not None:
@@ -276,6 +284,7 @@ class File(Reader):
             patterns=patterns,
             folders=self._dir_filters,
             ignore_case=self._ignore_case,
+            index=self._index,
         )
         if not len(files):
             dirs = "" if self._dir_filters is None else f" that match {self._dir_filters}"

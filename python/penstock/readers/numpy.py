@@ -13,7 +13,7 @@ from penstock._runtime.device import DeviceLike
 from penstock.errors import ArgumentError
 from penstock.readers._base.options import Common
 from penstock.readers._base.order import Place
-from penstock.readers._base.paths import Name, path, paths
+from penstock.readers._base.paths import Name, check_index, path, paths
 from penstock.readers._base.reader import Reader
 from penstock.readers._base.source import Source, open_source
 
@@ -49,6 +49,8 @@ class Numpy(Reader):
         file_root: The folder that names are relative to. Without `files` and `file_list`, its
             files and those of the folders in there are read.
         files: The names of files.
+        index: A file with the listing of a `file_root` that is a URL. It is written if it doesn't
+            exist; from then on nobody has to list.
         fill_value: What is taken for what is outside of an array, with
             `out_of_bounds_policy="pad"`.
         out_of_bounds_policy: What becomes of parts that go beyond an array: "error" (default),
@@ -78,6 +80,7 @@ class Numpy(Reader):
         file_list: Name | None = None,
         file_root: Name | None = None,
         files: Name | Iterable[Name] | None = None,
+        index: Name | None = None,
         fill_value: float | None = None,
         out_of_bounds_policy: Literal["error", "pad", "trim_to_shape"] | None = None,
         register_buffers: bool | None = None,
@@ -95,6 +98,7 @@ class Numpy(Reader):
         self._root = None if file_root is None else path(self._what, "file_root", file_root)
         self._file_list = None if file_list is None else path(self._what, "file_list", file_list)
         self._files = files
+        self._index = None if index is None else path(self._what, "index", index)
         self._filter = "*.npy" if file_filter is None else file_filter
         if not isinstance(self._filter, str):
             raise messages.wrong_argument(self._what, "file_filter", file_filter, "a pattern")
@@ -210,10 +214,13 @@ class Numpy(Reader):
             raise self._wrong("file_root", "is needed, unless there is `files` or `file_list`")
         elif not root:
             raise self._wrong("file_root", "is empty; it must name a folder")
+        if self._index is not None:
+            check_index(self._what, "file_root", root, "pattern" in which)
+            which["index"] = self._index
         source = open_source(
             self._what,
             "numpy",
-            {"list": "file_list", "root": "file_root"},
+            {"list": "file_list", "root": "file_root", "index": "index"},
             root=root or "",
             keep_headers=self._remember,
             **which,

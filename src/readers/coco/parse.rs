@@ -12,11 +12,11 @@ use crate::value::append;
 
 /// Reads an annotation file. Names of images are relative to `root`.
 pub fn read(file: &Path, root: &Path, options: Options) -> Result<Coco> {
-    let opened = Opened::open(file).map_err(Wrong::from)?;
+    let opened = Opened::open_whole(file).map_err(Wrong::from)?;
     match opened.size {
         0 => parse(&opened.bytes().map_err(Wrong::from)?[..], root, options),
         // Not beyond this size: another process may keep writing to the file.
-        size => parse(opened.into_file().take(size), root, options),
+        size => parse(opened.into_stream().map_err(Wrong::from)?.take(size), root, options),
     }
 }
 

@@ -78,6 +78,69 @@ def _must_be(wanted: str) -> Callable[[str, int], str]:
     return words
 
 
+def _said(text: str) -> str:
+    return f" (the server says: {text})" if text else ""
+
+
+def _no_object(text: str) -> str:
+    return f"there is no such file{_said(text)}"
+
+
+def _denied(status: int, text: str) -> str:
+    answer = f"status {status}" if status else "permission denied"
+    said = f", {text}" if text else ""
+    return (
+        f"the server refuses access ({answer}{said}); check the credential and its permissions, "
+        "or for public data give `storage_options={'skip_signature': True}`"
+    )
+
+
+_CREDENTIALS = {
+    "s3": "`AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`",
+    "s3a": "`AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`",
+    "gs": "`GOOGLE_APPLICATION_CREDENTIALS`",
+}
+
+
+def _no_credentials(scheme: str, text: str) -> str:
+    names = _CREDENTIALS.get(scheme, "`AZURE_STORAGE_ACCOUNT_NAME` and `AZURE_STORAGE_ACCOUNT_KEY`")
+    return (
+        f"no credential was found; set {names}, give `storage_options`, or for public data "
+        "`storage_options={'skip_signature': True}`"
+    )
+
+
+def _unavailable(attempts: int, seconds: float, status: int | None, text: str) -> str:
+    answer = f"status {status}" if status else "no proper answer"
+    said = f": {text}" if text else ""
+    return f"{attempts} attempts in {seconds:.1f} s have failed, the last with {answer}{said}"
+
+
+def _changed(text: str) -> str:
+    return (
+        f"it has changed since it was opened{_said(text)}; open the reader again, with a new index"
+    )
+
+
+def _unsupported(text: str) -> str:
+    return f"{text}; name the files with `files`, `file_list` or `index`"
+
+
+def _configuration(text: str) -> str:
+    return f"{text}; check the URL and `storage_options`"
+
+
+def _other_answer(attempts: int, status: int | None, text: str) -> str:
+    answer = "" if status is None else f"the server answers with status {status}: "
+    tries = "" if attempts < 2 else f" ({attempts} attempts)"
+    return f"{answer}{text or 'it gives no reason'}{tries}"
+
+
+def _scheme(scheme: str, known: str) -> str:
+    hint = f"; did you mean {known}://?" if known else ""
+    return f"nothing reads {scheme}:// URLs{hint}"
+
+
 SENTENCES: dict[str, str | Callable[..., str]] = {
     # What the system says of a file
     "SystemFault.NotFound": "there is no such file",
@@ -104,6 +167,44 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "ReadFault.NotRegular": "it is not a regular file",
     "ReadFault.Memory": "there is no memory for {bytes} bytes",
     "ReadFault.Internal": "{text}",
+    # Files that are named by URLs
+    "RemoteFault.NotFound": _no_object,
+    "RemoteFault.NoBucket": (
+        "there is no bucket {bucket!r}; check its name, and that the region or endpoint is the "
+        "one it is in (the server says: {text})"
+    ),
+    "RemoteFault.Denied": _denied,
+    "RemoteFault.Expired": ("the credential has expired; get a new one (the server says: {text})"),
+    "RemoteFault.NoCredentials": _no_credentials,
+    "RemoteFault.Unreachable": (
+        "the server can't be reached, {attempts} attempts in {seconds:.1f} s: {text}; check the "
+        "host or `endpoint`, and the network"
+    ),
+    "RemoteFault.Unavailable": _unavailable,
+    "RemoteFault.Changed": _changed,
+    "RemoteFault.Unsupported": _unsupported,
+    "RemoteFault.Configuration": _configuration,
+    "RemoteFault.Other": _other_answer,
+    "RemoteFault.NotText": "it is not text in UTF-8",
+    "RemoteFault.Scheme": _scheme,
+    "RemoteFault.Module": (
+        '{scheme}:// URLs need the package `penstock-remote`; `pip install "penstock[remote]"` '
+        "installs it"
+    ),
+    "RemoteFault.Package": (
+        "{scheme}:// URLs need the Python package `{package}`; `pip install {package}` installs it"
+    ),
+    "RemoteFault.Outdated": (
+        "the packages `penstock` and `penstock-remote` are of different versions; "
+        '`pip install --upgrade "penstock[remote]"` installs those that fit'
+    ),
+    "RemoteFault.Index": "it can't be written: {text}",
+    "RemoteFault.IndexLine": (
+        "line {line} is not one of an index; remove the file, and it is written anew"
+    ),
+    "RemoteFault.IndexRoot": (
+        "it is an index of {found}, not of {root}; remove the file, and it is written anew"
+    ),
     # Lists of files
     "ListFault.Line": (
         "line {line} {problem}; a line is a file name, a space and a label, got {text!r}"

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 SINGLES = 8
 """How many single samples are read ahead at least: one alone is no work for several threads."""
 
+REMOTE = 128
+"""How many samples are read ahead at least from servers, each of which takes its time."""
+
 
 class Fetched(NamedTuple):
     """A batch or sample that is being read.
@@ -78,6 +81,8 @@ class Lookahead:
         """Begin to read what comes at a place and after it, unless that is so already."""
         items = self._items
         depth = self._depth if position.use.is_batched else max(self._depth, SINGLES)
+        if source.is_remote:
+            depth = max(depth, -(-REMOTE // position.batch_size))
         # Nobody needs more than all of the data.
         depth = min(depth, -(-len(source) // position.batch_size))
         if items:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, SupportsIndex, TypedDict, TypeVar
@@ -15,8 +16,9 @@ from penstock._operators import call_sites
 from penstock._state.rng import get_default_rng
 from penstock._values.conversion import LARGEST_BATCH
 from penstock.errors import ArgumentError
-from penstock.readers._base import order
+from penstock.readers._base import order, remote
 from penstock.readers._base.order import MOST_TURNS, POLICIES, SHUFFLES, Plan
+from penstock.readers._base.remote import Storage
 
 GLOBAL_SEED = 0
 """Of `shuffle_after_epoch`, where none is given: all shards must have the same."""
@@ -30,6 +32,10 @@ class Common(TypedDict, total=False):
     """The arguments of all readers.
 
     Args:
+        cache_bytes: How many bytes `cache_dir` may take. Without a `cache_dir`, how much memory
+            the reader may use for blocks of files that are named by URLs (256 MiB by default).
+        cache_dir: A local folder for files that are named by URLs, so that they are fetched once.
+            Several processes may share it.
         dont_use_mmap: Without effect: files are always read, never mapped.
         enable_checkpointing: Without effect: the state can always be taken.
         initial_fill: How many samples the buffer of `random_shuffle` holds, or a window of
@@ -71,9 +77,13 @@ class Common(TypedDict, total=False):
         skip_cached_images: Without effect.
         stick_to_shard: Stay with the shard; by default a reader goes on to the next shard with
             each epoch.
+        storage_options: Options for files that are named by URLs, such as credentials and the
+            address of the server, by name. By default they come from the environment.
         tensor_init_bytes: Without effect: memory is taken as it is needed.
     """
 
+    cache_bytes: int | None
+    cache_dir: str | os.PathLike[str] | None
     dont_use_mmap: bool | None
     enable_checkpointing: bool
     initial_fill: int | None
@@ -93,6 +103,7 @@ class Common(TypedDict, total=False):
     shuffle_after_epoch_seed: int | None
     skip_cached_images: bool | None
     stick_to_shard: bool | None
+    storage_options: Mapping[str, Any] | None
     tensor_init_bytes: int | None
 
 
@@ -113,6 +124,7 @@ class Options:
         on_error: One of `bad_samples.ON_ERROR`.
         max_errors: How many samples of an epoch may be bad.
         is_lazy: Whether the data set is opened at the first use.
+        storage: What is said about files that are named by URLs.
     """
 
     num_shards: int
@@ -127,6 +139,7 @@ class Options:
     on_error: str
     max_errors: int
     is_lazy: bool
+    storage: Storage | None = None
 
     @classmethod
     def checked(cls, what: str, common: Mapping[str, Any]) -> Options:
@@ -153,6 +166,12 @@ class Options:
             on_error=given.one_of("on_error", "raise", bad_samples.ON_ERROR),
             max_errors=given.number("max_errors", NO_LIMIT, least=0),
             is_lazy=bool(given.get("lazy_init")),
+            storage=remote.checked(
+                what,
+                given.get("storage_options"),
+                given.get("cache_dir"),
+                given.get("cache_bytes"),
+            ),
             seed=_seed(given, shuffle),  # last: it may be drawn
         )
 

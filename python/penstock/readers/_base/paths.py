@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
@@ -53,3 +54,20 @@ def texts(what: str, key: str, given: str | Sequence[str], wanted: str) -> list[
     if odd:
         raise messages.wrong_argument(what, key, odd[0], wanted)
     return found
+
+
+def is_url(name: str) -> bool:
+    """Whether a name is that of something on a server."""
+    return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", name) is not None
+
+
+def check_index(what: str, root_key: str, root: str | None, is_listed: bool) -> None:
+    """An index is about what would be listed otherwise: what is below a URL."""
+    if not is_listed:
+        raise messages.bad_argument(
+            what, "index", f"is a listing of `{root_key}`, but the files are named otherwise"
+        )
+    if root is None or not is_url(root):
+        raise messages.bad_argument(
+            what, "index", f"is for a `{root_key}` that is a URL; local folders are listed quickly"
+        )

@@ -64,6 +64,7 @@ from penstock.readers._base.options import (
 )
 from penstock.readers._base.order import Order, Place, Plan
 from penstock.readers._base.position import Position, Use, begun
+from penstock.readers._base.remote import using
 from penstock.readers._base.rows import Numbers
 from penstock.readers._base.sampling import Sampling, mixed
 from penstock.readers._base.selection import selected
@@ -504,7 +505,8 @@ class Reader:
             if self._source is not None:
                 return self._source  # another thread was first
             if self._refusal is None:
-                source = self._open()
+                with using(self._options.storage):
+                    source = self._open()
                 if self._options.shuffle == "groups":
                     self._groups = _ends_of_groups(self._what, source)
                 shards = self._options.num_shards

@@ -14,7 +14,8 @@ from penstock._core import Source as Source
 from penstock._errors import messages
 from penstock._errors.sentences import sentence
 from penstock._operators.call_sites import here
-from penstock.readers._base.io_pool import io_pool
+from penstock.readers._base import remote
+from penstock.readers._base.io_pool import io_pool, remote_pool
 from penstock.readers._base.rows import Numbers
 
 if TYPE_CHECKING:
@@ -34,13 +35,13 @@ def open_source(
         **options: What the format needs to open the data set.
     """
     try:
-        return _core.open_source(what, format, options)
+        return _core.open_source(what, format, options, remote.current.get())
     except ValueError as error:
         option, path, problem, system = error.args
         text = f"can't be used: {path}: {sentence(problem)}"
         if hint and not system:
             text += f"; {hint}"
-        raise messages.cant_read(what, arguments[option], text, system=system) from None
+        raise messages.cant_read(what, arguments.get(option, option), text, system=system) from None
 
 
 def fetch(
@@ -54,7 +55,12 @@ def fetch(
         batch: Whether they are a batch.
         epochs: The epoch of all samples, or that of each.
     """
-    values = source.fetch(numbers, batch, here(), io_pool())
+    values = source.fetch(numbers, batch, here(), pool_of(source))
     # RNGs by sample draw by this.
     _core.given_together(values, numbers, epochs)
     return values
+
+
+def pool_of(source: Source) -> _core.Pool:
+    """The threads that read the samples of a data set."""
+    return remote_pool() if source.is_remote else io_pool()
