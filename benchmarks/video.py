@@ -20,12 +20,12 @@ from sklearn.datasets import load_sample_image
 from benchmarks.harness import Case, Contender, Family, Prepare, Ready
 
 ABOUT = """\
-Videos of 300 frames, a photograph that is panned under noise, with a key frame every 60 (MJPEG: each),
-in memory. *in a row*: 96 frames from the start; *clips*: 12 clips of 16 frames at random places, with
-the file opened for each. CPU time of all threads per frame; both libraries have one.
+Videos of 300 frames, a photograph that is panned under noise, with a key frame every 60 (MJPEG:
+each), in memory. *in a row*: 96 frames from the start; *clips*: 12 clips of 16 frames at random
+places, with the file opened for each. CPU time of all threads per frame; clips come one by one.
 """
 ABOUT_RIVAL = """\
-The same, in H.264 and VP9, from files.
+The same, in H.264 and VP9.
 """
 
 FRAMES = 300
