@@ -87,8 +87,10 @@ def ready(clip: Clip, clips: bool) -> Ready:
 
 
 def clip_of(ndd: Any, data: np.ndarray) -> Clip:
+    held = ndd.tensor(data)
+
     def clip(start: int, length: int) -> np.ndarray:
-        made = ndd.decoders.video(data, start_frame=start, sequence_length=length)
+        made = ndd.decoders.video(held, start_frame=start, sequence_length=length)
         return np.asarray(made.evaluate())
 
     return clip

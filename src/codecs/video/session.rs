@@ -147,6 +147,8 @@ impl Session {
                 Err(Stop::Cause(cause)) => return Err(cause),
             }
         }
+        self.next = usize::MAX;
+        self.count = None;
         if frames.is_empty() {
             return Err(broken(VideoFault::NoFrames));
         }
