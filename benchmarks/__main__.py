@@ -28,6 +28,7 @@ from benchmarks import (
     resize,
     start_up,
     tables,
+    video,
     warp,
 )
 from benchmarks.harness import Contender, Pair, run
@@ -48,6 +49,8 @@ FAMILIES = (
     audio.DECODING,
     audio.SOUNDFILE,
     audio_effects.FAMILY,
+    video.FAMILY,
+    *video.RIVAL_FAMILIES,
     operators.FAMILY,
     large.FAMILY,
     calls.FAMILY,
