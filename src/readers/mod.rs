@@ -22,6 +22,7 @@ mod recordio;
 mod source;
 mod tar;
 mod tfrecord;
+mod video;
 mod webdataset;
 
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use crate::value::Kind as KindOfProblem;
 pub use caffe::{Caffe, Caffe2, Labels};
 pub use coco::read as read_coco;
 pub use coco::{Coco, Options as CocoOptions, Outlines, load as load_coco};
-pub use files::Files;
+pub use files::{Files, Hash};
 pub use glob::Globs;
 pub use list::parse_list;
 pub use lmdb::Lmdb;
@@ -57,6 +58,7 @@ pub const FORMATS: &[(&str, Open)] = &[
     ("numpy", numpy::open),
     ("recordio", recordio::open),
     ("tfrecord", tfrecord::open),
+    ("video", video::open),
     ("webdataset", webdataset::open),
 ];
 
@@ -87,5 +89,7 @@ pub const KINDS: &[&[KindOfProblem]] = &[
     recordio::RecordIoFault::KINDS,
     tar::TarFault::KINDS,
     tfrecord::TfRecordFault::KINDS,
+    video::ClipFault::KINDS,
+    video::ClipListFault::KINDS,
     webdataset::ArchiveFault::KINDS,
 ];

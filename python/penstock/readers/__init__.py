@@ -26,10 +26,13 @@ from penstock.readers.mxnet import MXNet as MXNet
 from penstock.readers.nemo_asr import NemoAsr as NemoAsr
 from penstock.readers.numpy import Numpy as Numpy
 from penstock.readers.tfrecord import TFRecord as TFRecord
+from penstock.readers.video import Video as Video
+from penstock.readers.video import VideoResize as VideoResize
 from penstock.readers.webdataset import Webdataset as Webdataset
 
 __all__ = [
-    *("COCO", "Caffe", "Caffe2", "File", "MXNet", "NemoAsr", "Numpy", "TFRecord", "Webdataset"),
+    *("COCO", "Caffe", "Caffe2", "File", "MXNet", "NemoAsr", "Numpy", "TFRecord", "Video"),
+    *("VideoResize", "Webdataset"),
     *("Reader", "ReaderState", "SampleError", "UnfinishedEpochWarning"),
 ]
 

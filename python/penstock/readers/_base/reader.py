@@ -105,6 +105,8 @@ class Reader:
         num_inputs: Of no use to readers.
     """
 
+    _namespace: ClassVar[str] = "readers"
+    """Where users find it, for messages."""
     _gives_on_gpu = False
     """Whether the format may be asked to give its samples on a gpu."""
     _position: Position | None
@@ -141,7 +143,7 @@ class Reader:
         num_inputs: int | None = None,
         **common: Any,
     ) -> None:
-        self._what = f"readers.{type(self).__name__}"
+        self._what = f"{self._namespace}.{type(self).__name__}"
         if "batch_size" in common:
             raise TypeError(
                 f"{self._what}() got an unexpected keyword argument 'batch_size'; give it to "
@@ -184,7 +186,7 @@ class Reader:
         cls.__signature__ = with_parameters(cls.__init__)
         if "__init__" in cls.__dict__:
             # What Python calls it where an argument is missing.
-            cls.__init__.__qualname__ = f"readers.{cls.__name__}"
+            cls.__init__.__qualname__ = f"{cls._namespace}.{cls.__name__}"
         public(cls)
 
     # What a format says

@@ -14,6 +14,7 @@ from penstock._core import Source as Source
 from penstock._errors import messages
 from penstock._errors.sentences import sentence
 from penstock._operators.call_sites import here
+from penstock._runtime.context import EvalContext
 from penstock.readers._base.io_pool import io_pool
 from penstock.readers._base.rows import Numbers
 
@@ -45,4 +46,6 @@ def open_source(
 
 def fetch(source: Source, numbers: Numbers, batch: bool) -> tuple[Value, ...]:
     """Values of samples: batches, or single ones. Does not wait for them."""
-    return source.fetch(numbers, batch, here(), io_pool())
+    # Decoding is for the threads that compute, of which there are as many as CPUs.
+    pool = EvalContext.current()._native_pool() if source.computes else io_pool()
+    return source.fetch(numbers, batch, here(), pool)
