@@ -1,4 +1,4 @@
-//! Codecs of images, audio and arrays.
+//! Codecs of images, audio, video and arrays.
 
 pub mod audio;
 pub mod bmp;
@@ -17,6 +17,7 @@ pub mod pnm;
 #[cfg(test)]
 mod samples;
 pub mod tiff;
+pub mod video;
 pub mod webp;
 
 pub use image::{Image, Output, Request, Window};
@@ -36,6 +37,7 @@ pub const KINDS: &[&[Kind]] = &[
     png::PngFault::KINDS,
     pnm::PnmFault::KINDS,
     tiff::TiffFault::KINDS,
+    video::VideoFault::KINDS,
     webp::WebPFault::KINDS,
 ];
 

@@ -30,7 +30,7 @@ mod photometric;
 mod random;
 mod reductions;
 pub(crate) mod regions;
-mod resize;
+pub(crate) mod resize;
 mod segmentation;
 mod sequence;
 mod shape;
@@ -49,6 +49,7 @@ pub use contract::output::{Output, OutputBuffer};
 pub use contract::registry::{Family, Operator, find, intern, names, operator, register, traits};
 pub use contract::uniform::{Placement, UniformBatch};
 pub use decoders::audio::Wanted as WantedAudio;
+pub(crate) use decoders::protected;
 pub use numeric::philox::{Position, Stream, below};
 
 use crate::value::Kind;

@@ -16,6 +16,7 @@ mod rng;
 mod run_ahead;
 mod submit;
 mod value;
+mod video;
 
 use pyo3::prelude::*;
 
@@ -57,6 +58,8 @@ mod _core {
     use super::submit::{kernel_arguments, kernel_traits, kernels, register, submit};
     #[pymodule_export]
     use super::value::PyValue;
+    #[pymodule_export]
+    use super::video::{load_ffmpeg, video_info};
 
     /// The class of panics, which Python turns into its own exception: PyO3 raises a
     /// `BaseException`, which `except Exception` doesn't catch.

@@ -1,8 +1,9 @@
-//! Decoding of images, windows of images, audio, NumPy arrays, and compressed bytes.
+//! Decoding of images, windows of images, audio, video, NumPy arrays, and compressed bytes.
 
 pub mod audio;
 mod inflate;
 mod numpy;
+mod video;
 mod window;
 
 use std::marker::PhantomData;
@@ -23,6 +24,7 @@ pub const FAMILY: Family = Family {
         problem::Decoders::KINDS,
         problem::Inflate::KINDS,
         problem::Sounds::KINDS,
+        problem::Videos::KINDS,
     ],
 };
 
@@ -34,6 +36,7 @@ const TABLE: &[Entry] = &[
     Entry::direct::<Decode<WindowedSliceArgs>>("decoders.image_slice"),
     Entry::new::<inflate::InflateChunks>("decoders.inflate"),
     Entry::direct::<numpy::DecodeNumpy>("decoders.numpy"),
+    Entry::direct::<video::Decode>("decoders.video"),
     Entry::direct::<Peek>("peek_image_shape"),
 ];
 
@@ -73,6 +76,17 @@ pub mod problem {
         /// What is wrong with the input of the audio decoder.
         pub enum Sounds {
             NotBytes { shape: Vec<usize>, dtype: &'static str },
+        }
+    }
+
+    problems! {
+        /// What is wrong with a call of the video decoder.
+        pub enum Videos {
+            NotBytes { shape: Vec<usize>, dtype: &'static str },
+            Outside { given: i64, count: usize },
+            NoTime { given: f64, duration: f64 },
+            EndTime { start: f64, given: f64 },
+            EndFrame { start: i64, given: i64 },
         }
     }
 
@@ -120,7 +134,7 @@ fn encoded(sample: &Sample) -> Result<Sample> {
 
 /// Bytes that nobody modifies while they are decoded. Codecs read headers and data more than once
 /// and rely on finding the same bytes, so bytes that somebody else may modify are copied.
-fn protected(sample: &Sample) -> Result<Sample> {
+pub(crate) fn protected(sample: &Sample) -> Result<Sample> {
     if sample.buffer().mutable_outside() { sample.duplicate() } else { sample.compact() }
 }
 

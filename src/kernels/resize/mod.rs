@@ -16,8 +16,12 @@ mod stage;
 mod tensor;
 
 use self::crop_mirror::ResizeCropMirror;
+pub(crate) use self::extent::Map;
+pub(crate) use self::filter::Filters;
 use self::image::Resize;
 use self::random_crop::RandomResizedCrop;
+pub(crate) use self::resample::resample;
+pub(crate) use self::sizes::{Sizes, filters};
 use self::tensor::TensorResize;
 use super::{Entry, Family};
 
