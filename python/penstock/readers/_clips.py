@@ -19,6 +19,7 @@ from penstock._errors import bad_samples, messages
 from penstock._errors.sentences import sentence
 from penstock._operators import call_sites
 from penstock._operators.arguments import CONVERSIONS, Floats, Interp
+from penstock._runtime import ffmpeg
 from penstock._runtime.device import DeviceLike
 from penstock._values.dtype import dtype as to_dtype
 from penstock.errors import ArgumentError
@@ -344,6 +345,7 @@ class ClipReader(Reader):
     # The data set
 
     def _open(self) -> Source:
+        ffmpeg.load()
         source = open_source(
             self._what,
             "video",

@@ -2,40 +2,7 @@
 
 use std::ops::Range;
 
-/// What stands for the frames of a clip beyond the end of its range.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pad {
-    /// A frame of one color.
-    Constant,
-    /// The last frame.
-    Edge,
-    /// Frames in reverse order, the last one twice.
-    Reflect1001,
-    /// Frames in reverse order, the last one once.
-    Reflect101,
-}
-
-impl Pad {
-    /// The frame of a range that stands for frame `at` of it, which may be beyond its end.
-    fn within(self, at: u64, count: u64) -> Option<u64> {
-        if at < count {
-            return Some(at);
-        }
-        match self {
-            Pad::Constant => None,
-            Pad::Edge => count.checked_sub(1),
-            Pad::Reflect1001 => {
-                let place = at.checked_rem(2 * count)?;
-                Some(place.min(2 * count - 1 - place))
-            }
-            Pad::Reflect101 if count == 1 => Some(0),
-            Pad::Reflect101 => {
-                let place = at.checked_rem(2 * count.checked_sub(1)?)?;
-                Some(place.min(2 * (count - 1) - place))
-            }
-        }
-    }
-}
+use crate::codecs::video::clip::Padding;
 
 /// Where the clips of a range are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,8 +44,8 @@ pub struct Cut {
     /// From one frame of a clip to the next, at least 1.
     pub stride: u64,
     pub places: Places,
-    /// `None` if there are no incomplete clips.
-    pub pad: Option<Pad>,
+    /// What stands for frames beyond the end of the range.
+    pub pad: Padding,
 }
 
 impl Cut {
@@ -103,7 +70,7 @@ impl Cut {
             None => 0,
         };
         // A short range is one clip if it can be padded.
-        let some = u64::from(frames > 0 && (self.pad.is_some() || frames >= self.least()));
+        let some = u64::from(frames > 0 && (self.pad != Padding::None || frames >= self.least()));
         match self.places {
             Places::Spread => u64::from(frames > 0),
             Places::Even { count } => count * some,
@@ -136,8 +103,9 @@ impl Cut {
                 Places::Spread => spread(index, count.saturating_sub(1), length - 1),
                 _ => start.saturating_add(index.saturating_mul(stride)),
             };
-            let found = pad.unwrap_or(Pad::Edge).within(at, count);
-            found.map(|place| range.start + place)
+            let (at, count) = (i64::try_from(at).unwrap_or(i64::MAX), count as usize);
+            let found = pad.pick(at, count).ok().flatten();
+            found.map(|place| range.start + place as u64)
         })
     }
 }
@@ -221,7 +189,7 @@ mod tests {
     use super::*;
 
     fn steps(length: u64, stride: u64, step: u64, room: Room, tails: Tails) -> Cut {
-        let pad = (tails != Tails::None).then_some(Pad::Constant);
+        let pad = if tails == Tails::None { Padding::None } else { Padding::Constant };
         Cut { length, stride, places: Places::Steps { step, room, tails }, pad }
     }
 
@@ -253,30 +221,19 @@ mod tests {
 
     #[test]
     fn padding_stays_inside_of_the_range() {
-        let of = |pad| Cut { pad: Some(pad), ..steps(8, 1, 100, Room::Strides, Tails::One) };
-        assert_eq!(numbers(&of(Pad::Edge), 10..13), [[10, 11, 12, 12, 12, 12, 12, 12]]);
-        assert_eq!(numbers(&of(Pad::Reflect1001), 10..13), [[10, 11, 12, 12, 11, 10, 10, 11]]);
-        assert_eq!(numbers(&of(Pad::Reflect101), 10..13), [[10, 11, 12, 11, 10, 11, 12, 11]]);
-        for pad in [Pad::Edge, Pad::Reflect1001, Pad::Reflect101] {
+        let of = |pad| Cut { pad, ..steps(8, 1, 100, Room::Strides, Tails::One) };
+        assert_eq!(numbers(&of(Padding::Edge), 10..13), [[10, 11, 12, 12, 12, 12, 12, 12]]);
+        assert_eq!(numbers(&of(Padding::Reflect1001), 10..13), [[10, 11, 12, 12, 11, 10, 10, 11]]);
+        assert_eq!(numbers(&of(Padding::Reflect101), 10..13), [[10, 11, 12, 11, 10, 11, 12, 11]]);
+        for pad in [Padding::Edge, Padding::Reflect1001, Padding::Reflect101] {
             assert_eq!(numbers(&of(pad), 4..5), [[4; 8]]);
             assert!(numbers(&of(pad), 4..4).is_empty());
         }
     }
 
     #[test]
-    fn places_far_away_are_reflected_periodically() {
-        // What `decoders.video` of DALI gives for frame 200 of 60.
-        assert_eq!(Pad::Reflect101.within(200, 60), Some(36));
-        assert_eq!(Pad::Reflect1001.within(200, 60), Some(39));
-        assert_eq!(Pad::Constant.within(u64::MAX, 60), None);
-        for pad in [Pad::Edge, Pad::Reflect1001, Pad::Reflect101] {
-            assert_eq!(pad.within(3, 0), None);
-        }
-    }
-
-    #[test]
     fn frames_are_spread_over_the_range() {
-        let cut = |length| Cut { length, stride: 7, places: Places::Spread, pad: None };
+        let cut = |length| Cut { length, stride: 7, places: Places::Spread, pad: Padding::None };
         assert_eq!(numbers(&cut(4), 0..60), [[0, 20, 39, 59]]);
         assert_eq!(numbers(&cut(1), 5..60), [[5]]);
         assert_eq!(numbers(&cut(5), 3..6), [[3, 4, 4, 5, 5]]);
@@ -286,22 +243,22 @@ mod tests {
     #[test]
     fn clips_are_evenly_distributed() {
         let places = |count| Places::Even { count };
-        let cut = |count| Cut { length: 4, stride: 1, places: places(count), pad: None };
+        let cut = |count| Cut { length: 4, stride: 1, places: places(count), pad: Padding::None };
         assert_eq!(numbers(&cut(1), 0..10), [[3, 4, 5, 6]]);
         let starts: Vec<i64> = numbers(&cut(3), 0..10).iter().map(|clip| clip[0]).collect();
         assert_eq!(starts, [0, 3, 6]);
         assert_eq!(numbers(&cut(2), 0..4), [[0, 1, 2, 3]; 2]);
         assert!(numbers(&cut(2), 0..3).is_empty());
-        let padded = Cut { pad: Some(Pad::Edge), ..cut(2) };
+        let padded = Cut { pad: Padding::Edge, ..cut(2) };
         assert_eq!(numbers(&padded, 0..3), [[0, 1, 2, 2]; 2]);
     }
 
     #[test]
     fn every_frame_starts_a_clip() {
-        let cut = Cut { length: 2, stride: 2, places: Places::Every, pad: None };
+        let cut = Cut { length: 2, stride: 2, places: Places::Every, pad: Padding::None };
         assert_eq!(numbers(&cut, 0..5), [[0, 2], [1, 3], [2, 4]]);
         assert!(numbers(&cut, 0..2).is_empty());
-        assert_eq!(numbers(&Cut { pad: Some(Pad::Edge), ..cut }, 0..2), [[0, 1]]);
+        assert_eq!(numbers(&Cut { pad: Padding::Edge, ..cut }, 0..2), [[0, 1]]);
     }
 
     #[test]

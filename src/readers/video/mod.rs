@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use self::clips::{Clips, Cut, Pad, Places, Room, Span, Tails};
+use self::clips::{Clips, Cut, Places, Room, Span, Tails};
 use self::list::{Bounds, Line, Meaning, Times, Unit, at_line};
 use super::files::{Files, Hash};
 use super::glob::Globs;
@@ -20,9 +20,10 @@ use super::options::{Names, Options};
 use super::ranges::{Damage, Opened, Unreadable, broken, look_through, read_text};
 use super::source::{OpenError, Output, Part, Result, Skipped, Source, fetched};
 use crate::codecs::Output as Colors;
+use crate::codecs::video::clip::Padding;
 use crate::codecs::video::{Index, Request, Video, is_miscounted};
 use crate::kernels::{Allocate, OutputBuffer};
-use crate::value::{Cause, DType, Desc, Layout, Origin, Problem, Sample, problems};
+use crate::value::{Cause, DType, Desc, Layout, Problem, Sample, problems};
 
 pub use self::list::ClipListFault;
 
@@ -72,7 +73,7 @@ enum Unread {
     Kept,
 }
 
-impl Times for &Index {
+impl Times for Index {
     fn count(&self) -> u64 {
         self.frames.len() as u64
     }
@@ -82,7 +83,7 @@ impl Times for &Index {
     }
 
     fn first(&self) -> f64 {
-        self.frames.first().copied().unwrap_or(0) as f64 * self.seconds_per_tick()
+        self.start()
     }
 
     fn end(&self) -> f64 {
@@ -142,8 +143,8 @@ impl Listed {
     fn range(&self, number: usize, index: &Index) -> Result<Range<u64>, ClipListFault> {
         let bounds = self.lines.get(number).map_or(Bounds::default(), |line| line.bounds);
         match self.meaning {
-            Some(meaning) => meaning.range(bounds, &index),
-            None => Ok(0..(&index).count()),
+            Some(meaning) => meaning.range(bounds, index),
+            None => Ok(0..index.count()),
         }
     }
 
@@ -192,15 +193,11 @@ impl Cut {
             ("even", Places::Even { count }),
             ("every", Places::Every),
         ];
-        let pads = [
-            ("none", None),
-            ("constant", Some(Pad::Constant)),
-            ("edge", Some(Pad::Edge)),
-            ("reflect_1001", Some(Pad::Reflect1001)),
-            ("reflect_101", Some(Pad::Reflect101)),
-        ];
+        let pad: String = options.take("pad")?;
+        let unknown = || OpenError::Options(format!("the option \"pad\" has no choice {pad:?}"));
+        let pad = Padding::parse(&pad).ok_or_else(unknown)?;
         let places = options.choice("places", &places)?;
-        Ok(Cut { length, stride, places, pad: options.choice("pad", &pads)? })
+        Ok(Cut { length, stride, places, pad })
     }
 }
 
@@ -366,8 +363,8 @@ fn of_the_file(cause: Cause) -> Cause {
 fn taken(range: Range<u64>, fps: Option<f64>, index: &Index) -> Range<u64> {
     let Some(fps) = fps else { return range };
     let place = |frame: u64| {
-        let time =
-            if frame < (&index).count() { index.seconds(frame as usize) } else { index.duration() };
+        let inside = frame < index.count();
+        let time = if inside { index.seconds(frame as usize) } else { index.duration() };
         // A little less, for rounding errors in times that are multiples of a frame's duration.
         (time * fps - 1e-6).ceil().max(0.0) as u64
     };
@@ -384,15 +381,13 @@ impl Source for Videos {
         self.files.path(self.clips.spans()[span].file as usize).to_string_lossy().into()
     }
 
-    fn origin(&self, number: usize, _: usize) -> Origin {
-        self.name(number).into()
-    }
-
     /// Depends on names, labels, and the frames of clips.
     fn fingerprint(&self) -> u64 {
         let mut hash = Hash::new(self.files.fingerprint());
         let Cut { length, stride, .. } = self.clips.cut;
-        [length, stride, self.fps.unwrap_or(0.0).to_bits()].map(|word| hash.word(word));
+        for word in [length, stride, self.fps.unwrap_or(0.0).to_bits()] {
+            hash.word(word);
+        }
         for (span, &end) in self.clips.spans().iter().zip(self.clips.ends()) {
             hash.word(u64::from(span.file));
             hash.word(span.frames.start);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::options::Options;
 use super::super::source::{OpenError, Result};
 use crate::codecs::video::Resized;
-use crate::kernels::resize::{Sizes, filters};
+use crate::kernels::resize::{Map, Sizes, filters};
 use crate::value::{DType, Desc};
 
 /// The arguments about sizes.
@@ -54,7 +54,7 @@ pub fn take(options: &mut Options) -> Result<Option<Resized>, OpenError> {
         roi_relative: flag(options, "roi_relative", false)?,
         subpixel: flag(options, "subpixel_scale", true)?,
     };
-    let maps = move |height, width| {
+    let maps = move |height: usize, width: usize| -> Result<[Map; 2]> {
         let sizes = Sizes {
             size: given.size.as_deref(),
             xyz: given.xyz,
