@@ -15,6 +15,7 @@ import wave
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -122,8 +123,11 @@ NAMED_IMAGE = Input(_image, "HWC")
 BYTE_IMAGE = Input(_image, "HWC")
 """An image that must be of uint8."""
 SEQUENCE = Input(lambda number: np.stack([_image(number), _image(number + 1)]), "FHWC")
+_VIDEO = Path(__file__).parent / "data" / "videos" / "vp9-10bit.webm"
+
 JPEG = Input(_jpeg)
 WAV = Input(_wav)
+ENCODED_VIDEO = Input(lambda number: np.fromfile(_VIDEO, np.uint8))
 RAW_IMAGE = Input(lambda number: _image(number)[..., 0].copy(), "HW")
 PLACES = Input(lambda number: np.float32([[0.5, number, 3], [1, 2.25, -4]]), "HW")
 SIGNAL = Input(lambda number: np.float32([0, 0.5, -1, 0.25, number / 8, 1, 0, 0.125]))
@@ -185,6 +189,7 @@ ROWS: dict[str, Call] = {
     "decoders.image_crop": call(JPEG, crop=[4, 5]),
     "decoders.image_random_crop": call(JPEG),
     "decoders.image_slice": call(JPEG, start=[1, 2], shape=[3, 4]),
+    "decoders.video": call(ENCODED_VIDEO, frames=[0, 2]),
     "dump_image": call(BYTE_IMAGE),
     "decoders.inflate": call(DEFLATED, algorithm="zlib", shape=[2, 3]),
     "decoders.numpy": call(NPY),

@@ -42,6 +42,7 @@ pub use options::{Given, Names, Options};
 pub use order::shuffle;
 pub use permutation::Permutation;
 pub use ranges::Unreadable;
+pub(crate) use read::Opened;
 pub use read::TABLE;
 pub use recordio::RecordIo;
 pub use source::{Fetch, Open, OpenError, Output, Part, Skipped, Source};

@@ -65,10 +65,23 @@ _AUDIO_HINTS = {
     "large": "the limit protects from files that claim to be much longer than they are.",
 }
 
+_VIDEO_HINTS = {
+    **_DECODE_HINTS,
+    "unknown": "give the bytes of a whole video file, one file per sample.",
+    "large": "the environment variable PENSTOCK_MAX_PIXELS, at 16 bytes per pixel, changes limits.",
+}
+
+
+def _hints(operator: str) -> dict[str, str]:
+    if "audio" in operator:
+        return _AUDIO_HINTS
+    return _VIDEO_HINTS if "video" in operator.lower() else _DECODE_HINTS
+
 
 def _undecodable(fault: _core.Fault, kind: str, problem: Problem) -> Exception:
-    hint = (_AUDIO_HINTS if fault.operator == "decoders.audio" else _DECODE_HINTS)[kind]
-    if fault.operator.startswith(("decoders.image", "decoders.audio")) and kind != "large":
+    hint = _hints(fault.operator)[kind]
+    able = ("decoders.image", "decoders.audio", "decoders.video")
+    if fault.operator.startswith(able) and kind != "large":
         hint += f' `{fault.operator}(..., on_error="skip")` drops samples like this one.'
     return DecodeError(_located(fault, sentence(problem), hint=hint))
 

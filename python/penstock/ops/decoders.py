@@ -26,10 +26,11 @@ from typing import Annotated, TypeAlias
 
 from penstock import types
 from penstock._errors import messages
-from penstock._operators.arguments import REQUIRED, Floats, Ints, entries
+from penstock._operators.arguments import REQUIRED, Floats, Interp, Ints, entries
 from penstock._operators.constraints import NUMBERS, Between, Elements, OneOf
 from penstock._operators.definition import Data, PerSample, Result, operator
 from penstock._operators.deprecated import Deprecated
+from penstock._runtime import ffmpeg
 from penstock._values.axes import fitting
 from penstock._values.dtype import (
     DType,
@@ -45,6 +46,8 @@ from penstock._values.dtype import (
 
 NumberType: TypeAlias = Annotated[DType, NUMBERS]
 ImageType: TypeAlias = Annotated[int, OneOf(*types.DALIImageType)]
+VideoType: TypeAlias = Annotated[int, OneOf(types.RGB, types.BGR, types.GRAY, types.YCbCr)]
+Mode: TypeAlias = Annotated[str, OneOf("default", "stretch", "not_larger", "not_smaller")]
 MinSize: TypeAlias = Annotated[PerSample[Ints], Between(1, None)]
 Place: TypeAlias = Annotated[PerSample[float], Between(0, 1)]
 SampleType: TypeAlias = Annotated[DType, Elements("float32, int16 or int32", float32, int16, int32)]
@@ -495,6 +498,138 @@ def numpy(data: Data, *, dtype: DType | None = None) -> Result:
         return Result(dtype or uint8, 1, first=None)
     # Samples of a batch have one type and rank, which only the files tell.
     return Result(dtype, None, first=data.tensors[0])
+
+
+_PADDING = (
+    *("none", "", "constant", "edge", "repeat"),
+    *("reflect_1001", "symmetric", "reflect_101", "reflect"),
+)
+
+
+@operator(namespace="decoders", can_skip_bad_samples=True)
+def video(
+    encoded: Data,
+    *,
+    adjust_orientation: bool = False,
+    affine: bool = True,
+    antialias: bool = True,
+    build_index: bool = True,
+    color_space: Annotated[str, OneOf("auto", "bt601", "bt709", "bt2020")] = "auto",
+    duration: PerSample[float] | None = None,
+    end_frame: PerSample[int] | None = None,
+    end_time: PerSample[float] | None = None,
+    fill_value: Annotated[Ints, Between(0, 255)] = (0,),  # type: ignore[assignment]
+    fps: PerSample[float] | None = None,
+    frames: PerSample[Ints] | None = None,
+    interp_type: PerSample[Interp] | None = None,
+    mode: Mode = "default",
+    output_type: VideoType = types.RGB,
+    pad_mode: Annotated[str, OneOf(*_PADDING)] = "constant",
+    sequence_length: PerSample[int] | None = None,
+    size: PerSample[Floats] | None = None,
+    start_frame: PerSample[int] | None = None,
+    start_time: PerSample[float] | None = None,
+    stride: PerSample[int] | None = None,
+    times: PerSample[Floats] | None = None,
+) -> Result:
+    """Decode videos, or some of their frames: H.264, HEVC, AV1, VP8, VP9, MPEG-4, MJPEG and more.
+
+    Needs FFmpeg, which `pip install "penstock[video]"` brings along; see [video](../video.md). MP4,
+    MOV, MKV, WebM, AVI, MPEG-TS, FLV and other containers are read. DALI decodes VP8, VP9 and MJPEG
+    only, without a GPU.
+
+    Without further arguments, the result has all frames. `frames` picks some by number, and `times`
+    by time; otherwise `start_frame` or `start_time` says where a clip starts, and `end_frame`,
+    `end_time`, `duration` or `sequence_length` where it ends. Frames are exact, whatever the
+    distance of key frames and the frame rate: the same as those of a decode from the start.
+
+    Colors are converted as the file says (DALI: always BT.601), and chroma is interpolated.
+
+    Args:
+        encoded: Encoded videos: the bytes of files.
+        adjust_orientation: Whether to rotate frames as the file says, which phones rely on. Not in
+            DALI.
+        affine: Ignored: threads are not pinned to cores.
+        antialias: Whether to filter when `size` makes frames smaller. Not in DALI.
+        build_index: Ignored: videos are always indexed.
+        color_space: The conversion to RGB: "bt601", "bt709" or "bt2020", or "auto" for the one that
+            the file names (BT.601 if it names none). Not in DALI.
+        duration: The length of the clip in seconds. Not in DALI.
+        end_frame: The number of the frame after the last one.
+        end_time: The end of the clip, in seconds since the first frame. Not in DALI.
+        fill_value: The color of frames beyond the video, for `pad_mode="constant"`: a number, or one
+            for each channel.
+        fps: Frames per second of the result, whatever the video has: frames are repeated or left
+            out. Not in DALI.
+        frames: Numbers of frames, in any order.
+        interp_type: How frames are interpolated if `size` is given; linear by default. Not in DALI.
+        mode: How `size` is understood, as in `resize`. Not in DALI.
+        output_type: The color space of the result: `types.RGB`, `BGR`, `GRAY`, or `YCbCr`, which is
+            what is stored, with chroma for each pixel. Not in DALI.
+        pad_mode: What stands in for frames that the video doesn't have: "none" (nothing: the clip
+            ends early), "constant" (`fill_value`), "edge" or "repeat" (the first or last frame),
+            "reflect_1001" or "symmetric", "reflect_101" or "reflect" (frames in reverse, with or
+            without the last one twice).
+        sequence_length: The number of frames.
+        size: Height and width to resize frames to. Planes are resized before colors are converted,
+            which takes less time than `resize` afterwards. Not in DALI.
+        start_frame: The number of the first frame.
+        start_time: The time of the first frame, in seconds since the first one of the video: the
+            frame that is shown at that time. Not in DALI.
+        stride: The distance of frames.
+        times: Times in seconds since the first frame, in any order: the frames that are shown then.
+            Not in DALI.
+
+    Returns:
+        Frames of shape (frames, height, width, channels), uint8, with the layout "FHWC".
+
+    Example:
+        >>> import numpy as np
+        >>> file = np.fromfile("tests/data/videos/vp9-10bit.webm", "uint8")
+        >>> ndd.decoders.video(file).shape
+        (30, 120, 160, 3)
+        >>> ndd.decoders.video(file, start_time=0.5, sequence_length=8, size=[64, 64]).shape
+        (8, 64, 64, 3)
+    """
+    given = {
+        "frames": frames,
+        "times": times,
+        "start_frame": start_frame,
+        "start_time": start_time,
+        "end_frame": end_frame,
+        "end_time": end_time,
+        "duration": duration,
+        "sequence_length": sequence_length,
+        "stride": stride,
+        "fps": fps,
+    }
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        _check_together(names)
+    ffmpeg.load("decoders.video")
+    return Result(uint8, 4, "FHWC")
+
+
+_APART = (
+    ("start_frame", "start_time"),
+    ("end_frame", "end_time", "duration", "sequence_length"),
+    ("stride", "fps"),
+)
+"""Arguments of `video` that say the same in other ways."""
+
+
+def _check_together(names: list[str]) -> None:
+    for alone in ("frames", "times"):
+        if alone in names:
+            other = next(name for name in names if name != alone)
+            raise messages.bad_argument(
+                "decoders.video", alone, f"can't be given together with `{other}`"
+            )
+    for group in _APART:
+        both = [name for name in group if name in names]
+        if len(both) > 1:
+            problem = f"can't be given together with `{both[1]}`"
+            raise messages.bad_argument("decoders.video", both[0], problem)
 
 
 _ALGORITHMS = ("lz4", "lz4_frame", "deflate", "zlib", "gzip", "zstd")

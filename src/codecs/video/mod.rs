@@ -9,7 +9,6 @@ mod index;
 mod pixels;
 mod session;
 
-use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -24,6 +23,7 @@ use self::session::Session;
 use super::bounds;
 use super::image::max_pixels;
 use crate::kernels::OutputBuffer;
+use crate::readers::Opened;
 use crate::value::{Cause, DType, Damage, Desc, Problem, Sample, io_fault, problems};
 
 pub type Result<T> = std::result::Result<T, Cause>;
@@ -92,15 +92,8 @@ pub struct Video {
 impl Video {
     /// Opens a file, or finds what is known of it. Fails if it isn't a video.
     pub fn open(path: &Path) -> Result<Video> {
-        let opened = || {
-            let file = File::open(path)?;
-            let found = file.metadata()?;
-            if found.is_dir() {
-                return Err(std::io::Error::from_raw_os_error(libc::EISDIR));
-            }
-            Ok((file, found))
-        };
-        let (file, found) = opened().map_err(|error| io_fault(&error))?;
+        let file = Opened::open(path)?.into_file();
+        let found = file.metadata().map_err(|error| io_fault(&error))?;
         let (seconds, nanoseconds) = (found.mtime() as u64, found.mtime_nsec() as u64);
         let size = found.len();
         let identity = Identity([found.dev(), found.ino(), size, seconds, nanoseconds]);

@@ -11,7 +11,7 @@ use crate::codecs::video::{Index, Matrix, Request, Resized, Video, is_miscounted
 use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::resize::{Sizes, filters};
 use crate::kernels::{Allocate, DirectKernel, Result, Samples, Traits, args};
-use crate::value::{Cause, DType, Desc, Sample, with_room};
+use crate::value::{DType, Desc, Sample, with_room};
 
 pub struct Decode;
 

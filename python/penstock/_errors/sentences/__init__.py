@@ -25,6 +25,7 @@ from penstock._errors.sentences import (
     multi_paste,
     readers,
     segmentation,
+    video,
 )
 
 Problem: TypeAlias = tuple[str, dict[str, Any]]
@@ -45,6 +46,7 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     **multi_paste.SENTENCES,
     **readers.SENTENCES,
     **segmentation.SENTENCES,
+    **video.SENTENCES,
 }
 """By kind: a format string, or a function of the figures where the wording depends on them."""
 
