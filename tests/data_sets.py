@@ -34,8 +34,10 @@ def makes(name: str) -> Callable[[Callable[[Path, int], Arguments]], Any]:
 
 
 def reader_classes() -> dict[str, type[ndd.readers.Reader]]:
-    """All readers by name."""
+    """All readers by name; those in `penstock.experimental` by "experimental" and a name."""
     found = {name: getattr(ndd.readers, name) for name in ndd.readers.__all__}
+    later = ndd.experimental.readers  # type: ignore[attr-defined]
+    found |= {f"experimental.{name}": getattr(later, name) for name in later.__all__}
     base = ndd.readers.Reader
     return {
         name: kind
@@ -142,6 +144,29 @@ def nemo_asr(folder: Path, count: int) -> Arguments:
         lines.append(json.dumps(entry) + "\n")
     (folder / "manifest.json").write_text("".join(lines))
     return {"manifest_filepaths": [str(folder / "manifest.json")], "read_text": True}
+
+
+@makes("Video")
+def video(folder: Path, count: int) -> Arguments:
+    from tests.videos import Made, numbered, write
+
+    names = []
+    for number in range(count):
+        pictures = [numbered(2 * number + frame, 32, 80) for frame in range(2)]
+        made = write("a.mp4", Made(frames=2, size=(32, 80)), pictures)
+        names.append(str(folder / f"{number:04d}.mp4"))
+        Path(names[-1]).write_bytes(made)
+    return {"filenames": names, "labels": list(range(count)), "sequence_length": 2}
+
+
+@makes("experimental.Video")
+def experimental_video(folder: Path, count: int) -> Arguments:
+    return {**video(folder, count), "enable_frame_num": "sequence", "enable_timestamps": True}
+
+
+@makes("VideoResize")
+def video_resize(folder: Path, count: int) -> Arguments:
+    return {**video(folder, count), "size": [24, 60]}
 
 
 @makes("Caffe")

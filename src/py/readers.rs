@@ -146,6 +146,17 @@ impl PySource {
             .collect()
     }
 
+    /// Where groups of samples end of which an epoch may have a few.
+    fn groups(&self) -> Vec<usize> {
+        self.source.groups().to_vec()
+    }
+
+    /// Whether fetching is left to the threads that compute.
+    #[getter]
+    fn computes(&self) -> bool {
+        self.source.computes()
+    }
+
     /// The same data set, with the arguments of one call.
     fn with_arguments(&self, py: Python<'_>, options: &Bound<'_, PyDict>) -> PyResult<PySource> {
         let changed = self.source.clone().with_arguments(given_options(options)?);

@@ -31,6 +31,7 @@ mod source;
 mod tar;
 mod tfrecord;
 mod unpack;
+mod video;
 mod webdataset;
 
 use std::sync::Arc;
@@ -42,7 +43,7 @@ pub use arrow::Arrow;
 pub use caffe::{Caffe, Caffe2, Labels};
 pub use coco::read as read_coco;
 pub use coco::{Coco, Options as CocoOptions, Outlines, load as load_coco};
-pub use files::Files;
+pub use files::{Files, Hash};
 pub use fits::Fits;
 pub use glob::Globs;
 pub use list::parse_list;
@@ -76,6 +77,7 @@ pub const FORMATS: &[(&str, Open)] = &[
     ("parquet", parquet::open),
     ("recordio", recordio::open),
     ("tfrecord", tfrecord::open),
+    ("video", video::open),
     ("webdataset", webdataset::open),
 ];
 
@@ -120,5 +122,7 @@ pub const KINDS: &[&[KindOfProblem]] = &[
     tar::TarFault::KINDS,
     tfrecord::TfRecordFault::KINDS,
     unpack::UnpackFault::KINDS,
+    video::ClipFault::KINDS,
+    video::ClipListFault::KINDS,
     webdataset::ArchiveFault::KINDS,
 ];

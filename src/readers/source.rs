@@ -57,6 +57,17 @@ pub trait Source: Send + Sync + 'static {
         Err(Cause::Internal(format!("part {part} has to be fetched")))
     }
 
+    /// Where groups of samples end of which an epoch may have a few, such as the clips of a video.
+    fn groups(&self) -> &[usize] {
+        &[]
+    }
+
+    /// Whether fetching is mostly computing, not reading: it is then left to the threads that
+    /// compute.
+    fn computes(&self) -> bool {
+        false
+    }
+
     /// Invalid entries that were skipped when the source was opened.
     fn skipped(&self) -> &[Skipped] {
         &[]

@@ -16,6 +16,7 @@ from penstock.readers import COCO, MXNet, NemoAsr, TFRecord, Webdataset
 from penstock.tfrecord import FixedLenFeature, string
 
 OPEN_ON_READING = ["COCO", "File", "MXNet", "NemoAsr", "Numpy", "TFRecord", "Webdataset"]
+OPEN_ON_READING += ["Video", "VideoResize", "experimental.Video"]
 
 
 def in_a_process(code, *arguments):

@@ -70,11 +70,6 @@ _IN_DALI = {
         ": penstock has no plugins; batches convert with `.torch()` and `.jax()`, and "
         "`penstock.torch.Loader` is a DataLoader.",
     ),
-    **dict.fromkeys(
-        ("readers.Video", "readers.VideoResize", "decoders.video", "experimental.readers"),
-        ": DALI has it, penstock doesn't yet. Frames that another library has decoded are "
-        'processed as sequences: `batch(frames, layout="FHWC")`.',
-    ),
 }
 """What DALI has and penstock doesn't, and what to do instead."""
 

@@ -29,11 +29,13 @@ from penstock.readers.nemo_asr import NemoAsr as NemoAsr
 from penstock.readers.numpy import Numpy as Numpy
 from penstock.readers.parquet import Parquet as Parquet
 from penstock.readers.tfrecord import TFRecord as TFRecord
+from penstock.readers.video import Video as Video
+from penstock.readers.video import VideoResize as VideoResize
 from penstock.readers.webdataset import Webdataset as Webdataset
 
 __all__ = [
     *("Arrow", "COCO", "Caffe", "Caffe2", "File", "MDS", "MXNet", "NemoAsr", "Numpy"),
-    *("Parquet", "TFRecord", "Webdataset"),
+    *("Parquet", "TFRecord", "Video", "VideoResize", "Webdataset"),
     *("Reader", "ReaderState", "SampleError", "UnfinishedEpochWarning"),
 ]
 

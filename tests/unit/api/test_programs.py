@@ -14,6 +14,10 @@ PROGRAMS = {
         ["--epochs=1", "--per-class=20", "--batch-size=8"],
         "resumed with 3 batches",
     ),
+    "clip_classification": (
+        ["--epochs=1", "--per-class=3", "--batch-size=6"],
+        "accuracy on videos that it has not seen",
+    ),
     "demo": (["--epochs=1", "--per-class=12", "--batch-size=8"], "one augmented batch"),
     "detection": (
         ["--epochs=1", "--images=12", "--batch-size=4"],

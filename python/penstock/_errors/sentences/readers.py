@@ -213,6 +213,26 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "ListFault.NotANumber": "does not end with a label, a whole number",
     "ListFault.LargeLabel": "has a label that does not fit into 32 bits",
     "ListFault.Folder": _by_the_system,
+    # Videos
+    "ClipFault.Video": "this video {problem}",
+    "ClipFault.Changed": (
+        "it has {frames} frames, but had at least {wanted} when the reader was made"
+    ),
+    "ClipFault.TooMany": "there are more clips than can be counted",
+    "ClipListFault.Line": (
+        "line {line} {problem}; a line is a file name, a label, and, if not all of the video is "
+        "read, its start and end, with spaces in between; got {text!r}"
+    ),
+    "ClipListFault.NoLabel": "has no label after the file name",
+    "ClipListFault.NotANumber": "has a label that is not a whole number",
+    "ClipListFault.LargeLabel": "has a label that does not fit into 32 bits",
+    "ClipListFault.NegativeLabel": "has a negative label",
+    "ClipListFault.Bound": "has a start or end that is not a number: {text!r}",
+    "ClipListFault.BeyondEnd": (
+        "ends with frame {end}, but the video has {frames} frames, and "
+        "`file_list_include_end=False` forbids that"
+    ),
+    "ClipListFault.Empty": "has no frames between its start and its end",
     # Files of records
     "RecordFault.Index": "its index can't be used: {path}: {problem}",
     "RecordFault.IndexLine": "line {line} should be two whole numbers, got {text!r}",

@@ -14,6 +14,7 @@ from penstock._core import Source as Source
 from penstock._errors import messages
 from penstock._errors.sentences import sentence
 from penstock._operators.call_sites import here
+from penstock._runtime.context import EvalContext
 from penstock.readers._base import remote
 from penstock.readers._base.io_pool import io_pool, remote_pool
 from penstock.readers._base.rows import Numbers
@@ -63,4 +64,7 @@ def fetch(
 
 def pool_of(source: Source) -> _core.Pool:
     """The threads that read the samples of a data set."""
+    if source.computes:
+        # Decoding is for the threads that compute, of which there are as many as CPUs.
+        return EvalContext.current()._native_pool()
     return remote_pool() if source.is_remote else io_pool()
