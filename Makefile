@@ -92,7 +92,7 @@ format: cargo environment ## rewrite the sources in the project's format
 	cargo fmt
 
 .PHONY: generate
-generate: native ## write the stubs and reference pages that follow from the definitions
+generate: native-quick ## write the stubs and reference pages that follow from the definitions
 	$(PY) tools/generate.py
 
 .PHONY: check
