@@ -100,7 +100,7 @@ format: cargo environment ## rewrite the sources in the project's format
 	cargo fmt --manifest-path remote/Cargo.toml
 
 .PHONY: generate
-generate: native ## write the stubs and reference pages that follow from the definitions
+generate: native-quick ## write the stubs and reference pages that follow from the definitions
 	$(PY) tools/generate.py
 
 .PHONY: check
