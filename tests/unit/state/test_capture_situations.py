@@ -95,7 +95,7 @@ FORMS = {
     "calls in a comprehension": "x = [ndd.resize(x, size=[n, 4]) for n in (3, 4)][1]",
     "a call as an argument": "x = ndd.resize(x, size=[len('four'), max(4, 5)])",
     "an f-string": "x = ndd.slice(x, 1, 2, axis_names=f'{chr(67)}')",
-    "keywords from a dict": "options = {'size': [4, 5]}\n---\nx = ndd.resize(x, **options)",
+    "keywords from a dict": "kw = {'size': [4, 5]}\n---\nx = ndd.resize(x, **kw)",
     "inputs from a list": "args = [x]\nx = ndd.resize(*args, size=[4, 5])",
     "a parameter": "x = resized(x, [4, 5])",
     "a parameter by keyword": "x = resized(images=x, size=[4, 5])",
@@ -217,7 +217,7 @@ REFUSED = {
         "except KeyError:\n    pass"
     ),
     "a call that fails now and then": (
-        "try:\n    x = ndd.crop(x, crop=[99 if step == 3 else 4, 4]); x.evaluate()\n"
+        "try:\n    y = ndd.crop(x, crop=[99 if step == 3 else 4, 4]); y.evaluate(); x = y\n"
         "except Exception as error:\n    log(str(error).splitlines()[0])"
     ),
     "a loop inside of the loop": (

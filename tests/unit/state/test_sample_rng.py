@@ -183,6 +183,32 @@ def test_prefetch_does_not_matter(root, expected):
     assert_same(found, expected)
 
 
+@pytest.mark.parametrize("shards", [1, 3])
+def test_loaders_do_not_seed_it_anew(root, expected, shards):
+    found, state = {}, None
+    for shard in range(shards):
+        reader = ndd.readers.Numpy(
+            file_root=root, num_shards=shards, shard_id=shard, last_batch="pad"
+        )
+        rng = RNG(5, by="sample")
+
+        def made(images, rng=rng):
+            # Operators use the loader's RNG by default.
+            assert ndd.random.get_default_rng() is rng
+            return ndd.as_tensor(images), ndd.as_tensor(augmented(images, rng))
+
+        loader = ndd.torch.Loader(reader, made, batch_size=4, rng=rng)
+        for epoch in range(2):
+            for images, results in loader:
+                for image, result in zip(images.numpy(), results.numpy(), strict=True):
+                    found[epoch, number(image)] = result
+            state = state or loader.state_dict()
+        loader.load_state_dict(state)
+        assert rng.state == RNG(5, by="sample").state
+    assert found.keys() == expected.keys()
+    assert_same(found, expected)
+
+
 def test_several_threads_do_not_matter(root, expected):
     from concurrent.futures import ThreadPoolExecutor
 
