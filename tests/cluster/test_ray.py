@@ -1,4 +1,4 @@
-"""`penstock.ray.Loader` on a cluster: whatever happens to workers, items are those of `workers=0`."""
+"""`penstock.ray.Loader` on a cluster: whatever happens there, items are those of `workers=0`."""
 
 import hashlib
 import os

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
-GUIDES = ["pytorch", "huggingface", "jax", "tensorflow"]
+GUIDES = ["pytorch", "huggingface", "jax", "ray", "tensorflow"]
 PROGRAMS = [
     pytest.param(program, id=f"{guide}-{number}")
     for guide in GUIDES
