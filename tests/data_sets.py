@@ -1,8 +1,8 @@
 """Small data sets for every reader, for tests that apply to all of them.
 
-`MAKERS` has for each class in `penstock.readers` a function that writes a number of samples, all
-different, into a folder, and returns the arguments that the reader needs. A new format gets a
-function here, under the name of its class.
+`MAKERS` has for each class in `penstock.readers` and `penstock.experimental.readers` a function
+that writes a number of samples, all different, into a folder, and returns the arguments that the
+reader needs. A new format gets a function here, under the name of its class.
 """
 
 from __future__ import annotations
@@ -216,6 +216,16 @@ def table(count: int) -> Any:
     images = [{"bytes": b"image %d" % number, "path": str(number)} for number in range(count)]
     boxes = [[number + 0.5] * (number % 3) for number in range(count)]
     return pyarrow.table({"image": images, "label": list(range(count)), "boxes": boxes})
+
+
+@makes("experimental.Fits")
+def fits(folder: Path, count: int) -> Arguments:
+    from astropy.io import fits
+
+    for number in range(count):
+        image = fits.ImageHDU(np.full((2, number % 3 + 1), number, np.int32))
+        fits.HDUList([fits.PrimaryHDU(), image]).writeto(folder / f"{number:04d}.fits")
+    return {"file_root": str(folder)}
 
 
 @makes("MDS")

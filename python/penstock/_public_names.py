@@ -203,6 +203,7 @@ NAMES: dict[str, dict[str, str]] = {
         "erode": "penstock.ops.filters",
         "median_blur": "penstock.ops.filters",
         "peek_image_shape": "penstock.ops.decoders",
+        "readers": "penstock.experimental.readers",
         "remap": "penstock.ops.warp",
         "resize": "penstock.ops.resize",
         "warp_perspective": "penstock.ops.warp",

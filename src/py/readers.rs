@@ -124,8 +124,8 @@ impl PySource {
         self.source.output_names()
     }
 
-    /// The ends of groups of samples that are best read together, as 64-bit integers; None if the
-    /// format has none.
+    /// The ends of groups of samples that belong together, as 64-bit integers; None if the format
+    /// has none.
     fn groups<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         let ends = self.source.groups()?;
         let bytes: Vec<u8> = ends.iter().flat_map(|&end| (end as i64).to_ne_bytes()).collect();
@@ -144,11 +144,6 @@ impl PySource {
         skipped
             .map(|entry| Ok((entry.file, entry.line, &*entry.text, worded(py, &entry.problem)?)))
             .collect()
-    }
-
-    /// Where groups of samples end of which an epoch may have a few.
-    fn groups(&self) -> Vec<usize> {
-        self.source.groups().to_vec()
     }
 
     /// Whether fetching is left to the threads that compute.

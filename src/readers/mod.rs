@@ -56,7 +56,7 @@ pub use order::shuffle;
 pub use parquet::Parquet;
 pub use permutation::Permutation;
 pub use ranges::Unreadable;
-pub(crate) use read::Opened;
+pub(crate) use read::{FileStream, Opened};
 pub use read::TABLE;
 pub use recordio::RecordIo;
 pub use source::{Fetch, Open, OpenError, Output, Part, Skipped, Source};

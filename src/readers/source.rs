@@ -39,7 +39,8 @@ pub trait Source: Send + Sync + 'static {
         vec![]
     }
 
-    /// The ends of groups of samples that are best read together, for formats that have them.
+    /// The ends of groups of samples that belong together, such as a row group or the clips of a
+    /// video, for formats that have them.
     fn groups(&self) -> Option<&[usize]> {
         None
     }
@@ -55,11 +56,6 @@ pub trait Source: Send + Sync + 'static {
     /// A part that is already in memory, for several samples; they share one block ([`in_a_row`]).
     fn ready(&self, _numbers: &[usize], part: usize) -> Result<Vec<Sample>> {
         Err(Cause::Internal(format!("part {part} has to be fetched")))
-    }
-
-    /// Where groups of samples end of which an epoch may have a few, such as the clips of a video.
-    fn groups(&self) -> &[usize] {
-        &[]
     }
 
     /// Whether fetching is mostly computing, not reading: it is then left to the threads that

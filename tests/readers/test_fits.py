@@ -155,7 +155,7 @@ def test_files_come_from_lists_folders_and_patterns(tmp_path):
         Fits(files=["a"], file_list="b")
 
 
-def test_images_go_to_the_gpu(tmp_path):
+def test_images_go_to_the_gpu(tmp_path, emulated):
     path = write(tmp_path / "a.fits", fits.ImageHDU(np.array([1, 2])))
     (image,) = Fits(files=[path], device="gpu")[0]
     assert image.device.device_type == "gpu"

@@ -441,7 +441,7 @@ class RandomClips:
     is_repeatable = True
 
     def __init__(self, source: Source, clips: int, is_shuffled: bool) -> None:
-        ends = np.array(source.groups(), np.int64)
+        ends = np.frombuffer(source.groups() or b"", np.int64)
         counts = np.diff(ends, prepend=0)
         # Videos that are too short have no clip to draw.
         self._counts = np.repeat(counts[counts > 0], clips)

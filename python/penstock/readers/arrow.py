@@ -100,17 +100,14 @@ def _data_files(names: list[str], split: str | None) -> list[str]:
             found += files_in(_WHAT, "path", name, ".arrow")
             continue
         files = state.get("_data_files")
-        listed = [file.get("filename") for file in files] if _are_dicts(files) else [None]
-        if not all(isinstance(file, str) and os.path.basename(file) == file for file in listed):
+        entries = files if isinstance(files, list) else [None]
+        inside = [entry.get("filename") if isinstance(entry, dict) else None for entry in entries]
+        if not all(isinstance(file, str) and os.path.basename(file) == file for file in inside):
             raise _wrong("path", f"can't be used: {name}/state.json does not name the data files")
-        found += [os.path.join(name, file) for file in listed]
+        found += [os.path.join(name, str(file)) for file in inside]
     if not found:
         raise _wrong("path", "is empty")
     return found
-
-
-def _are_dicts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
 
 
 def _json(path: str) -> dict[str, Any] | None:

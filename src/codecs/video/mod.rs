@@ -23,7 +23,7 @@ use self::session::Session;
 use super::bounds;
 use super::image::max_pixels;
 use crate::kernels::OutputBuffer;
-use crate::readers::Opened;
+use crate::readers::{FileStream, Opened};
 use crate::value::{Cause, DType, Damage, Desc, Problem, Sample, io_fault, problems};
 
 pub type Result<T> = std::result::Result<T, Cause>;
@@ -81,6 +81,12 @@ fn patience() -> Duration {
     })
 }
 
+fn in_memory(bytes: &[u8]) -> Result<Sample> {
+    let mut buffer = OutputBuffer::new(Desc::new(DType::U8, &[bytes.len()]))?;
+    buffer.bytes().copy_from_slice(bytes);
+    buffer.into_sample()
+}
+
 /// A video whose frames are known.
 pub struct Video {
     index: Arc<Index>,
@@ -92,7 +98,11 @@ pub struct Video {
 impl Video {
     /// Opens a file, or finds what is known of it. Fails if it isn't a video.
     pub fn open(path: &Path) -> Result<Video> {
-        let file = Opened::open(path)?.into_file();
+        let file = match Opened::open_whole(path)?.into_stream()? {
+            FileStream::File(file) => file,
+            // Of a file that is named by a URL.
+            FileStream::Memory(bytes) => return Video::of_bytes(in_memory(bytes.get_ref())?),
+        };
         let found = file.metadata().map_err(|error| io_fault(&error))?;
         let (seconds, nanoseconds) = (found.mtime() as u64, found.mtime_nsec() as u64);
         let size = found.len();

@@ -357,6 +357,18 @@ impl Source for InContext {
         self.source.outputs()
     }
 
+    fn output_names(&self) -> Vec<String> {
+        self.source.output_names()
+    }
+
+    fn groups(&self) -> Option<&[usize]> {
+        self.source.groups()
+    }
+
+    fn computes(&self) -> bool {
+        self.source.computes()
+    }
+
     fn fetch(
         &self,
         number: usize,

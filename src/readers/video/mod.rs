@@ -451,8 +451,8 @@ impl Source for Videos {
         &self.skipped
     }
 
-    fn groups(&self) -> &[usize] {
-        self.clips.ends()
+    fn groups(&self) -> Option<&[usize]> {
+        Some(self.clips.ends())
     }
 
     fn computes(&self) -> bool {
