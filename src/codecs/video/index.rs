@@ -49,6 +49,11 @@ impl Scan {
         self.packets.len()
     }
 
+    /// Whether frames are shown in another order than they are stored in.
+    pub fn is_reordered(&self) -> bool {
+        self.packets.iter().any(|(packet, _)| packet.pts != packet.dts)
+    }
+
     pub fn finish(mut self, stream: Stream) -> Index {
         // A file that was cut off ends with part of a packet.
         while self.packets.last().is_some_and(|(packet, _)| packet.corrupt) {

@@ -107,11 +107,19 @@ impl Session {
                 return Err(Cause::Memory { bytes: scan.len() * size_of::<Packet>() });
             }
         }
+        let guessed = stream.container == "avi" && scan.is_reordered();
         let mut index = scan.finish(stream);
         self.next = usize::MAX;
         self.count = None;
         if index.counted {
             return self.count_frames(&index);
+        }
+        // AVI has no times for frames that are stored in another order, so FFmpeg guesses them.
+        if guessed
+            && let Ok(counted) = self.count_frames(&index)
+            && counted.frames != index.frames
+        {
+            return Ok(counted);
         }
         let leading = index.leading();
         if leading > 0 {
@@ -133,10 +141,12 @@ impl Session {
         loop {
             match self.step() {
                 Ok(true) => {
-                    // Frames without a time follow the one before.
                     let after = frames.last().map_or(0, |last| last.saturating_add(1));
                     let pts = self.frame.pts();
-                    frames.push(if pts == NO_PTS { after } else { pts.max(after) });
+                    // Frames without a time follow the one before. In AVI, all do: each takes a
+                    // tick.
+                    let follows = pts == NO_PTS || index.stream.container == "avi";
+                    frames.push(if follows { after } else { pts.max(after) });
                 }
                 Ok(false) => break,
                 Err(Stop::Damaged(text)) => {

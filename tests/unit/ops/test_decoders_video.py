@@ -82,7 +82,9 @@ def test_frames_and_colors_are_those_of_a_decode_in_a_row(name):
     expected = [exact(*frame) for frame in stored(video(name))]
     assert made.shape == (len(expected), *expected[0].shape)
     for at, (frame, wanted) in enumerate(zip(made, expected, strict=True)):
-        assert np.abs(frame - wanted).max() <= 0.8, f"frame {at}"
+        # Values of twelve bits are rounded to ten first.
+        limit = 1.0 if "12bit" in name else 0.53
+        assert np.abs(frame - wanted).max() <= limit, f"frame {at}"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -222,6 +224,7 @@ FAULTS = {
     "no index": "not a video",
     "head only": "not a video|no video",
     "flipped": r"frame \d+ \(at \d.\d+ s\)",
+    "cut fragments": r"frame 13 \(at 0.433 s\) can't be decoded",
     "resized midway": r"frame 10 \(at 0.333 s\) has 64 x 96 pixels, but the first",
 }
 
@@ -233,7 +236,7 @@ def test_bad_files_are_errors(kind, text):
         ndd.decoders.video(file).evaluate()
 
 
-@pytest.mark.parametrize("kind", ["cut webm", "cut mkv", "cut fragments"])
+@pytest.mark.parametrize("kind", ["cut webm", "cut mkv"])
 def test_files_that_were_cut_off_have_the_frames_that_are_there(kind):
     file = damaged()[kind]
     made = numbers(np.asarray(ndd.decoders.video(np.frombuffer(file, np.uint8))))
