@@ -155,6 +155,10 @@ fuzz-images: native ## decode damaged images, 100 000 of them; ARGS='--count 200
 fuzz-audio: native ## decode damaged sounds, 100 000 of them; ARGS='--count 2000 --only flac'
 	$(PY) tools/fuzz_audio.py $(ARGS)
 
+.PHONY: fuzz-video
+fuzz-video: native ## decode damaged videos, 100 000 of them; ARGS='--count 2000 --only mp4'
+	$(PY) tools/fuzz_video.py $(ARGS)
+
 .PHONY: fuzz-build
 fuzz-build: cargo .make/system ## build the fuzzers, with AddressSanitizer
 	bash fuzz/build.sh address

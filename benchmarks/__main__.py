@@ -27,6 +27,7 @@ from benchmarks import (
     report,
     resize,
     start_up,
+    video,
     warp,
 )
 from benchmarks.harness import Contender, Pair, run
@@ -46,6 +47,8 @@ FAMILIES = (
     audio.DECODING,
     audio.SOUNDFILE,
     audio_effects.FAMILY,
+    video.FAMILY,
+    *video.RIVAL_FAMILIES,
     operators.FAMILY,
     large.FAMILY,
     calls.FAMILY,

@@ -63,6 +63,18 @@ def audio_outcomes(files: list[tuple[str, bytes]], value: int) -> list[str]:
     return _outcomes(files, value, ways, lambda: None)
 
 
+def video_outcomes(files: list[tuple[str, bytes]], value: int) -> list[str]:
+    """The same for videos."""
+    import penstock as ndd
+
+    ways = {
+        "video": ndd.decoders.video,
+        "frames": lambda file: ndd.decoders.video(file, frames=[7, 2], pad_mode="edge"),
+        "size": lambda file: ndd.decoders.video(file, start_frame=3, stride=4, size=[32, 40]),
+    }
+    return _outcomes(files, value, ways, lambda: None)
+
+
 def _outcomes(
     files: list[tuple[str, bytes]],
     value: int,

@@ -557,8 +557,8 @@ def video(
         duration: The length of the clip in seconds. Not in DALI.
         end_frame: The number of the frame after the last one.
         end_time: The end of the clip, in seconds since the first frame. Not in DALI.
-        fill_value: The color of frames beyond the video, for `pad_mode="constant"`: a number, or one
-            for each channel.
+        fill_value: The color of frames beyond the video, for `pad_mode="constant"`: a number, or
+            one for each channel.
         fps: Frames per second of the result, whatever the video has: frames are repeated or left
             out. Not in DALI.
         frames: Numbers of frames, in any order.

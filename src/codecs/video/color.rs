@@ -1,4 +1,4 @@
-//! From luma and chroma to RGB, in integers: results are within 0.51 of exact arithmetic.
+//! From luma and chroma to RGB, in integers: results are within 0.52 of exact arithmetic.
 //!
 //! Rows of luma and chroma are first brought to one scale: sixteen times the stored value, without
 //! its offset, with chroma upsampled to a value per pixel. Sixteen, since bilinear upsampling by two

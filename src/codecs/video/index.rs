@@ -49,6 +49,11 @@ impl Scan {
         self.packets.len()
     }
 
+    /// Whether frames are shown in another order than they are stored in.
+    pub fn is_reordered(&self) -> bool {
+        self.packets.iter().any(|(packet, _)| packet.pts != packet.dts)
+    }
+
     pub fn finish(mut self, stream: Stream) -> Index {
         // A file that was cut off ends with part of a packet.
         while self.packets.last().is_some_and(|(packet, _)| packet.corrupt) {
@@ -66,6 +71,11 @@ impl Scan {
         let counted = frames.contains(&NO_PTS) || frames.windows(2).any(|pair| pair[0] == pair[1]);
         let end = |packet: &Packet| packet.pts.saturating_add(packet.duration.max(0));
         let end = shown().map(end).max().unwrap_or(0);
+        // A last frame without a duration is taken to be as long as the one before.
+        let end = match frames[..] {
+            [.., before, last] if end <= last => last.saturating_add(last.saturating_sub(before)),
+            _ => end,
+        };
         let numbered = || self.packets.iter().map(|(packet, _)| packet).zip(0_u32..);
         let timed = numbered().filter(|(packet, _)| packet.pts != NO_PTS);
         let mut order: Vec<_> = timed.map(|(packet, number)| (packet.pts, number)).collect();

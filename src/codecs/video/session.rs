@@ -107,11 +107,19 @@ impl Session {
                 return Err(Cause::Memory { bytes: scan.len() * size_of::<Packet>() });
             }
         }
+        let guessed = stream.container == "avi" && scan.is_reordered();
         let mut index = scan.finish(stream);
         self.next = usize::MAX;
         self.count = None;
         if index.counted {
             return self.count_frames(&index);
+        }
+        // AVI has no times for frames that are stored in another order, so FFmpeg guesses them.
+        if guessed
+            && let Ok(counted) = self.count_frames(&index)
+            && counted.frames != index.frames
+        {
+            return Ok(counted);
         }
         let leading = index.leading();
         if leading > 0 {
@@ -147,6 +155,8 @@ impl Session {
                 Err(Stop::Cause(cause)) => return Err(cause),
             }
         }
+        self.next = usize::MAX;
+        self.count = None;
         if frames.is_empty() {
             return Err(broken(VideoFault::NoFrames));
         }

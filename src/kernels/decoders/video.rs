@@ -39,6 +39,9 @@ args! {
     }
 }
 
+/// Times are often multiples of a frame's duration, which may be off by rounding: by less than this
+/// part of a tick.
+const SLACK: f64 = 1e-3;
 /// More frames than this are never asked for on purpose.
 const MOST_FRAMES: i64 = 1 << 24;
 
@@ -223,7 +226,10 @@ impl DecodeArgs {
         let from = self.start_time.unwrap_or_else(|| index.seconds(start.max(0) as usize));
         let end = match (self.end_time(from)?, self.end_frame) {
             // The last frame is the one that is shown right before the end.
-            (Some(end), _) => ("end_time", number_at("end_time", index, end.next_down())? + 1),
+            (Some(end), _) => {
+                let before = end - 2.0 * SLACK * index.seconds_per_tick();
+                ("end_time", number_at("end_time", index, before)? + 1)
+            }
             (None, Some(end)) => ("end_frame", end),
             (None, None) => ("end_frame", count),
         };
@@ -299,8 +305,7 @@ fn number_at(name: &'static str, index: &Index, time: f64) -> Result<i64> {
     }
     let (count, duration, rate) =
         (index.frames.len() as i64, index.duration(), index.frame_rate().max(1e-9));
-    // Times are often multiples of a frame's duration, which may be off by rounding.
-    let slack = 1e-3 * index.seconds_per_tick();
+    let slack = SLACK * index.seconds_per_tick();
     Ok(if time < -slack {
         ((time + slack) * rate).floor() as i64
     } else if time + slack >= duration && duration > 0.0 {

@@ -42,7 +42,9 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
         "FFmpeg read for {seconds} s without finding a frame; PENSTOCK_VIDEO_TIMEOUT changes that "
         "limit"
     ),
-    "Videos.NotBytes": "an encoded video must be one-dimensional uint8, got {dtype} of shape {shape}",
+    "Videos.NotBytes": (
+        "an encoded video must be one-dimensional uint8, got {dtype} of shape {shape}"
+    ),
     "Videos.Outside": "must be in [0, {count}), the frames of the video, got {given}",
     "Videos.NoTime": "must be before the end of the video, at {duration} s, got {given}",
     "Videos.EndTime": "must be after the start, at {start} s, got {given}",

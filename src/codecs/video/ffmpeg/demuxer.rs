@@ -149,6 +149,8 @@ impl Demuxer {
                 (library.av_dict_set)(&mut options, name.as_ptr(), value.as_ptr(), 0)
             };
             set(c"format_whitelist", CONTAINERS);
+            // Times of frames that AVI and MPEG leave out are worked out.
+            set(c"fflags", c"+genpts");
             // No file may name another one to open.
             set(c"protocol_whitelist", c"none");
             let opened = (library.avformat_open_input)(
