@@ -41,7 +41,7 @@ QUIET = {"include_dashboard": False}
 def nodes():
     import ray
 
-    # The trainer is the test; workers must find the same packages.
+    # What Ray will do by default; it warns of the change.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     made = Nodes()
     made.add(3)

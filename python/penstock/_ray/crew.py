@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from penstock._operators import call_sites
 from penstock._ray.cluster import connect, not_picklable
@@ -142,6 +142,8 @@ class Actors:
         self._todo: deque[Ticket] = deque()
         self._seconds: deque[float] = deque(maxlen=64)
         self._failed_starts = 0
+        self._refusal = ""
+        """Why workers can't be used."""
         self._has_warned = False
         self.losses = 0
         """How many workers have been replaced."""
@@ -157,6 +159,8 @@ class Actors:
 
     def wait(self, ticket: Ticket) -> Outcome:
         """What became of a request. Looks after all others meanwhile."""
+        if self._refusal:
+            raise RuntimeError(self._refusal)
         self._look(0)
         since = time.monotonic()
         while ticket.outcome is None:
@@ -293,37 +297,41 @@ class Actors:
         except self._ray.exceptions.RayError as error:
             self._failed_starts += 1
             if self._failed_starts >= MOST_LOSSES or _is_import_error(error):
-                raise RuntimeError(
-                    f"{WHAT}: workers can't be started: {_first_lines(error)}\nThe same version of "
+                self._refuse(
+                    f"workers can't be started: {_first_lines(error)}\nThe same version of "
                     "penstock must be installed on all nodes, for the same Python; `options` may "
                     "have a `runtime_env`."
-                ) from None
+                )
             self._replace(hand, error)
             return
+        self._check(about)
         self._failed_starts = 0
         hand.begun, hand.about = None, about
-        self._check(about)
 
     def _check(self, about: About) -> None:
         here = versions()
         for name, version in about.versions.items():
             if here.get(name) != version:
-                raise RuntimeError(
-                    f"{WHAT}: the worker on {about.node} has {name} {version}, but the trainer has "
+                self._refuse(
+                    f"the worker on {about.node} has {name} {version}, but the trainer has "
                     f"{here.get(name)}. Results could differ: install the same version on all "
                     "nodes."
                 )
         if about.problem:
-            raise RuntimeError(
-                f"{WHAT}: the worker on {about.node} can't begin: {about.problem}\nIt must be able "
-                "to import what `loop` uses, and to read the data set under the same name as the "
+            self._refuse(
+                f"the worker on {about.node} can't begin: {about.problem}\nIt must be able to "
+                "import what `loop` uses, and to read the data set under the same name as the "
                 "trainer."
             )
         if about.data != self._data:
-            raise RuntimeError(
-                f"{WHAT}: the data set on {about.node} is not that of the trainer: it has other "
-                "files, or in another order. All nodes must see the same data under the same name."
+            self._refuse(
+                f"the data set on {about.node} is not that of the trainer: it has other files, or "
+                "in another order. All nodes must see the same data under the same name."
             )
+
+    def _refuse(self, reason: str) -> NoReturn:
+        self._refusal = f"{WHAT}: {reason}"
+        raise RuntimeError(self._refusal) from None
 
     def _replace(self, hand: _Hand, error: Exception) -> None:
         """A worker is lost: another one takes its place, and its requests go to others."""
