@@ -717,4 +717,5 @@ def test_the_programs_of_the_guide_run(folder, server, monkeypatch, tmp_path):
     for program in programs:
         names: dict[str, Any] = {"ndd": ndd}
         exec(program, names)
-        assert epoch(names["reader"], 2)
+        names["reader"].reset()
+        assert len(epoch(names["reader"], 2)) == 2
