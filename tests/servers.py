@@ -49,7 +49,7 @@ class Handler(BaseHTTPRequestHandler):
         with server.lock:
             fault = server.faults.pop(0) if server.faults else None
         if fault is not None and fault(self):
-            return
+            return None
         url = urlsplit(self.path)
         query = parse_qs(url.query, keep_blank_values=True)
         if "list-type" in query:
@@ -110,7 +110,7 @@ class Handler(BaseHTTPRequestHandler):
                     f"<ETag>&quot;{len(key)}&quot;</ETag></Contents>"
                 )
         parts.append("</ListBucketResult>")
-        self.answer(200, "".join(parts).encode())
+        return self.answer(200, "".join(parts).encode())
 
     def answer(self, status: int, body: bytes = b"", headers: dict[str, str] | None = None) -> None:
         self.send_response(status)

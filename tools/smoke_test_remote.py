@@ -6,6 +6,8 @@ import tempfile
 import threading
 from pathlib import Path
 
+import numpy as np
+
 import penstock as ndd
 
 
@@ -20,6 +22,6 @@ with tempfile.TemporaryDirectory() as folder:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_address[1]}/a.bin"
-        assert bytes(ndd.io.file.read(url)) == b"contents"
+        assert np.asarray(ndd.io.file.read(url)).tobytes() == b"contents"
         server.shutdown()
 print("penstock-remote works")

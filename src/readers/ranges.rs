@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::files::Hash;
@@ -130,18 +130,11 @@ pub struct Ranges {
     damaged: Vec<(usize, Problem)>,
     /// Recently used files, the latest at the end.
     opened: Mutex<VecDeque<(u32, Arc<Opened>)>>,
-    /// Files that are named by URLs. They take no descriptors, but asking for their sizes takes
-    /// time, so all are kept.
-    objects: Vec<OnceLock<Arc<Opened>>>,
 }
 
 impl Ranges {
     pub fn new(files: Vec<PathBuf>) -> Ranges {
-        let objects = match files.iter().any(|file| is_url(file)) {
-            true => files.iter().map(|_| OnceLock::new()).collect(),
-            false => vec![],
-        };
-        Ranges { files, pieces: vec![], damaged: vec![], opened: Mutex::default(), objects }
+        Ranges { files, pieces: vec![], damaged: vec![], opened: Mutex::default() }
     }
 
     pub fn extend(&mut self, pieces: impl IntoIterator<Item = Piece>) {
@@ -207,10 +200,6 @@ impl Ranges {
 
     /// One of the files, opened.
     pub fn open(&self, file: u32) -> Result<Arc<Opened>> {
-        let object = self.objects.get(file as usize);
-        if let Some(found) = object.and_then(OnceLock::get) {
-            return Ok(found.clone());
-        }
         let lock = || self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         {
             let mut opened = lock();
@@ -226,11 +215,6 @@ impl Ranges {
         }
         // Two threads may open the same file, which is harmless.
         let found = Arc::new(Opened::open(&self.files[file as usize])?);
-        if found.is_remote()
-            && let Some(object) = object
-        {
-            return Ok(object.get_or_init(|| found).clone());
-        }
         let mut opened = lock();
         while opened.len() >= OPEN_FILES {
             opened.pop_front();

@@ -225,11 +225,6 @@ impl Opened {
             Place::Object(_) => FileStream::Memory(Cursor::new(self.bytes()?)),
         })
     }
-
-    /// Whether it is named by a URL, so that it takes no descriptor.
-    pub fn is_remote(&self) -> bool {
-        !matches!(self.place, Place::File(_))
-    }
 }
 
 /// A file as a stream.

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Object;
 use super::disk::Name;
+use super::flight::Flight;
 use crate::readers::source::Result;
-use crate::value::{Cause, Problem, zeroed};
+use crate::value::zeroed;
 
 /// A request should take much longer than its latency.
 pub const BLOCK: u64 = 8 << 20;
@@ -34,51 +35,13 @@ struct State {
 /// An object, by a hash of its name and version, and the number of the block.
 type Key = (u128, u64);
 
-enum Slot {
-    /// The process and the thread that it is on its way to.
-    Coming(u32, Arc<Arrival>),
-    Here {
-        block: Arc<Block>,
-        used: u64,
-    },
-}
-
-/// Where others wait for a block.
-#[derive(Default)]
-struct Arrival {
-    result: Mutex<Option<std::result::Result<Arc<Block>, Broken>>>,
-    arrived: Condvar,
-}
-
-/// A fault that can be told to all who wait.
-#[derive(Clone)]
-enum Broken {
-    File(Problem),
-    System(Problem),
-    Memory(usize),
-    Other(String),
-}
-
-impl From<Cause> for Broken {
-    fn from(cause: Cause) -> Broken {
-        match cause {
-            Cause::File { problem } => Broken::File(problem),
-            Cause::System { problem } => Broken::System(problem),
-            Cause::Memory { bytes } => Broken::Memory(bytes),
-            other => Broken::Other(format!("{other:?}")),
-        }
-    }
-}
-
-impl From<Broken> for Cause {
-    fn from(broken: Broken) -> Cause {
-        match broken {
-            Broken::File(problem) => Cause::File { problem },
-            Broken::System(problem) => Cause::System { problem },
-            Broken::Memory(bytes) => Cause::Memory { bytes },
-            Broken::Other(text) => Cause::Internal(text),
-        }
-    }
+struct Slot {
+    block: Arc<Flight<Arc<Block>>>,
+    used: u64,
+    /// The memory and the descriptors that it takes, once it is here.
+    bytes: usize,
+    opened: usize,
+    here: bool,
 }
 
 /// In memory, or in a file of the cache.
@@ -96,8 +59,8 @@ impl Block {
         }
     }
 
-    fn is_open(&self) -> bool {
-        matches!(self, Block::Cached(..))
+    fn descriptors(&self) -> usize {
+        usize::from(matches!(self, Block::Cached(..)))
     }
 
     fn copy(&self, start: usize, out: &mut [u8]) -> bool {
@@ -109,10 +72,6 @@ impl Block {
             Block::Cached(file) => file.read_exact_at(out, start as u64).is_ok(),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Blocks {
@@ -137,88 +96,55 @@ impl Blocks {
         Ok(())
     }
 
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn block(&self, object: &Object, number: u64) -> Result<Arc<Block>> {
         let name = Name::new(object.url.as_bytes(), object.version(), Some(number));
         let key = (name.hash(), number);
-        let here = std::process::id();
-        let arrival = {
-            let mut state = lock(&self.state);
+        let block = {
+            let mut state = self.lock();
             state.clock += 1;
             let now = state.clock;
-            match state.known.get_mut(&key) {
-                Some(Slot::Here { block, used }) => {
-                    *used = now;
-                    return Ok(block.clone());
-                }
-                // In a forked child, the parent's threads don't bring it.
-                Some(Slot::Coming(process, arrival)) if *process == here => {
-                    let arrival = arrival.clone();
-                    drop(state);
-                    return arrival.wait();
-                }
-                _ => {
-                    let arrival = Arc::new(Arrival::default());
-                    state.known.insert(key, Slot::Coming(here, arrival.clone()));
-                    arrival
-                }
-            }
+            let new =
+                || Slot { block: Arc::default(), used: now, bytes: 0, opened: 0, here: false };
+            let slot = state.known.entry(key).or_insert_with(new);
+            slot.used = now;
+            slot.block.clone()
         };
-        /// Whatever happens here, nobody waits forever.
-        struct Duty<'a>(&'a Blocks, Key, &'a Arrival);
-        impl Drop for Duty<'_> {
-            fn drop(&mut self) {
-                if lock(&self.2.result).is_none() {
-                    lock(&self.0.state).known.remove(&self.1);
-                    self.2.tell(Err(Broken::Other("a block was not read".into())));
-                }
+        let found = block.get(|| {
+            let loaded = Arc::new(load(object, &name, number)?);
+            self.keep(key, &loaded);
+            Ok(loaded)
+        });
+        if found.is_err() {
+            let mut state = self.lock();
+            if state.known.get(&key).is_some_and(|slot| !slot.here) {
+                state.known.remove(&key);
             }
         }
-        let _duty = Duty(self, key, &arrival);
-        let loaded = load(object, &name, number).map(Arc::new);
-        match &loaded {
-            Ok(block) => self.keep(key, block.clone()),
-            Err(_) => drop(lock(&self.state).known.remove(&key)),
-        }
-        let told = loaded.map_err(Broken::from);
-        arrival.tell(told.clone());
-        told.map_err(Cause::from)
+        found
     }
 
-    fn keep(&self, key: Key, block: Arc<Block>) {
-        let mut state = lock(&self.state);
-        state.bytes += block.bytes();
-        state.opened += usize::from(block.is_open());
-        state.clock += 1;
-        let used = state.clock;
-        state.known.insert(key, Slot::Here { block, used });
+    /// Counts a block that has arrived, and forgets others.
+    fn keep(&self, key: Key, block: &Block) {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let Some(slot) = state.known.get_mut(&key).filter(|slot| !slot.here) else { return };
+        (slot.bytes, slot.opened, slot.here) = (block.bytes(), block.descriptors(), true);
+        state.bytes += slot.bytes;
+        state.opened += slot.opened;
         // At least the last one is kept.
         while state.bytes > self.limit || state.opened > OPEN_BLOCKS {
-            let oldest = state.known.iter().filter_map(|(other, slot)| match slot {
-                Slot::Here { used, .. } if *other != key => Some((*used, *other)),
-                _ => None,
-            });
-            let Some((_, oldest)) = oldest.min() else { break };
-            if let Some(Slot::Here { block, .. }) = state.known.remove(&oldest) {
-                state.bytes -= block.bytes();
-                state.opened -= usize::from(block.is_open());
+            let others = state.known.iter().filter(|(other, slot)| **other != key && slot.here);
+            let Some((_, oldest)) = others.map(|(other, slot)| (slot.used, *other)).min() else {
+                break;
+            };
+            if let Some(slot) = state.known.remove(&oldest) {
+                state.bytes -= slot.bytes;
+                state.opened -= slot.opened;
             }
-        }
-    }
-}
-
-impl Arrival {
-    fn tell(&self, result: std::result::Result<Arc<Block>, Broken>) {
-        *lock(&self.result) = Some(result);
-        self.arrived.notify_all();
-    }
-
-    fn wait(&self) -> Result<Arc<Block>> {
-        let mut result = lock(&self.result);
-        loop {
-            if let Some(result) = &*result {
-                return result.clone().map_err(Cause::from);
-            }
-            result = self.arrived.wait(result).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! An entry is a file: the bytes, the URL that they are of, and a trailer with lengths and
 //! checksums. It is written under another name and then renamed, so that a process that is killed
-//! leaves no half of one. How many bytes all entries have together is a number in a mapped file.
-//! Whoever exceeds the limit removes the entries that were not used for the longest time; that
-//! also counts them anew, since a process may have been killed between counting and writing.
+//! leaves no half of one. How many bytes the entries have, and those that are being written, are
+//! numbers in a mapped file. Whoever exceeds the limit removes the entries that were not used for
+//! the longest time; that also counts all anew, since a process may have been killed between
+//! counting and writing. Whatever the order of events, the numbers are never too small.
 
-use std::fs::{self, File, FileTimes, OpenOptions};
+use std::fs::{self, File, FileTimes, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -37,8 +38,10 @@ pub struct Disk {
     folder: PathBuf,
     limit: u64,
     usage: Usage,
-    next: AtomicU64,
 }
+
+/// The number of the next file that this process writes.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// The name of an entry.
 pub struct Name<'a> {
@@ -114,9 +117,8 @@ impl Disk {
             }
         }
         let usage = Usage::open(&folder.join("usage"))?;
-        let next = AtomicU64::new(0);
-        let disk = Arc::new(Disk { folder, limit, usage, next });
-        if disk.usage.get() > limit {
+        let disk = Arc::new(Disk { folder, limit, usage });
+        if disk.usage.total() > limit {
             disk.evict();
         }
         disks.push(Arc::downgrade(&disk));
@@ -157,7 +159,7 @@ impl Disk {
         let mut found = vec![0; expected.len()];
         let sound = file.read_exact_at(&mut found, bytes.len() as u64).is_ok() && found == expected;
         if !sound && fs::remove_file(name.path(&self.folder)).is_ok() {
-            self.usage.subtract((bytes.len() + expected.len()) as u64);
+            self.usage.written().subtract((bytes.len() + expected.len()) as u64);
         }
         sound
     }
@@ -170,30 +172,32 @@ impl Disk {
         if size > self.limit / 2 {
             return false;
         }
-        let fits = |total: u64| total <= self.limit;
-        if !fits(self.usage.add(size)) {
-            self.evict();
-            if !fits(self.usage.get()) {
-                self.usage.subtract(size);
-                return false;
-            }
-        }
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let new = self.folder.join("new").join(format!("{}-{number}", std::process::id()));
-        let (path, is_new) = (name.path(&self.folder), !name.path(&self.folder).exists());
-        let written = File::create(&new)
-            .and_then(|mut file| {
-                file.write_all(bytes)?;
-                file.write_all(&trailer)
-            })
-            .and_then(|()| fs::rename(&new, path));
-        if written.is_err() {
-            let _ = fs::remove_file(&new);
+        let Ok(mut file) = File::create(&new) else { return false };
+        // So that others see how much it will be.
+        let is_reserved = file.set_len(size).is_ok();
+        self.usage.pending().add(size);
+        if self.usage.total() > self.limit {
+            self.evict();
         }
-        if written.is_err() || !is_new {
-            self.usage.subtract(size);
-        }
-        written.is_ok()
+        let is_written = is_reserved
+            && self.usage.total() <= self.limit
+            && file.write_all(bytes).and_then(|()| file.write_all(&trailer)).is_ok();
+        let path = name.path(&self.folder);
+        // Unlike a rename, it fails if another process was first, so that nothing counts twice.
+        let linked = is_written.then(|| fs::hard_link(&new, &path));
+        let is_there = match linked {
+            Some(Ok(())) => {
+                self.usage.written().add(size);
+                true
+            }
+            Some(Err(error)) => error.kind() == io::ErrorKind::AlreadyExists,
+            None => false,
+        };
+        self.usage.pending().subtract(size);
+        let _ = fs::remove_file(&new);
+        is_there
     }
 
     /// Removes entries that were not used for long, unless another process is at it.
@@ -210,25 +214,13 @@ impl Disk {
         if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             return;
         }
-        let before = self.usage.get();
+        let before = self.usage.written().get();
         let (mut entries, mut total) = (Vec::new(), 0);
-        let folders = (0..=u8::MAX).map(|number| format!("{number:02x}"));
-        for folder in folders.chain(["new".into()]) {
-            let is_new = folder == "new";
-            let Ok(listed) = fs::read_dir(self.folder.join(folder)) else { continue };
-            for entry in listed.flatten() {
-                let Ok(known) = entry.metadata() else { continue };
-                let used = known.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                if is_new {
-                    if used.elapsed().is_ok_and(|age| age > ABANDONED) {
-                        let _ = fs::remove_file(entry.path());
-                    } else {
-                        total += known.len();
-                    }
-                    continue;
-                }
+        for number in 0..=u8::MAX {
+            let folder = self.folder.join(format!("{number:02x}"));
+            for (path, known) in files(&folder) {
                 total += known.len();
-                entries.push((used, known.len(), entry.path()));
+                entries.push((used(&known), known.len(), path));
             }
         }
         entries.sort_unstable_by_key(|(used, ..)| *used);
@@ -241,15 +233,44 @@ impl Disk {
             }
         }
         // What others have added meanwhile stays counted.
-        self.usage.correct(before, total);
+        self.usage.written().correct(before, total);
+        let before = self.usage.pending().get();
+        let mut pending = 0;
+        for (path, known) in files(&self.folder.join("new")) {
+            match is_abandoned(&path, &known) {
+                true => drop(fs::remove_file(path)),
+                false => pending += known.len(),
+            }
+        }
+        self.usage.pending().correct(before, pending);
     }
 }
 
-/// A number of bytes that processes share.
-struct Usage(&'static AtomicU64);
+fn files(folder: &Path) -> impl Iterator<Item = (PathBuf, Metadata)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| Some((entry.path(), entry.metadata().ok()?)))
+}
+
+fn used(known: &Metadata) -> SystemTime {
+    known.modified().unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+/// Whether the process that was writing a file is gone.
+fn is_abandoned(path: &Path, known: &Metadata) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let process: Option<i32> = name.split('-').next().and_then(|digits| digits.parse().ok());
+    // SAFETY: signal 0 only asks whether there is such a process.
+    let is_gone = |id: i32| unsafe { libc::kill(id, 0) } != 0
+        && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
+    process.is_none_or(is_gone) || used(known).elapsed().is_ok_and(|age| age > ABANDONED)
+}
+
+/// Numbers of bytes that processes share: written, and being written.
+struct Usage(&'static [AtomicU64; 2]);
 
 impl Usage {
     fn open(path: &Path) -> io::Result<Usage> {
+        const BYTES: usize = size_of::<[AtomicU64; 2]>();
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -257,12 +278,12 @@ impl Usage {
             .truncate(false)
             .mode(0o666)
             .open(path)?;
-        file.set_len(8)?;
+        file.set_len(BYTES as u64)?;
         // SAFETY: a mapping of its own, of a file that is long enough and that nobody shortens.
         let mapped = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                8,
+                BYTES,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED,
                 file.as_raw_fd(),
@@ -273,25 +294,41 @@ impl Usage {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: it is mapped until the process ends, aligned to a page, and only used as this.
-        Ok(Usage(unsafe { &*mapped.cast::<AtomicU64>() }))
+        Ok(Usage(unsafe { &*mapped.cast::<[AtomicU64; 2]>() }))
     }
 
+    fn written(&self) -> Count<'_> {
+        Count(&self.0[0])
+    }
+
+    fn pending(&self) -> Count<'_> {
+        Count(&self.0[1])
+    }
+
+    fn total(&self) -> u64 {
+        self.written().get().saturating_add(self.pending().get())
+    }
+}
+
+struct Count<'a>(&'a AtomicU64);
+
+impl Count<'_> {
     fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0.load(Ordering::SeqCst)
     }
 
-    fn add(&self, bytes: u64) -> u64 {
-        self.0.fetch_add(bytes, Ordering::Relaxed) + bytes
+    fn add(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::SeqCst);
     }
 
     fn subtract(&self, bytes: u64) {
         let less = |total: u64| Some(total.saturating_sub(bytes));
-        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
     }
 
     fn correct(&self, before: u64, found: u64) {
         let moved = |total: u64| Some(total.saturating_sub(before).saturating_add(found));
-        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, moved);
+        let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, moved);
     }
 }
 
@@ -320,7 +357,7 @@ mod tests {
         assert!(disk.read(&name).is_none());
         assert!(disk.write(&name, b"contents") && disk.write(&name, b"contents"));
         assert_eq!(disk.read(&name).unwrap(), b"contents");
-        assert_eq!(disk.usage.get(), total(&folder));
+        assert_eq!(disk.usage.total(), total(&folder));
         for other in
             [(&b"s3://b/b"[..], 1, None), (b"s3://b/a", 2, None), (b"s3://b/a", 1, Some(0))]
         {
@@ -358,9 +395,10 @@ mod tests {
         let is_there = |number| disk.read(&Name::new(url(number).as_bytes(), 0, None)).is_some();
         assert!(is_there(59) && is_there(58) && !is_there(0));
         // A process that was killed has counted what it has not written.
-        disk.usage.add(1 << 40);
+        disk.usage.written().add(1 << 40);
+        disk.usage.pending().add(1 << 40);
         assert!(disk.write(&Name::new(b"s3://bucket/more", 0, None), &bytes));
-        assert_eq!(disk.usage.get(), total(&folder));
+        assert_eq!(disk.usage.total(), total(&folder));
         assert!(!disk.write(&Name::new(b"s3://bucket/large", 0, None), &vec![0; 60_000]));
         fs::remove_dir_all(&folder).unwrap();
     }

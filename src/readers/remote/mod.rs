@@ -9,6 +9,7 @@
 pub mod abi;
 mod blocks;
 mod disk;
+mod flight;
 mod index;
 mod native;
 
@@ -21,6 +22,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use self::blocks::Blocks;
 pub use self::disk::Disk;
+use self::flight::Flight;
 pub use self::index::{Listed, list, list_with_root};
 pub use self::native::{Body, Native};
 use super::options::Options;
@@ -142,6 +144,8 @@ pub type Resolve = dyn Fn(&str) -> Result<Arc<dyn Backend>> + Send + Sync;
 pub struct Context {
     resolve: Box<Resolve>,
     backends: Mutex<HashMap<String, Arc<dyn Backend>>>,
+    /// What is known of large objects, by URL: they are asked for once, and must not change.
+    facts: Mutex<HashMap<String, Arc<Flight<Facts>>>>,
     blocks: Arc<Blocks>,
     disk: Option<Arc<Disk>>,
     used: AtomicBool,
@@ -193,9 +197,10 @@ pub fn note(text: &[u8]) {
 impl Context {
     /// `memory` bounds the bytes of blocks that are kept.
     pub fn new(resolve: Box<Resolve>, memory: usize, disk: Option<Arc<Disk>>) -> Arc<Context> {
-        let (backends, blocks) = (Mutex::default(), Arc::new(Blocks::new(memory)));
+        let (backends, facts) = (Mutex::default(), Mutex::default());
+        let blocks = Arc::new(Blocks::new(memory));
         let used = AtomicBool::new(false);
-        Arc::new(Context { resolve, backends, blocks, disk, used })
+        Arc::new(Context { resolve, backends, facts, blocks, disk, used })
     }
 
     /// Whether anything was named by a URL.
@@ -239,8 +244,12 @@ impl Object {
         let context = here()?;
         let (base, key) = split(path)?;
         let backend = context.backend(base)?;
-        let facts = backend.head(key)?;
         let url = path.to_string_lossy().into_owned();
+        let flight = {
+            let mut known = context.facts.lock().unwrap_or_else(PoisonError::into_inner);
+            known.entry(url.clone()).or_default().clone()
+        };
+        let facts = flight.get(|| backend.head(key))?;
         let key = url.len() - key.len();
         let (blocks, disk) = (context.blocks.clone(), context.disk.clone());
         Ok(Object { backend, blocks, disk, url, key, facts })
