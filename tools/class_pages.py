@@ -20,6 +20,7 @@ import penstock.capture
 import penstock.checkpoint
 import penstock.compat
 import penstock.errors
+import penstock.experimental.readers
 import penstock.hf
 import penstock.jax
 import penstock.pytorch
@@ -83,7 +84,10 @@ PAGES = {
     "compat": Page(inspect.cleandoc(penstock.compat.__doc__ or ""), ("compat.install",)),
     "readers": Page(
         inspect.cleandoc(penstock.readers.__doc__ or ""),
-        tuple(f"readers.{name}" for name in penstock.readers.__all__),
+        (
+            *(f"readers.{name}" for name in penstock.readers.__all__),
+            *(f"experimental.readers.{name}" for name in penstock.experimental.readers.__all__),
+        ),
     ),
     "tfrecord": Page(
         inspect.cleandoc(penstock.tfrecord.__doc__ or ""),

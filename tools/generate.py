@@ -118,6 +118,8 @@ def public_names() -> dict[str, dict[str, str]]:
         source = f"penstock._torch.{name}"
         for exported in getattr(importlib.import_module(source), "__all__", ()):
             _nested(names, "torch")[exported] = source
+    for name in _modules([str(PACKAGE / "experimental")]):
+        _nested(names, "experimental")[name] = f"penstock.experimental.{name}"
     for operator in OPERATORS.values():
         namespace, _, name = operator.name.rpartition(".")
         for place in {namespace, operator.options.also_in or namespace}:

@@ -195,6 +195,7 @@ NAMES: dict[str, dict[str, str]] = {
         "image_slice": "penstock.ops.decoders",
         "inflate": "penstock.ops.decoders",
         "numpy": "penstock.ops.decoders",
+        "video": "penstock.ops.decoders",
     },
     "penstock.experimental": {
         "decoders": "penstock.experimental.decoders",
@@ -202,6 +203,7 @@ NAMES: dict[str, dict[str, str]] = {
         "erode": "penstock.ops.filters",
         "median_blur": "penstock.ops.filters",
         "peek_image_shape": "penstock.ops.decoders",
+        "readers": "penstock.experimental.readers",
         "remap": "penstock.ops.warp",
         "resize": "penstock.ops.resize",
         "warp_perspective": "penstock.ops.warp",

@@ -115,17 +115,20 @@ impl PySource {
         py.detach(|| *self.fingerprint.get_or_init(|| self.source.fingerprint()))
     }
 
+    /// The ends of groups of samples that are best read together, as 64-bit integers; None if the
+    /// format has none.
+    fn groups<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let ends = self.source.groups()?;
+        let bytes: Vec<u8> = ends.iter().flat_map(|&end| (end as i64).to_ne_bytes()).collect();
+        Some(PyBytes::new(py, &bytes))
+    }
+
     /// Entries that were skipped when the data set was opened.
     fn skipped<'py>(&self, py: Python<'py>) -> PyResult<Vec<SkippedEntry<'_, 'py>>> {
         let skipped = self.source.skipped().iter();
         skipped
             .map(|entry| Ok((entry.file, entry.line, &*entry.text, worded(py, &entry.problem)?)))
             .collect()
-    }
-
-    /// Where groups of samples end of which an epoch may have a few.
-    fn groups(&self) -> Vec<usize> {
-        self.source.groups().to_vec()
     }
 
     /// Whether fetching is left to the threads that compute.

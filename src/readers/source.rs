@@ -34,6 +34,11 @@ pub trait Source: Send + Sync + 'static {
     /// What a sample consists of, in the order of the reader's outputs.
     fn outputs(&self) -> Vec<Part>;
 
+    /// The ends of groups of samples that are best read together, for formats that have them.
+    fn groups(&self) -> Option<&[usize]> {
+        None
+    }
+
     /// Reads a part of a sample, and returns a result for each of the part's outputs.
     fn fetch(
         &self,
@@ -45,11 +50,6 @@ pub trait Source: Send + Sync + 'static {
     /// A part that is already in memory, for several samples; they share one block ([`in_a_row`]).
     fn ready(&self, _numbers: &[usize], part: usize) -> Result<Vec<Sample>> {
         Err(Cause::Internal(format!("part {part} has to be fetched")))
-    }
-
-    /// Where groups of samples end of which an epoch may have a few, such as the clips of a video.
-    fn groups(&self) -> &[usize] {
-        &[]
     }
 
     /// Whether fetching is mostly computing, not reading: it is then left to the threads that
