@@ -34,10 +34,11 @@ def makes(name: str) -> Callable[[Callable[[Path, int], Arguments]], Any]:
 
 
 def reader_classes() -> dict[str, type[ndd.readers.Reader]]:
-    """All readers by name; those in `penstock.experimental` by "experimental" and a name."""
+    """All readers by name, with "experimental." in front where there are two of a name."""
     found = {name: getattr(ndd.readers, name) for name in ndd.readers.__all__}
-    later = ndd.experimental.readers  # type: ignore[attr-defined]
-    found |= {f"experimental.{name}": getattr(later, name) for name in later.__all__}
+    for name in ndd.experimental.readers.__all__:
+        key = f"experimental.{name}" if name in found else name
+        found[key] = getattr(ndd.experimental.readers, name)
     base = ndd.readers.Reader
     return {
         name: kind

@@ -330,7 +330,7 @@ def test_folders_are_labels(tmp_path, kind):
     videos.save(tmp_path, "h264.mkv")
     reader = kind(file_root=tmp_path, sequence_length=30)
     assert clips(reader, 1) == [[0], [1], [1]]
-    names = [clip.source_info() for clip, _ in reader.next_epoch()]
+    names = [clip.source_info for clip, _ in reader.next_epoch()]
     assert names == [
         f"{tmp_path}/run/mjpeg.avi",
         *[f"{tmp_path}/walk/{n}" for n in ("h264.mp4", "vp9.webm")],
@@ -429,10 +429,10 @@ def test_a_call_can_give_sizes(file):
     reader = VideoResize(filenames=file("h264.mp4"), sequence_length=3)
     with pytest.raises(ValueError, match="`size` is needed"):
         reader(batch_size=2)
-    [sizes] = [ndd.batch([[24.0, 32.0], [60.0, 80.0]])]
-    made = reader(batch_size=2, size=sizes)
+    made = reader(batch_size=2, size=ndd.batch([[24.0, 32.0], [60.0, 80.0]]))
     assert [clip.shape for clip in made[0]] == [(3, 24, 32, 3), (3, 60, 80, 3)]
-    assert videos.numbers(next(iter(reader(batch_size=1, resize_x=160)[0]))) == [6, 7, 8]
+    # What failed above was not given.
+    assert videos.numbers(next(iter(reader(batch_size=2, resize_x=160)[0]))) == [6, 7, 8]
 
 
 def test_videos_of_different_sizes_are_batches_of_them(file):
@@ -443,7 +443,7 @@ def test_videos_of_different_sizes_are_batches_of_them(file):
     assert batch.torch().shape == (2, 30, 24, 32, 3)
 
 
-@pytest.mark.usefixtures("emulated_gpus")
+@pytest.mark.usefixtures("emulated")
 def test_programs_for_a_gpu_run(file):
     reader = Video(device="gpu", filenames=file("h264.mp4"), sequence_length=10)
     assert reader(batch_size=2)[0].device.device_type == "gpu"

@@ -7,6 +7,7 @@ arguments and in a few rules (`Rules`). The clips themselves are found and decod
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +24,7 @@ from penstock._runtime import ffmpeg
 from penstock._runtime.device import DeviceLike
 from penstock._values.dtype import dtype as to_dtype
 from penstock.errors import ArgumentError
+from penstock.readers._base.options import Common
 from penstock.readers._base.order import shuffled
 from penstock.readers._base.paths import Name, path, paths
 from penstock.readers._base.reader import Reader
@@ -128,6 +130,9 @@ class ClipReader(Reader):
         common: Mapping[str, Any],
     ) -> None:
         self._what = f"{self._namespace}.{type(self).__name__}"
+        if unknown := common.keys() - Common.__annotations__.keys() - {"batch_size"}:
+            known = list(inspect.signature(type(self)).parameters)
+            raise messages.unknown_argument(self._what, sorted(unknown), known)
         self._rules = rules
         # As in DALI, by default files that can't be read are left out.
         policies = {None: "leave_out", "raise": "raise"}
@@ -345,7 +350,7 @@ class ClipReader(Reader):
     # The data set
 
     def _open(self) -> Source:
-        ffmpeg.load()
+        ffmpeg.load(self._what)
         source = open_source(
             self._what,
             "video",

@@ -30,7 +30,6 @@ pub use self::list::ClipListFault;
 problems! {
     /// What is wrong with a video of a data set.
     pub enum ClipFault {
-        Video { problem: Problem },
         /// The file has fewer frames than when the data set was opened.
         Changed { frames: usize, wanted: usize },
         TooMany,
@@ -352,9 +351,9 @@ fn opened(path: &Path) -> Result<Video> {
 fn of_the_file(cause: Cause) -> Cause {
     match cause {
         Cause::Undecodable { problem, .. } if problem.kind == "VideoFault.NoLibrary" => {
-            Cause::System { problem: ClipFault::Video { problem }.into() }
+            Cause::System { problem }
         }
-        Cause::Undecodable { problem, .. } => broken(ClipFault::Video { problem }),
+        Cause::Undecodable { problem, .. } => broken(problem),
         other => other,
     }
 }
@@ -451,6 +450,7 @@ impl Source for Videos {
         &self.skipped
     }
 
+    /// The clips of a video, or of a line of the list.
     fn groups(&self) -> Option<&[usize]> {
         Some(self.clips.ends())
     }

@@ -214,7 +214,6 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "ListFault.LargeLabel": "has a label that does not fit into 32 bits",
     "ListFault.Folder": _by_the_system,
     # Videos
-    "ClipFault.Video": "this video {problem}",
     "ClipFault.Changed": (
         "it has {frames} frames, but had at least {wanted} when the reader was made"
     ),

@@ -108,8 +108,8 @@ class Reader:
         num_inputs: Of no use to readers.
     """
 
-    _namespace: ClassVar[str] = "readers"
-    """Where users find it, for messages."""
+    _namespace = "readers"
+    """The module that has the class for users."""
     _gives_on_gpu = False
     """Whether the format may be asked to give its samples on a gpu."""
     _position: Position | None
