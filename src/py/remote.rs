@@ -15,6 +15,9 @@ use crate::value::Cause;
 
 type Result<T, E = Cause> = std::result::Result<T, E>;
 
+/// Names and values of options.
+type Pairs = Vec<(String, String)>;
+
 /// Bytes of blocks that a reader keeps in memory, unless it is told otherwise.
 const MEMORY: usize = 256 << 20;
 
@@ -59,7 +62,7 @@ fn resolve(py: Python<'_>, base: &str, options: Option<&Py<PyDict>>) -> Result<A
     };
     match &*kind {
         "native" => {
-            let given = || -> PyResult<(Bound<'_, PyCapsule>, Vec<(String, String)>)> {
+            let given = || -> PyResult<(Bound<'_, PyCapsule>, Pairs)> {
                 Ok((found.get_item(1)?.cast_into()?, found.get_item(2)?.extract()?))
             };
             let (capsule, options) = given().map_err(|error| internal(py, &error))?;

@@ -91,7 +91,7 @@ pub fn read_version(path: &Path, version: u64, allocate: &Allocate<'_>) -> Resul
     let room = |bytes: usize| allocate(0, Desc::new(DType::U8, &[bytes]));
     if is_url(path) {
         let contents = read_whole(path, version)?;
-        let mut buffer = room(contents.len())?;
+        let mut buffer = room(contents.size())?;
         contents.take(buffer.bytes());
         return buffer.into_sample();
     }

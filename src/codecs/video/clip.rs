@@ -15,6 +15,10 @@ pub enum Padding {
     Reflect101,
 }
 
+/// A frame outside of a video that is not padded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoFrame;
+
 impl Padding {
     pub const NAMES: &str =
         "none, constant, edge, repeat, reflect_1001, symmetric, reflect_101, reflect";
@@ -32,16 +36,16 @@ impl Padding {
 
     /// The frame of a video of `count` frames that is shown at a number, which may be outside:
     /// `Ok(None)` is a frame of one color, and `Err` says that there is none.
-    pub fn pick(self, number: i64, count: usize) -> Result<Option<usize>, ()> {
+    pub fn pick(self, number: i64, count: usize) -> Result<Option<usize>, NoFrame> {
         let length = i64::try_from(count).unwrap_or(i64::MAX / 4);
         if (0..length).contains(&number) {
             return Ok(Some(number as usize));
         }
         if length == 0 {
-            return if self == Padding::Constant { Ok(None) } else { Err(()) };
+            return if self == Padding::Constant { Ok(None) } else { Err(NoFrame) };
         }
         let found = match self {
-            Padding::None => return Err(()),
+            Padding::None => return Err(NoFrame),
             Padding::Constant => return Ok(None),
             Padding::Edge => number.clamp(0, length - 1),
             Padding::Reflect1001 => {
@@ -66,7 +70,7 @@ mod tests {
     fn numbers_outside_are_padded() {
         let pick = |name, number| Padding::parse(name).unwrap().pick(number, 60);
         assert_eq!(pick("none", 59), Ok(Some(59)));
-        assert_eq!(pick("none", 60), Err(()));
+        assert_eq!(pick("none", 60), Err(NoFrame));
         assert_eq!(pick("constant", -1), Ok(None));
         assert_eq!(pick("edge", 99), Ok(Some(59)));
         assert_eq!(pick("edge", -9), Ok(Some(0)));
@@ -78,7 +82,7 @@ mod tests {
         assert_eq!(pick("symmetric", -1), Ok(Some(0)));
         for padding in [Padding::Reflect101, Padding::Reflect1001, Padding::Edge] {
             assert_eq!(padding.pick(-7, 1), Ok(Some(0)));
-            assert_eq!(padding.pick(i64::MAX, 3).is_ok(), true);
+            assert!(padding.pick(i64::MAX, 3).is_ok());
         }
         assert_eq!(Padding::parse("mirror"), None);
     }

@@ -194,7 +194,7 @@ impl Resized {
             resample(&stored.into_sample()?, &mut out.output(), &maps, &self.filters)?;
             *sample = Some(out.into_sample()?);
         }
-        Ok(Planes { format: made, height, width, source: Source::Resized(samples) })
+        Ok(Planes { format: made, height, width, source: Source::Resized(Box::new(samples)) })
     }
 }
 
@@ -208,7 +208,7 @@ struct Planes<'a> {
 
 enum Source<'a> {
     Frame(Picture<'a>),
-    Resized([Option<Sample>; 3]),
+    Resized(Box<[Option<Sample>; 3]>),
 }
 
 /// Rows at the scale of the conversion.

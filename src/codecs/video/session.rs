@@ -69,8 +69,7 @@ impl Session {
             let problem = VideoFault::Empty.into();
             return Err(Cause::Undecodable { kind: Damage::Truncated, problem });
         }
-        let demuxer =
-            Demuxer::open(library, bytes.clone(), patience).map_err(|fault| unopened(fault))?;
+        let demuxer = Demuxer::open(library, bytes.clone(), patience).map_err(unopened)?;
         let Some(decoder) = Decoder::open(&demuxer)? else {
             return Err(broken(VideoFault::Codec { name: demuxer.stream().codec }));
         };

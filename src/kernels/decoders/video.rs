@@ -135,14 +135,14 @@ impl DecodeArgs {
         let outside = |name, given: i64| argument(name, problem::Videos::Outside { given, count });
         if let Some(frames) = &self.frames {
             let pick =
-                |&frame: &i64| padding.pick(frame, count).map_err(|()| outside("frames", frame));
+                |&frame: &i64| padding.pick(frame, count).map_err(|_| outside("frames", frame));
             return frames.iter().map(pick).collect();
         }
         if let Some(times) = &self.times {
             let pick = |&time: &f64| {
                 let frame = number_at("times", index, time)?;
                 let gone = problem::Videos::NoTime { given: time, duration: index.duration() };
-                padding.pick(frame, count).map_err(|()| argument("times", gone))
+                padding.pick(frame, count).map_err(|_| argument("times", gone))
             };
             return times.iter().map(pick).collect();
         }

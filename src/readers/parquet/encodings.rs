@@ -6,12 +6,15 @@ use super::schema::Physical;
 use super::{ParquetFault, Result, broken};
 use crate::value::{Cause, with_room, zeroed};
 
+/// Where values start and end.
+type Spans = Vec<(u32, u32)>;
+
 /// Decoded values of a page or a dictionary.
 pub enum Values {
     /// Each of so many bytes.
     Fixed { bytes: Vec<u8>, width: usize },
     /// Start and end of each.
-    Bytes { bytes: Vec<u8>, spans: Vec<(u32, u32)> },
+    Bytes { bytes: Vec<u8>, spans: Spans },
     /// Places in a dictionary.
     Coded { dictionary: Arc<Values>, places: Vec<u32> },
 }
@@ -138,7 +141,7 @@ pub fn decode(
 }
 
 /// Values with their lengths in front of them.
-fn plain_spans(data: &[u8], start: usize, count: usize) -> Result<Vec<(u32, u32)>> {
+fn plain_spans(data: &[u8], start: usize, count: usize) -> Result<Spans> {
     // Each takes four bytes at least.
     if count > data.len() / 4 {
         return Err(damaged());
@@ -155,7 +158,7 @@ fn plain_spans(data: &[u8], start: usize, count: usize) -> Result<Vec<(u32, u32)
 }
 
 /// Values one after the other, of which the lengths are known.
-fn spans(lengths: &[i64], start: usize, end: usize) -> Result<Vec<(u32, u32)>> {
+fn spans(lengths: &[i64], start: usize, end: usize) -> Result<Spans> {
     let mut spans = with_room(lengths.len())?;
     let mut at = start;
     for &length in lengths {
@@ -168,7 +171,7 @@ fn spans(lengths: &[i64], start: usize, end: usize) -> Result<Vec<(u32, u32)>> {
 }
 
 /// Values as the length of what they share with the one before, and the rest.
-fn shared_prefixes(data: &[u8], count: usize) -> Result<(Vec<u8>, Vec<(u32, u32)>)> {
+fn shared_prefixes(data: &[u8], count: usize) -> Result<(Vec<u8>, Spans)> {
     let (shared, taken) = deltas(data, count)?;
     let rest = &data[taken..];
     let (lengths, taken) = deltas(rest, count)?;
@@ -275,7 +278,11 @@ fn deltas(bytes: &[u8], count: usize) -> Result<(Vec<i64>, usize)> {
     let total = varint(bytes, &mut at)?;
     let mut value = signed(varint(bytes, &mut at)?);
     let regular = (1..=1 << 16).contains(&block) && (1..=512).contains(&minis);
-    if !regular || block % minis != 0 || block / minis % 8 != 0 || total != count as u64 {
+    if !regular
+        || !block.is_multiple_of(minis)
+        || !(block / minis).is_multiple_of(8)
+        || total != count as u64
+    {
         return Err(damaged());
     }
     let each = block / minis;

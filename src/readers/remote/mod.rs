@@ -103,10 +103,10 @@ pub enum Contents {
 }
 
 impl Contents {
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         match self {
             Contents::Bytes(bytes) => bytes.len(),
-            Contents::Body(body) => body.len(),
+            Contents::Body(body) => body.size(),
         }
     }
 
@@ -293,7 +293,7 @@ pub fn read_whole(path: &Path, version: u64) -> Result<Contents> {
         return Ok(Contents::Bytes(bytes));
     }
     let contents = backend.get(key)?;
-    let mut bytes = zeroed(contents.len())?;
+    let mut bytes = zeroed(contents.size())?;
     contents.take(&mut bytes);
     disk.write(&entry, &bytes);
     Ok(Contents::Bytes(bytes))
@@ -305,7 +305,7 @@ pub fn bytes_of(path: &Path) -> Result<Vec<u8>> {
     if let Contents::Bytes(bytes) = contents {
         return Ok(bytes);
     }
-    let mut bytes = zeroed(contents.len())?;
+    let mut bytes = zeroed(contents.size())?;
     contents.take(&mut bytes);
     Ok(bytes)
 }

@@ -228,7 +228,7 @@ pub struct Body {
 }
 
 impl Body {
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.len
     }
 

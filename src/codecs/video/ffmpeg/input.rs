@@ -25,7 +25,7 @@ pub enum Bytes {
 }
 
 impl Bytes {
-    pub fn len(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         match self {
             Bytes::File(_, length) => *length,
             Bytes::Memory(sample) => sample.desc.bytes() as u64,
@@ -113,7 +113,7 @@ impl Input {
     pub unsafe extern "C" fn seek(opaque: *mut c_void, offset: i64, whence: c_int) -> i64 {
         // SAFETY: guaranteed by the caller.
         let input = unsafe { &mut *opaque.cast::<Input>() };
-        let length = input.bytes.len() as i64;
+        let length = input.bytes.size() as i64;
         let from = match whence & !SEEK_FORCE {
             SEEK_SIZE => return length,
             libc::SEEK_SET => 0,
