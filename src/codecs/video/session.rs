@@ -65,7 +65,7 @@ impl Session {
             return Err(broken(VideoFault::NoLibrary));
         };
         let patience = patience();
-        if bytes.len() == 0 {
+        if bytes.size() == 0 {
             let problem = VideoFault::Empty.into();
             return Err(Cause::Undecodable { kind: Damage::Truncated, problem });
         }
@@ -100,7 +100,7 @@ impl Session {
         let stream = self.demuxer.stream();
         let mut scan = Scan::default();
         // A file with more packets than bytes is hostile.
-        let most = usize::try_from(self.bytes.len()).unwrap_or(usize::MAX).min(1 << 31);
+        let most = usize::try_from(self.bytes.size()).unwrap_or(usize::MAX).min(1 << 31);
         while let Read::Packet(packet) = self.demuxer.read().map_err(unopened)? {
             if scan.len() >= most || !scan.push(packet, &stream.codec, self.demuxer.data()) {
                 return Err(Cause::Memory { bytes: scan.len() * size_of::<Packet>() });

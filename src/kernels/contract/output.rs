@@ -318,8 +318,8 @@ mod tests {
                     let mut made = made.around_caches(around);
                     let mut output = made.output();
                     output.write_pixels(&source[..pixels * from], [from, to], |pixels, piece| {
-                        let pairs = pixels.chunks_exact(from).zip(piece.chunks_exact_mut(to));
                         assert_eq!(pixels.len() * to, piece.len() * from);
+                        let pairs = pixels.chunks_exact(from).zip(piece.chunks_exact_mut(to));
                         pairs.for_each(|(pixel, piece)| piece.fill(pixel[from - 1]));
                     });
                     for (at, byte) in output.elements::<u8>().iter().enumerate() {

@@ -155,8 +155,8 @@ impl DecodeArgs {
             match padding.pick(number, count) {
                 Ok(frame) => made.push(frame),
                 // Without padding, clips end with the video.
-                Err(()) if number >= 0 => break,
-                Err(()) => return Err(outside("start_frame", number)),
+                Err(_) if number >= 0 => break,
+                Err(_) => return Err(outside("start_frame", number)),
             }
         }
         Ok(made)
