@@ -58,6 +58,7 @@ impl<'a> Stores<'a> {
 
     /// Like `copy`, while what is read next is on its way from memory: as many bytes at `next`,
     /// which may be any address.
+    #[allow(clippy::not_unsafe_ptr_arg_deref, reason = "it is only prefetched from")]
     pub fn copy_before(&self, dst: &'a mut [u8], src: &[u8], next: *const u8) {
         if self.around && dst.len() >= SHORTEST {
             // SAFETY: see `with`.
