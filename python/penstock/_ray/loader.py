@@ -279,12 +279,14 @@ class _Ordered(Iteration):
         while self._left and len(self._waiting) < count:
             position, place = self._position(), self._place
             assert place is not None
-            numbers, after = position.order.draw(place, position.shard, position.batch_size)
+            order, size = position.order, position.batch_size
+            numbers, after = order.draw(place, position.shard, size)
             batches = self._batches
             request = Request(
                 numbers,
+                order.epochs(place, position.shard, size, len(numbers)),
                 batches._seed_of(position, self._asked),
-                position.batch_size,
+                size,
                 batches.reader._options.on_error,
             )
             self._waiting.append(_Ahead(self._crew.submit(request), place, after))

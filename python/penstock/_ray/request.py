@@ -35,12 +35,14 @@ class Request(NamedTuple):
 
     Args:
         numbers: Its samples.
+        epochs: The epoch of all samples, or that of each.
         seed: What its random numbers are derived from.
         batch_size: The number of samples in a full batch.
         on_error: What becomes of bad samples, as in readers.
     """
 
     numbers: Numbers
+    epochs: int | Numbers
     seed: int
     batch_size: int
     on_error: str
@@ -75,7 +77,7 @@ def carry_out(loop: Function, reader: Reader, request: Request) -> Outcome:
 
 def _carried_out(loop: Function, reader: Reader, request: Request, notes: _Notes) -> Outcome:
     source, numbers = reader._opened(), request.numbers
-    values = fetch(source, numbers, True)
+    values = fetch(source, numbers, True, request.epochs)
     if request.on_error != "raise":
         bad = _bad(values)
         if bad and request.on_error == "substitute":
