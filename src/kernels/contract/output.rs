@@ -133,7 +133,7 @@ impl<'a> Output<'a> {
     }
 
     /// Like `write`, for results that are made of the same elements of `source`: those of the next
-    /// piece are fetched from memory while a piece is stored, which takes a fifth less time.
+    /// piece are fetched from memory while a piece is stored.
     pub fn write_from<S, T: Element>(
         &mut self,
         source: &[S],

@@ -7,33 +7,32 @@ pub fn crc8(bytes: &[u8]) -> u8 {
     })
 }
 
-/// x^16 + x^15 + x^2 + 1, eight bytes at a time.
+/// x^16 + x^15 + x^2 + 1, sixteen bytes at a time.
 pub fn crc16(bytes: &[u8]) -> u16 {
-    let (eights, rest) = bytes.as_chunks::<8>();
-    let crc = eights.iter().fold(0_u16, |crc, eight| {
+    let (groups, rest) = bytes.as_chunks::<STEP>();
+    let crc = groups.iter().fold(0_u16, |crc, group| {
+        let mut group = *group;
         let [high, low] = crc.to_be_bytes();
-        let [a, b, c, d, e, f, g, h] = eight.map(usize::from);
-        TABLES[7][a ^ usize::from(high)]
-            ^ TABLES[6][b ^ usize::from(low)]
-            ^ TABLES[5][c]
-            ^ TABLES[4][d]
-            ^ TABLES[3][e]
-            ^ TABLES[2][f]
-            ^ TABLES[1][g]
-            ^ TABLES[0][h]
+        group[0] ^= high;
+        group[1] ^= low;
+        let terms = group.iter().zip(TABLES.iter().rev());
+        terms.fold(0, |crc, (byte, table)| crc ^ table[usize::from(*byte)])
     });
-    rest.iter()
-        .fold(crc, |crc, byte| crc << 8 ^ TABLES[0][usize::from(crc >> 8) ^ usize::from(*byte)])
+    let step = |crc: u16, byte: &u8| crc << 8 ^ TABLES[0][usize::from(crc.to_be_bytes()[0] ^ byte)];
+    rest.iter().fold(crc, step)
 }
 
+/// How many bytes are taken at a time: the next ones need the checksum of those before.
+const STEP: usize = 16;
+
 /// `TABLES[n][byte]` is the checksum of a byte and `n` zeros after it.
-static TABLES: [[u16; 256]; 8] = {
-    let mut tables = [[0; 256]; 8];
+static TABLES: [[u16; 256]; STEP] = {
+    let mut tables = [[0; 256]; STEP];
     let mut byte = 0;
     while byte < 256 {
         let mut crc = (byte as u16) << 8;
         let mut table = 0;
-        while table < 8 {
+        while table < STEP {
             let mut bit = 0;
             while bit < 8 {
                 crc = crc << 1 ^ if crc >> 15 == 1 { 0x8005 } else { 0 };
@@ -60,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_bytes_at_a_time_are_the_same_as_one() {
+    fn many_bytes_at_a_time_are_the_same_as_one() {
         let bytes: Vec<u8> =
             (0..=255).cycle().take(300).map(|byte: u8| byte.wrapping_mul(91)).collect();
         let one = |crc: u16, byte: &u8| {

@@ -13,9 +13,8 @@ pub trait Number: Copy + 'static {
     fn of(number: i64) -> Self;
     fn shifted(self, by: u32) -> Self;
     /// Adds predictions to all numbers but the first ones, of which there are as many as
-    /// coefficients. The coefficient of the number before is the first. `short` if a prediction
-    /// can't have more than 32 bits.
-    fn predict(numbers: &mut [Self], coefficients: &[i32], shift: u32, short: bool);
+    /// coefficients. The coefficient of the number before is the first.
+    fn predict(numbers: &mut [Self], coefficients: &[i32], shift: u32);
 }
 
 impl Number for i32 {
@@ -29,12 +28,11 @@ impl Number for i32 {
         self.wrapping_shl(by)
     }
 
-    fn predict(numbers: &mut [i32], coefficients: &[i32], shift: u32, short: bool) {
+    fn predict(numbers: &mut [i32], coefficients: &[i32], shift: u32) {
         macro_rules! by_order {
             ($($order:literal)+) => {
                 match coefficients.len() {
-                    $($order if short => predict_short::<$order>(numbers, coefficients, shift),)+
-                    $($order => predict_long::<$order>(numbers, coefficients, shift),)+
+                    $($order => predict_of::<$order>(numbers, coefficients, shift),)+
                     _ => predict_any(numbers, coefficients, shift),
                 }
             };
@@ -52,7 +50,7 @@ impl Number for i64 {
         self.wrapping_shl(by)
     }
 
-    fn predict(numbers: &mut [i64], coefficients: &[i32], shift: u32, _: bool) {
+    fn predict(numbers: &mut [i64], coefficients: &[i32], shift: u32) {
         for at in coefficients.len()..numbers.len() {
             let before = numbers[..at].iter().rev();
             let terms = coefficients.iter().zip(before);
@@ -65,41 +63,36 @@ impl Number for i64 {
 }
 
 /// Of an order known to the compiler, which keeps the numbers before in registers: `N` numbers at a
-/// time, after which each of them is in the same register again.
-macro_rules! predict_of_order {
-    ($name:ident, $sum:ty) => {
-        #[inline(never)]
-        fn $name<const N: usize>(numbers: &mut [i32], coefficients: &[i32], shift: u32) {
-            let Some((factors, (before, rest))) =
-                coefficients.first_chunk::<N>().zip(numbers.split_first_chunk_mut::<N>())
-            else {
-                return;
-            };
-            let factors = factors.map(<$sum>::from);
-            let mut before = before.map(<$sum>::from);
-            let mut step = |oldest: usize, number: &mut i32| {
-                let mut sum: $sum = 0;
-                for term in 0..N {
-                    let factor = factors[N - 1 - term];
-                    sum = sum.wrapping_add(factor.wrapping_mul(before[(oldest + term) % N]));
-                }
-                *number = number.wrapping_add((sum >> shift) as i32);
-                before[oldest] = <$sum>::from(*number);
-            };
-            let (rounds, rest) = rest.as_chunks_mut::<N>();
-            for round in rounds {
-                for (oldest, number) in round.iter_mut().enumerate() {
-                    step(oldest, number);
-                }
-            }
-            for (oldest, number) in rest.iter_mut().enumerate() {
-                step(oldest, number);
-            }
-        }
+/// time, after which each of them is in the same register again. Sums of 32 bits, where they are
+/// enough, would take as long.
+#[inline(never)]
+fn predict_of<const N: usize>(numbers: &mut [i32], coefficients: &[i32], shift: u32) {
+    let Some((factors, (before, rest))) =
+        coefficients.first_chunk::<N>().zip(numbers.split_first_chunk_mut::<N>())
+    else {
+        return;
     };
+    let factors = factors.map(i64::from);
+    let mut before = before.map(i64::from);
+    let mut step = |oldest: usize, number: &mut i32| {
+        let mut sum = 0_i64;
+        for term in 0..N {
+            let factor = factors[N - 1 - term];
+            sum = sum.wrapping_add(factor.wrapping_mul(before[(oldest + term) % N]));
+        }
+        *number = number.wrapping_add((sum >> shift) as i32);
+        before[oldest] = i64::from(*number);
+    };
+    let (rounds, rest) = rest.as_chunks_mut::<N>();
+    for round in rounds {
+        for (oldest, number) in round.iter_mut().enumerate() {
+            step(oldest, number);
+        }
+    }
+    for (oldest, number) in rest.iter_mut().enumerate() {
+        step(oldest, number);
+    }
 }
-predict_of_order!(predict_short, i32);
-predict_of_order!(predict_long, i64);
 
 /// Of high orders, which only the slowest settings of encoders choose.
 #[inline(never)]
@@ -146,8 +139,7 @@ pub fn read<T: Number>(bits: &mut Bits<'_>, size: u32, numbers: &mut [T]) -> Out
             let coefficients = FIXED[kind - 8];
             read_first(bits, size, numbers, coefficients.len())?;
             read_residuals(bits, numbers, coefficients.len())?;
-            // Without a shift, what overflows comes back.
-            T::predict(numbers, coefficients, 0, true);
+            T::predict(numbers, coefficients, 0);
         }
         32.. => {
             let order = kind - 31;
@@ -162,8 +154,7 @@ pub fn read<T: Number>(bits: &mut Bits<'_>, size: u32, numbers: &mut [T]) -> Out
                 *coefficient = bits.signed(precision)? as i32;
             }
             read_residuals(bits, numbers, order)?;
-            let short = size + precision + order.next_power_of_two().ilog2() <= 32;
-            T::predict(numbers, &coefficients[..order], shift as u32, short);
+            T::predict(numbers, &coefficients[..order], shift as u32);
         }
         _ => return Err(Flaw::Invalid),
     }
