@@ -60,14 +60,15 @@ def crops_of(path: Path) -> Painter:
     return paint
 
 
-def landscape(rng: np.random.Generator, waves: float) -> Image.Image:
+def landscape(rng: np.random.Generator, waves: float, has_sun: bool = True) -> Image.Image:
     """A sky, a sun, and hills or a sea, with some grain."""
     w, h = sizes(rng)
     y, x = np.mgrid[0:h, 0:w].astype(np.float32)
     sky, sun, ground = rng.integers(60, 256, size=(3, 3)).astype(np.float32)
     image = sky * (0.4 + 0.6 * y / h)[..., None]
     cx, cy, radius = rng.uniform(0.2, 0.8) * w, rng.uniform(0.2, 0.5) * h, 0.12 * min(h, w)
-    image = np.where(((x - cx) ** 2 + (y - cy) ** 2 < radius**2)[..., None], sun, image)
+    if has_sun:
+        image = np.where(((x - cx) ** 2 + (y - cy) ** 2 < radius**2)[..., None], sun, image)
     for depth in range(3):
         phase, swell = rng.uniform(0, 6), rng.uniform(0.7, 1.3) * waves
         ridge = h * (0.55 + 0.12 * depth + 0.1 / waves * np.sin(swell * 6.28 * x[0] / w + phase))

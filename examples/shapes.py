@@ -22,7 +22,7 @@ def make_data_set(folder: Path, count: int, seed: int = 7) -> Path:
     images: list[dict[str, object]] = []
     annotations: list[dict[str, object]] = []
     for number in range(count):
-        image = landscape(rng, waves=2)
+        image = landscape(rng, waves=2, has_sun=False)  # a sun would be a disc without a label
         name = f"{number:04d}.jpg"
         images.append(
             {"id": number, "file_name": name, "width": image.width, "height": image.height}
