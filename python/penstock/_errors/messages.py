@@ -71,7 +71,7 @@ _IN_DALI = {
         "`penstock.torch.Loader` is a DataLoader.",
     ),
     **dict.fromkeys(
-        ("readers.Video", "readers.VideoResize", "decoders.video", "experimental.readers"),
+        ("readers.Video", "readers.VideoResize", "decoders.video", "experimental.readers.Video"),
         ": DALI has it, penstock doesn't yet. Frames that another library has decoded are "
         'processed as sequences: `batch(frames, layout="FHWC")`.',
     ),

@@ -16,7 +16,6 @@ import penstock as ndd
         (ndd.readers, "Video", "DALI has it, penstock doesn't yet"),
         (ndd.readers, "VideoResize", "DALI has it, penstock doesn't yet"),
         (ndd.decoders, "video", "DALI has it, penstock doesn't yet"),
-        (ndd.experimental, "readers", "DALI has it, penstock doesn't yet"),
     ],
 )
 def test_missing_name(module, name, words):
