@@ -15,6 +15,7 @@ DOCS = ROOT / "docs"
 # Guides to frameworks and kinds of data consist of separate programs, and have tests of their own.
 PAGES = [
     DOCS / "getting-started.md",
+    DOCS / "formats.md",
     DOCS / "performance.md",
     ROOT / "skills" / "penstock" / "SKILL.md",
     *sorted((DOCS / "concepts").glob("*.md")),
