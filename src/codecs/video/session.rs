@@ -141,10 +141,12 @@ impl Session {
         loop {
             match self.step() {
                 Ok(true) => {
-                    // Frames without a time follow the one before.
                     let after = frames.last().map_or(0, |last| last.saturating_add(1));
                     let pts = self.frame.pts();
-                    frames.push(if pts == NO_PTS { after } else { pts.max(after) });
+                    // Frames without a time follow the one before. In AVI, all do: each takes a
+                    // tick.
+                    let follows = pts == NO_PTS || index.stream.container == "avi";
+                    frames.push(if follows { after } else { pts.max(after) });
                 }
                 Ok(false) => break,
                 Err(Stop::Damaged(text)) => {

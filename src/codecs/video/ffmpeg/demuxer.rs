@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::abi;
 use super::input::{Bytes, Input};
 use super::library::{END, Library, NO_PTS, read, write};
-use crate::value::Cause;
+use crate::value::{Cause, is_available};
 
 /// Containers that are opened. Others, such as playlists that name further files, are not.
 const CONTAINERS: &CStr = c"mov,matroska,avi,ivf,mpegts,mpeg,flv,ogg,mjpeg,mjpeg_2000,h264,hevc,\
@@ -202,7 +202,7 @@ impl Demuxer {
         }
         match (input.fault(), code) {
             (Some(cause), _) => Err(OpenFault::Cause(cause)),
-            (None, code) if code == -libc::ENOMEM => {
+            (None, code) if is_scarce(code) => {
                 Err(OpenFault::Cause(Cause::Memory { bytes: BLOCK }))
             }
             (None, code) => Err(OpenFault::Format(self.library.error_text(code))),
@@ -338,7 +338,7 @@ impl Demuxer {
                 if let Some(cause) = input.fault() {
                     return Err(OpenFault::Cause(cause));
                 }
-                if code == -libc::ENOMEM {
+                if is_scarce(code) {
                     return Err(OpenFault::Cause(Cause::Memory { bytes: BLOCK }));
                 }
                 return Ok(match code {
@@ -400,6 +400,12 @@ impl Demuxer {
             (self.library.av_seek_frame)(self.context, self.number, time, BACKWARD) >= 0
         }
     }
+}
+
+/// Whether an error is about memory, of which there is none. FFmpeg gives the same error for files
+/// that claim gigabytes.
+fn is_scarce(code: c_int) -> bool {
+    code == -libc::ENOMEM && !is_available(64 << 20)
 }
 
 impl Drop for Demuxer {
