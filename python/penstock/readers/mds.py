@@ -11,10 +11,10 @@ from penstock._errors import messages
 from penstock._runtime.device import DeviceLike
 from penstock.errors import ArgumentError
 from penstock.readers._base.options import Common
-from penstock.readers._base.paths import Name
+from penstock.readers._base.paths import Name, is_url
 from penstock.readers._base.paths import path as as_path
 from penstock.readers._base.records import open_records
-from penstock.readers._base.source import Source
+from penstock.readers._base.source import Source, contents
 from penstock.readers._base.table import Table, column_names
 
 if TYPE_CHECKING:
@@ -105,8 +105,7 @@ class _Index(NamedTuple):
 def _read_index(folder: str) -> _Index:
     path = os.path.join(folder, "index.json")
     try:
-        with open(path, "rb") as file:
-            content = json.load(file)
+        content = json.loads(contents(_WHAT, "path", path))
     except (OSError, ValueError, RecursionError) as error:
         raise _wrong("path", f"can't be used: {path}: {error}") from None
     index: _Index | None = None
@@ -144,7 +143,7 @@ def _add_shard(folder: str, path: str, number: int, shard: Any, before: _Index |
         raise refuse("has other columns than the first one")
     raw, packed = shard["raw_data"], shard.get("zip_data")
     packing = (shard.get("compression") or "").partition(":")[0]
-    if packed and os.path.exists(os.path.join(folder, raw["basename"])):
+    if packed and not is_url(folder) and os.path.exists(os.path.join(folder, raw["basename"])):
         packed = None  # someone has decompressed it
     if packed and packing not in _PACKINGS:
         known = ", ".join(_PACKINGS)

@@ -9,14 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from penstock import _core
 from penstock._core import Source as Source
 from penstock._errors import messages
 from penstock._errors.sentences import sentence
 from penstock._operators.call_sites import here
 from penstock._runtime.context import EvalContext
+from penstock._values.array import wrap
 from penstock.readers._base import remote
 from penstock.readers._base.io_pool import io_pool, remote_pool
+from penstock.readers._base.paths import is_url
 from penstock.readers._base.rows import Numbers
 
 if TYPE_CHECKING:
@@ -60,6 +64,22 @@ def fetch(
     # RNGs by sample draw by this.
     _core.given_together(values, numbers, epochs)
     return values
+
+
+def contents(what: str, argument: str, path: str) -> bytes:
+    """A whole file that describes a data set. Waits for it.
+
+    Args:
+        what: The reader, for messages.
+        argument: The argument that the name comes from.
+        path: The name of the file, which may be a URL.
+    """
+    if not is_url(path):
+        with open(path, "rb") as file:
+            return file.read()
+    source = open_source(what, "files", {"files": argument}, files=[path], root="")
+    value, *_ = source.fetch(np.zeros(1, np.int64), False, here(), pool_of(source))
+    return np.asarray(wrap(value)).tobytes()
 
 
 def pool_of(source: Source) -> _core.Pool:
