@@ -195,6 +195,7 @@ NAMES: dict[str, dict[str, str]] = {
         "image_slice": "penstock.ops.decoders",
         "inflate": "penstock.ops.decoders",
         "numpy": "penstock.ops.decoders",
+        "video": "penstock.ops.decoders",
     },
     "penstock.experimental": {
         "decoders": "penstock.experimental.decoders",

@@ -10,3 +10,4 @@ from penstock.ops.decoders import image_random_crop as image_random_crop
 from penstock.ops.decoders import image_slice as image_slice
 from penstock.ops.decoders import inflate as inflate
 from penstock.ops.decoders import numpy as numpy
+from penstock.ops.decoders import video as video
