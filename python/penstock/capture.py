@@ -2,8 +2,7 @@
 
 DALI can capture a training loop and replay it as a pipeline, if it can prove that each iteration
 makes the same calls. Here any loop over a reader runs ahead by itself, so nothing has to be proven:
-`next_epoch(capture=True)` is the same as without it (it warns, as in DALI, if the loop calls no
-operator), and `ExternalSource.captured` is a plain loop.
+`next_epoch(capture=True)` is the same as without it, and `ExternalSource.captured` is a plain loop.
 Arguments that change, conditions, `break`, checkpoints and other batch sizes are no errors.
 """
 

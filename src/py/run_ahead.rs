@@ -63,12 +63,6 @@ impl PyIteration {
         }
     }
 
-    /// How many calls there were since the last item, of which some may run ahead for the next;
-    /// `None` if running ahead is off.
-    fn calls(&self) -> Option<usize> {
-        self.course.calls(self.number)
-    }
-
     /// There are no more items, or nothing is to be run ahead.
     #[pyo3(signature = (complete=true))]
     fn end(&self, complete: bool) {

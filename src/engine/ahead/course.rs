@@ -268,14 +268,6 @@ impl Loop {
         });
     }
 
-    /// How many calls the iteration has had so far; `None` if nothing is noted.
-    pub fn calls(&self, iterator: u64) -> Option<usize> {
-        let contents = self.lock()?;
-        let is_current = contents.iterator == iterator && contents.epoch == epoch();
-        (is_current && contents.thread == Some(thread::current().id()))
-            .then(|| contents.occurrences.values().map(|&count| count as usize).sum())
-    }
-
     /// The upcoming items have changed: drops what was run early.
     pub fn clear(&self) {
         let mut garbage = Garbage::default();

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 
 from penstock._errors.tracebacks import hide_frames, hides_frames, public
-from penstock._operators import call_sites
 
 if TYPE_CHECKING:
     from penstock.readers._base.position import Position
@@ -27,9 +26,8 @@ class Epoch(Generic[Item_co]):
     when another one has been begun since. Threads may share one; each batch goes to one of them.
     """
 
-    def __init__(self, reader: Reader, position: Position, capture: bool = False) -> None:
+    def __init__(self, reader: Reader, position: Position) -> None:
         self._reader = reader
-        self._capture = capture
         self._life = position.life
         self._iteration = reader._ahead.loop.iteration()
         self._progress = _Progress(position.coming())
@@ -44,8 +42,6 @@ class Epoch(Generic[Item_co]):
     def __next__(self) -> Item_co:
         reader = self._reader
         moved: Position | None = None
-        if self._capture and self._progress.left is not None:
-            self._check_captured()
         try:
             with reader._guard():
                 reader._moving()
@@ -67,15 +63,6 @@ class Epoch(Generic[Item_co]):
             raise
         item: Item_co = outputs
         return item
-
-    def _check_captured(self) -> None:
-        """Warn, once and where DALI does, of a loop in which there is nothing to capture."""
-        self._capture = False
-        if self._iteration.calls() == 0:
-            call_sites.warn(
-                f"{self._reader._what}: `capture=True` has no effect, since the loop called no "
-                "operator with the first item. Call operators inside of the loop, or leave it out."
-            )
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

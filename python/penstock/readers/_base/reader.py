@@ -250,8 +250,7 @@ class Reader:
             batch_size: How many samples a batch has. Without it (and without `max_batch_size`),
                 single samples are given.
             ctx: Without effect: reading has threads of its own.
-            capture: Without effect, except for a warning if there is nothing to capture: loops run
-                ahead by themselves, see `set_run_ahead`.
+            capture: Without effect: loops run ahead by themselves, see `set_run_ahead`.
             compile: Another name for `capture`.
             restart: Drop what is left of an unfinished epoch, and begin with the next number.
             epoch: Begin the epoch with this number, from 0 on. In readers that shuffle, the order
@@ -270,7 +269,7 @@ class Reader:
             elif position.is_unfinished and not self._has_warned and not self._is_put_back:
                 self._has_warned = True
                 call_sites.warn(self._unfinished(position), UnfinishedEpochWarning)
-            return Epoch(self, position, bool(capture or compile))
+            return Epoch(self, position)
 
     def set_epoch(self, epoch: SupportsIndex) -> None:
         """Begin the epoch with this number next, from its first sample on.
