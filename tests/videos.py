@@ -15,7 +15,8 @@ import os
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -216,6 +217,22 @@ def save(folder: Path, *names: str) -> list[str]:
     return [str(folder / name) for name in names]
 
 
+@contextmanager
+def _same_priority() -> Iterator[None]:
+    """SVT-AV1 gives the calling thread real-time priority where it may, as for root, and all that
+    is started afterwards inherits it.
+    """
+    if not hasattr(os, "sched_getscheduler"):
+        yield
+        return
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, policy, parameters)
+
+
+@_same_priority()
 def write(name: str, made: Made, pictures: Sequence[np.ndarray] | None = None) -> bytes:
     """Encode pictures (RGB), by default numbered ones."""
     import av
