@@ -219,7 +219,7 @@ def table(count: int) -> Any:
     return pyarrow.table({"image": images, "label": list(range(count)), "boxes": boxes})
 
 
-@makes("experimental.Fits")
+@makes("Fits")
 def fits(folder: Path, count: int) -> Arguments:
     from astropy.io import fits
 

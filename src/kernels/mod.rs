@@ -49,6 +49,7 @@ pub use contract::output::{Output, OutputBuffer};
 pub use contract::registry::{Family, Operator, find, intern, names, operator, register, traits};
 pub use contract::uniform::{Placement, UniformBatch};
 pub use decoders::audio::Wanted as WantedAudio;
+#[cfg(feature = "python")]
 pub(crate) use decoders::protected;
 pub use generic::cast::cast as convert;
 pub use numeric::draw::{Draw, Places, SampleDraw};

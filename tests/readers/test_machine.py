@@ -17,7 +17,7 @@ from penstock.tfrecord import FixedLenFeature, string
 
 OPEN_ON_READING = ["Arrow", "COCO", "File", "MDS", "MXNet", "NemoAsr", "Numpy", "Parquet"]
 OPEN_ON_READING += ["TFRecord", "Webdataset", "Video", "VideoResize"]
-OPEN_ON_READING += ["experimental.Fits", "experimental.Video"]
+OPEN_ON_READING += ["Fits", "experimental.Video"]
 
 
 def in_a_process(code, *arguments):
@@ -78,7 +78,7 @@ def test_samples_are_not_left_out_for_want_of_descriptors(tmp_path):
         assert given == ("raised" if name in OPEN_ON_READING else "6"), name
         assert later == "6", name
         # Some name their files and open none of them.
-        assert opened == "refused" or name in ("File", "experimental.Fits", "Numpy"), name
+        assert opened == "refused" or name in ("File", "Fits", "Numpy"), name
 
 
 def test_a_folder_that_may_not_be_searched_is_not_the_files_fault():

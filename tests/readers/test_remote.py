@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from tests import servers
-from tests.data_sets import MAKERS, contents
+from tests.data_sets import MAKERS, contents, reader_classes
 from tests.servers import Server, moto_serving, serving, status
 
 import penstock as ndd
@@ -116,7 +116,7 @@ class TestEveryReader:
         self, name, kind, folder, server, request, tmp_path
     ):
         arguments = MAKERS[name](folder, 13)
-        kind_of_reader = getattr(ndd.readers, name)
+        kind_of_reader = reader_classes()[name]
         expected = epoch(kind_of_reader(**arguments))
         storage: dict[str, Any] = {"storage_options": server.storage_options}
         url = "s3://bucket"

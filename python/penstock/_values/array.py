@@ -200,6 +200,17 @@ class Array:
         return self._wrap(moved)
 
 
+def _is_constant(data: np.ndarray[Any, Any]) -> bool:
+    """Whether the memory was handed over beside the pickle, read-only: such as that of Ray's object
+    store, which nobody changes. What was in the pickle is copied, so that it can be written to.
+    """
+    holder: Any = data
+    while isinstance(holder, np.ndarray):
+        holder = holder.base
+    is_aligned = data.ctypes.data % _ALIGNMENT == 0
+    return not data.flags.writeable and is_aligned and not isinstance(holder, bytes)
+
+
 def _unpickle(
     kind: type[Self],
     data: Any,
@@ -215,8 +226,7 @@ def _unpickle(
     code = dtype._code
     is_array = isinstance(data, np.ndarray)
     data = data if is_array else data.numpy()
-    # Buffers that picklers hand over read-only, such as Ray's object store does, don't change.
-    owned = not is_array or (not data.flags.writeable and data.ctypes.data % _ALIGNMENT == 0)
+    owned = not is_array or _is_constant(data)
     made = _core.unpack(data, code, ndim, batch, shapes, sources, layout, device._code, owned)
     return kind._wrap(made)
 

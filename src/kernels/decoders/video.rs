@@ -51,7 +51,7 @@ impl DirectKernel for Decode {
 
     fn run(args: &DecodeArgs, inputs: &[Sample], allocate: &Allocate<'_>) -> Result<Samples> {
         let desc = &inputs[0].desc;
-        if desc.ndim() != 1 || desc.dtype.size() != 1 {
+        if desc.ndim() != 1 || desc.dtype.size() != 1 || desc.dtype == DType::Bool {
             let (shape, dtype) = (desc.shape.to_vec(), desc.dtype.name());
             return Err(unfit(0, problem::Videos::NotBytes { shape, dtype }));
         }

@@ -32,6 +32,8 @@ def test_valid_files_are_read_in_the_same_ways(tmp_path):
     from tools.torture.consume import read
 
     unreadable = {"12-bit", "manifest"}  # not supported; names sounds that are not there
+    # Tables have a row with a null, which is a bad sample.
+    unreadable |= {name for name in seeds() if name.startswith(("arrow", "parquet"))}
     assert unreadable | set(small_images()) <= set(seeds())
     refused = []
     for name, seed in seeds().items():

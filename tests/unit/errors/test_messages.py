@@ -142,6 +142,11 @@ def wait_without_threads():
 
 
 AT_CALL = {
+    "unknown_samples": (
+        lambda: ndd.noise.gaussian(IMAGE, rng=ndd.random.RNG(1, by="sample")),
+        ValueError,
+        "noise.gaussian: an RNG by sample needs to know(.|\n)*rng.of",
+    ),
     "cant_read": (
         lambda: ndd.readers.File(file_list="/nope"),
         ValueError,
