@@ -302,7 +302,7 @@ def test_situations(root, situation):
 
 @pytest.mark.parametrize("option", ["capture", "compile"])
 def test_a_loop_without_operators(root, option):
-    """DALI warns that it captures nothing, and falls back. Here there is nothing to fall back to."""
+    """DALI warns that it captures nothing. Here nothing is lost."""
     reader = ndd.readers.Numpy(file_root=root)
     epoch = reader.next_epoch(batch_size=3, **{option: True})
     assert len(list(epoch)) == COUNT // 3
