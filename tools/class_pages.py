@@ -133,6 +133,7 @@ PAGES = {
 
 BESIDE_OPERATORS = {
     "auto_aug": ("auto_aug.Operation",),
+    "decoders": ("io.video_info", "io.VideoInfo"),
     "files": ("imread",),
     "random": (
         *("random.RNG", "random.set_seed", "random.get_default_rng"),

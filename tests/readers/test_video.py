@@ -58,7 +58,8 @@ def test_clips_have_exactly_their_frames(file, name):
     assert sorted(found) == list(range(len(whole)))
     assert [found[at][0] for at in sorted(found)] == expected
     times = [found[at][1] for at in sorted(found)]
-    assert times == pytest.approx([time for time, _ in whole], abs=1e-6)
+    # AVI has no times of frames that are reordered; FFmpeg gives them those of their packets.
+    assert times == pytest.approx(sorted(time for time, _ in whole), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["h264-bframes.mp4", "hevc-open.mp4", "vp9.webm", "mjpeg.avi"])

@@ -17,6 +17,7 @@ use super::listing::list_with_root;
 use super::options::{Bytes, Names, Options};
 use super::ranges::{broken, read_text};
 use super::read::Opened;
+use super::remote::{self, note};
 use super::source::{OpenError, Output, Part, Result, Source, fetched};
 use crate::codecs::npy::swap;
 use crate::kernels::{Allocate, OutputBuffer, convert};
@@ -253,6 +254,7 @@ pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
         names.iter().for_each(|name| files.push(name, 0));
     } else if let Some(list) = options.take::<Option<PathBuf>>("list")? {
         let text = read_text(&list).map_err(|error| error.option("list"))?;
+        note(&text);
         for line in text.split(|&byte| byte == b'\n') {
             let name = line.strip_suffix(b"\r").unwrap_or(line);
             if !name.trim_ascii().is_empty() {
@@ -261,7 +263,11 @@ pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
         }
     } else {
         let pattern: Bytes = options.take("pattern")?;
-        files = list_with_root(files.root(), &Globs::new(&[&pattern.0], false))?;
+        let globs = Globs::new(&[&pattern.0], false);
+        files = match remote::is_url(files.root()) {
+            true => remote::list_with_root(files.root(), None, &globs)?,
+            false => list_with_root(files.root(), &globs)?,
+        };
     }
     let units: Vec<usize> = options.take("units")?;
     let dtypes: Vec<Option<DType>> = options.take("dtypes")?;
