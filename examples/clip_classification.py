@@ -60,6 +60,7 @@ def write_video(path: Path, codec: str, rate: int, frames: list[Image.Image]) ->
     """Encode pictures."""
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=rate)
+        assert isinstance(stream, av.VideoStream)
         stream.width, stream.height = frames[0].size
         stream.pix_fmt = "yuv420p"
         stream.codec_context.thread_count = 1
@@ -186,7 +187,7 @@ def main() -> None:
             print(f"  epoch {epoch + 1}: accuracy {accuracy:4.0%}, {rate:6,.0f} clips/s")
         print(f"accuracy on videos that it has not seen: {accuracy_on(model, unseen, 3):.0%}")
         clips, _ = next(iter(unseen.next_epoch(batch_size=3)))
-        Image.fromarray(np.hstack(np.asarray(clips.tensors[0]))).save(args.out)
+        Image.fromarray(np.hstack(list(np.asarray(clips.tensors[0])))).save(args.out)
     print(f"the frames of a clip: {args.out}")
 
 
