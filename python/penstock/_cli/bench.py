@@ -63,7 +63,6 @@ def run(given: argparse.Namespace) -> int:
     peer = None if given.no_torch or files is None else _peer()
     rounds = len(numbers) + (peer is not None)
     rates: dict[int, float] = {}
-    before = ndd.get_num_threads()
     with Progress("measuring", rounds) as progress, _open(given.path, arguments) as reader:
         total = reader.get_metadata()["epoch_size"]
         try:
@@ -73,7 +72,7 @@ def run(given: argparse.Namespace) -> int:
                     rates[number] = _own_rate(reader, given)
                 progress.advance()
         finally:
-            ndd.set_num_threads(before)
+            ndd.set_num_threads(None)
         theirs = None
         if peer is not None and files is not None:
             try:
