@@ -45,10 +45,6 @@ class Array:
 
     _value: Value
 
-    def __init_subclass__(cls, *, batch: bool | None = None) -> None:
-        if batch is not None:
-            _classes[batch] = cls
-
     @classmethod
     def _wrap(cls: type[Self], value: Value) -> Self:
         made = cls.__new__(cls)
@@ -266,6 +262,15 @@ def _portable(error: Exception) -> Exception:
     except Exception:
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error
+
+
+def use_for(batch: bool, kind: type[Array]) -> None:
+    """Wrap batches, or single values, in a class from now on.
+
+    For the last line of its module: if the first import is interrupted, as by Ctrl-C, there must
+    not be a class that lacks the rest of its module.
+    """
+    _classes[batch] = kind
 
 
 def wrap(value: Value) -> Any:

@@ -17,7 +17,7 @@ from penstock._operators.submit import settle
 from penstock._runtime.context import EvalContext
 from penstock._runtime.device import DeviceLike
 from penstock._values.arithmetic import Arithmetic
-from penstock._values.array import Array
+from penstock._values.array import Array, use_for
 from penstock._values.conversion import LARGEST_BATCH, relabel, rows, single, stack
 from penstock._values.dtype import bfloat16
 from penstock._values.dtype import dtype as to_dtype
@@ -34,7 +34,7 @@ __all__ = ["Batch", "as_batch", "batch"]
 
 
 @public
-class Batch(Arithmetic, batch=True):
+class Batch(Arithmetic):
     """Samples with the same type, number of dimensions, layout and device.
 
     Returned by `batch` and `as_batch`, by operators and by readers. Its data may still be being
@@ -477,3 +477,5 @@ if sys.modules.get("torch.utils.data") is not None:
     from penstock._torch.collate import register
 
     register()
+
+use_for(True, Batch)

@@ -12,6 +12,7 @@ from penstock._errors.tracebacks import public
 from penstock._operators.submit import settle
 from penstock._runtime.device import DeviceLike, accelerator
 from penstock._values.arithmetic import Arithmetic
+from penstock._values.array import use_for
 from penstock._values.conversion import relabel, single
 from penstock._values.dtype import BY_CODE, DType
 from penstock._values.dtype import dtype as to_dtype
@@ -32,7 +33,7 @@ _ON_DEVICE = "_on_device"  # the attribute with `__cuda_array_interface__`, and 
 
 
 @public
-class Tensor(Arithmetic, batch=False):
+class Tensor(Arithmetic):
     """One sample: an array with a type, a device and possibly a layout.
 
     Returned by `tensor` and `as_tensor`, by operators and by batches. Its data may still be being
@@ -364,3 +365,6 @@ def _make(
     value = single(data, None if dtype is None else to_dtype(dtype), copy, pad, fill_value)
     made = Tensor._wrap(relabel(value, layout))
     return made if device is None else made.to_device(device)
+
+
+use_for(False, Tensor)
