@@ -44,8 +44,12 @@ class Handler(BaseHTTPRequestHandler):
         server = self.server
         with server.lock:
             server.requests.append((self.command, self.path, dict(self.headers)))
+            server.waiting += 1
+            server.most_waiting = max(server.most_waiting, server.waiting)
         if server.latency:
             time.sleep(server.latency)
+        with server.lock:
+            server.waiting -= 1
         with server.lock:
             fault = server.faults.pop(0) if server.faults else None
         if fault is not None and fault(self):
@@ -144,6 +148,7 @@ class Server(ThreadingHTTPServer):
         self.requests: list[tuple[str, str, dict[str, str]]] = []
         self.etags: dict[str, str] = {}
         self.latency = 0.0
+        self.waiting = self.most_waiting = 0
         self.page = 1000
         self.serves_ranges = True
         self._keys: dict[Path, list[str]] = {}

@@ -251,10 +251,8 @@ class TestListings:
     def test_folders_are_listed_at_the_same_time(self, folder, server):
         image_files(folder, 64, classes=32)
         server.latency = 0.1
-        start = time.monotonic()
         ndd.readers.File(file_root="s3://bucket", storage_options=server.storage_options)
-        # 33 requests, one after the other, would take this long at least.
-        assert time.monotonic() - start < 33 * server.latency
+        assert server.most_waiting > 1
 
 
 class TestRecords:
