@@ -59,7 +59,7 @@ dev: native ## set up .venv with the tools and penstock in it, editable
 # The announcement and the check for Rust come before anything is downloaded.
 .PHONY: demo
 demo: ## train a small model on images made here, print images/s, write demo.png
-	@echo "make demo sets up $(VENV) (NumPy, Pillow, scikit-learn, PyTorch), builds the native module with"
+	@echo "make demo sets up $(VENV) (NumPy, Pillow, scikit-learn, JAX), builds the native module with"
 	@echo "Rust (about 7 minutes on two cores, once), creates JPEGs, trains a small model on them and"
 	@echo "writes a sheet of augmented images, demo.png. Everything stays in this folder."
 	@$(MAKE) --no-print-directory -j1 cargo demo-environment $(NATIVE)

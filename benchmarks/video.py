@@ -5,7 +5,6 @@ CPU time, not elapsed time: clips are decoded on one thread in all libraries.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib.util
 import io
@@ -158,6 +157,20 @@ RIVALS = {"torchcodec": torchcodec_clip, "PyAV": pyav_clip, "decord": decord_cli
 MODULES = {"torchcodec": "torchcodec", "PyAV": "av", "decord": "decord"}
 
 
+def is_there(rival: str) -> bool:
+    """Whether a library is installed, and the system's FFmpeg where it needs that."""
+    if importlib.util.find_spec(MODULES[rival]) is None:
+        return False
+    if rival == "torchcodec":
+        from torchcodec.decoders import VideoDecoder
+
+        try:
+            VideoDecoder(b"not a video")
+        except RuntimeError as error:
+            return "Could not load" not in str(error)
+    return True
+
+
 def against(rival: str, codec: str, size: str, clips: bool) -> Prepare:
     def prepare(side: Contender) -> Ready:
         data = file(codec, size)
@@ -170,9 +183,8 @@ def against(rival: str, codec: str, size: str, clips: bool) -> Prepare:
 
 def rival_cases(rival: str) -> Callable[[], Iterator[Case]]:
     def made() -> Iterator[Case]:
-        with contextlib.suppress(ImportError, ValueError):
-            if importlib.util.find_spec(MODULES[rival]) is None:
-                return
+        if not is_there(rival):
+            return
         for codec, size in (("H.264", "360p"), ("H.264", "720p"), ("VP9", "360p")):
             for clips in (False, True):
                 name = f"video, {rival}/{codec} {size}/{'clips' if clips else 'in a row'}"
