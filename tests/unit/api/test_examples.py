@@ -47,7 +47,9 @@ EXAMPLES = {name: thing.__doc__ for name, thing in documented() if ">>> " in (th
 @pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_runs_after_the_import_alone(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # where an example may write its files
+    # A folder where an example may write files, and finds those of the repository.
+    (tmp_path / "tests").symlink_to(REFERENCE.parents[1] / "tests")
+    monkeypatch.chdir(tmp_path)
     test = doctest.DocTestParser().get_doctest(EXAMPLES[name], {"ndd": ndd}, name, None, 0)
     output = []
     doctest.DocTestRunner().run(test, out=output.append)
