@@ -411,7 +411,7 @@ fn brightness<T: Raw>(
     let (left, here, right) = (&row[..n], &row[1..n + 1], &row[2..n + 2]);
     let (down_left, down, down_right) = (&below[..n], &below[1..n + 1], &below[2..n + 2]);
     let site = &site[..n];
-    vectorized!({
+    vectorized!(copying own, other; {
         for i in 0..n {
             let (beside, over) = (left[i].word() + right[i].word(), up[i].word() + down[i].word());
             let corners =

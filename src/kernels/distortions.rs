@@ -140,14 +140,14 @@ struct Bulge {
 
 impl Places for Bulge {
     fn of(&self, y: usize, first: usize, xs: &mut [f32], ys: &mut [f32]) {
-        let [middle_x, middle_y] = self.middle;
+        let Bulge { middle: [middle_x, middle_y], radius, sampling } = *self;
         let dy = y as u32 as f32 + 0.5 - middle_y;
-        vectorized!({
+        vectorized!(copying first, dy, middle_x, middle_y, radius, sampling; {
             for (i, (x, y)) in xs.iter_mut().zip(ys).enumerate() {
                 let dx = (first + i) as u32 as f32 + 0.5 - middle_x;
-                let part = (dx * dx + dy * dy).sqrt() / self.radius;
-                *x = placed(self.sampling, middle_x + part * dx);
-                *y = placed(self.sampling, middle_y + part * dy);
+                let part = (dx * dx + dy * dy).sqrt() / radius;
+                *x = placed(sampling, middle_x + part * dx);
+                *y = placed(sampling, middle_y + part * dy);
             }
         });
     }
@@ -218,12 +218,12 @@ struct Waves<'a> {
 
 impl Places for Waves<'_> {
     fn of(&self, y: usize, first: usize, xs: &mut [f32], ys: &mut [f32]) {
-        let (across, top) = (self.across[y], y as u32 as f32);
+        let (across, top, sampling) = (self.across[y], y as u32 as f32, self.sampling);
         let down = &self.down[first..first + xs.len()];
-        vectorized!({
+        vectorized!(copying first, across, top, sampling; {
             for (i, ((x, y), down)) in xs.iter_mut().zip(ys).zip(down).enumerate() {
-                *x = placed(self.sampling, (first + i) as u32 as f32 + across);
-                *y = placed(self.sampling, top + down);
+                *x = placed(sampling, (first + i) as u32 as f32 + across);
+                *y = placed(sampling, top + down);
             }
         });
     }

@@ -209,7 +209,7 @@ impl Kernel for Mixup {
                 let share = share as f32;
                 out.write(|start, piece: &mut [T]| {
                     let pairs = own[start..].iter().zip(&other[start..]);
-                    vectorized!({
+                    vectorized!(copying share; {
                         for (d, (&a, &b)) in piece.iter_mut().zip(pairs) {
                             let (a, b): (f32, f32) = (a.convert(), b.convert());
                             *d = (b + (a - b) * share).convert();

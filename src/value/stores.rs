@@ -53,16 +53,9 @@ impl<'a> Stores<'a> {
 
     /// Copies `src` into `dst`, which has the same length.
     pub fn copy(&self, dst: &'a mut [u8], src: &[u8]) {
-        self.copy_before(dst, src, src.as_ptr().wrapping_add(AHEAD));
-    }
-
-    /// Like `copy`, while what is read next is on its way from memory: as many bytes at `next`,
-    /// which may be any address.
-    #[allow(clippy::not_unsafe_ptr_arg_deref, reason = "it is only prefetched from")]
-    pub fn copy_before(&self, dst: &'a mut [u8], src: &[u8], next: *const u8) {
         if self.around && dst.len() >= SHORTEST {
             // SAFETY: see `with`.
-            unsafe { copy_around(dst, src, next) }
+            unsafe { copy_around(dst, src) }
         } else {
             dst.copy_from_slice(src);
         }
@@ -84,7 +77,7 @@ impl Drop for Fence {
 /// # Safety
 /// Between this and the next access to `dst` there must be a [`Fence`] in the same thread.
 #[cfg(target_arch = "x86_64")]
-unsafe fn copy_around(dst: &mut [u8], src: &[u8], next: *const u8) {
+unsafe fn copy_around(dst: &mut [u8], src: &[u8]) {
     assert_eq!(dst.len(), src.len());
     // SAFETY: a `Line` is plain bytes, valid at any aligned address.
     let (head, lines, tail) = unsafe { dst.align_to_mut::<Line>() };
@@ -94,9 +87,9 @@ unsafe fn copy_around(dst: &mut [u8], src: &[u8], next: *const u8) {
     head.copy_from_slice(first);
     if is_x86_feature_detected!("avx") {
         // SAFETY: the processor has the instructions.
-        unsafe { x86::copy_lines_avx(lines, whole, next) };
+        unsafe { x86::copy_lines_avx(lines, whole) };
     } else {
-        x86::copy_lines(lines, whole, next);
+        x86::copy_lines(lines, whole);
     }
     tail.copy_from_slice(last);
 }
@@ -105,13 +98,12 @@ unsafe fn copy_around(dst: &mut [u8], src: &[u8], next: *const u8) {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{LINE, Line};
+    use super::{AHEAD, LINE, Line};
 
-    pub fn copy_lines(lines: &mut [Line], src: &[[u8; LINE]], mut next: *const u8) {
+    pub fn copy_lines(lines: &mut [Line], src: &[[u8; LINE]]) {
         for (line, src) in lines.iter_mut().zip(src) {
             // SAFETY: a prefetch has no visible effect, whatever the address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(next.cast()) };
-            next = next.wrapping_add(LINE);
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(src.as_ptr().wrapping_add(AHEAD).cast()) };
             let to = line.0.as_mut_ptr().cast::<__m128i>();
             let from = src.as_ptr().cast::<__m128i>();
             for part in 0..LINE / size_of::<__m128i>() {
@@ -123,10 +115,9 @@ mod x86 {
 
     /// With stores of 32 bytes, which takes a tenth less time.
     #[target_feature(enable = "avx")]
-    pub fn copy_lines_avx(lines: &mut [Line], src: &[[u8; LINE]], mut next: *const u8) {
+    pub fn copy_lines_avx(lines: &mut [Line], src: &[[u8; LINE]]) {
         for (line, src) in lines.iter_mut().zip(src) {
-            _mm_prefetch::<_MM_HINT_T0>(next.cast());
-            next = next.wrapping_add(LINE);
+            _mm_prefetch::<_MM_HINT_T0>(src.as_ptr().wrapping_add(AHEAD).cast());
             let to = line.0.as_mut_ptr().cast::<__m256i>();
             let from = src.as_ptr().cast::<__m256i>();
             for part in 0..LINE / size_of::<__m256i>() {
@@ -140,7 +131,7 @@ mod x86 {
 /// # Safety
 /// None required: without non-temporal stores, this is a normal copy.
 #[cfg(not(target_arch = "x86_64"))]
-unsafe fn copy_around(dst: &mut [u8], src: &[u8], _: *const u8) {
+unsafe fn copy_around(dst: &mut [u8], src: &[u8]) {
     dst.copy_from_slice(src);
 }
 

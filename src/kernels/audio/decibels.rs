@@ -32,7 +32,7 @@ impl Kernel for ToDecibels {
         let scale = Scale::new(args.multiplier, args.cutoff_db);
         outputs[0].write(|start, piece: &mut [f32]| {
             let part = &data[start..start + piece.len()];
-            vectorized!({
+            vectorized!(copying scale, reference; {
                 for (d, &x) in piece.iter_mut().zip(part) {
                     *d = scale.of(x / reference);
                 }

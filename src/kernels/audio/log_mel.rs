@@ -183,7 +183,7 @@ fn emphasized(signal: Cow<'_, [f32]>, coefficient: f32) -> Result<Cow<'_, [f32]>
         return Ok(signal);
     }
     let mut made = collected(signal.iter().copied())?;
-    vectorized!({
+    vectorized!(copying coefficient; {
         for ((d, &x), &before) in made[1..].iter_mut().zip(&signal[1..]).zip(&signal[..]) {
             *d = x - coefficient * before;
         }
@@ -225,27 +225,27 @@ impl Scaling {
         match self {
             Scaling::Peak => {
                 let (peak, scale) = (largest(bands), Scale::new(10.0, -200.0));
-                each(bands, |x| scale.of(x / peak));
+                each(bands, move |x| scale.of(x / peak));
             }
             Scaling::Absolute => {
                 let scale = Scale::new(10.0, -100.0);
-                each(bands, |x| scale.of(x));
+                each(bands, move |x| scale.of(x));
             }
             Scaling::Range => {
                 let scale = Scale::new(10.0, -100.0);
                 let floor = scale.of(largest(bands)) - 80.0;
-                each(bands, |x| at_least(floor, scale.of(x)));
+                each(bands, move |x| at_least(floor, scale.of(x)));
             }
             Scaling::Whisper => {
                 let scale = Scale::new(1.0, -10.0);
                 let floor = scale.of(largest(bands)) - 8.0;
-                each(bands, |x| (at_least(floor, scale.of(x)) + 4.0) / 4.0);
+                each(bands, move |x| (at_least(floor, scale.of(x)) + 4.0) / 4.0);
             }
             Scaling::Standardized => {
                 // Silence is not minus infinity.
                 const GUARD: f32 = 1.0 / (1 << 24) as f32;
                 let scale = Scale::new(std::f64::consts::LN_10, f64::from(GUARD).ln());
-                each(bands, |x| scale.of(x + GUARD));
+                each(bands, move |x| scale.of(x + GUARD));
                 bands.chunks_exact_mut(frames).for_each(standardize);
             }
         }
@@ -253,8 +253,8 @@ impl Scaling {
 }
 
 #[inline(always)]
-fn each(numbers: &mut [f32], change: impl Fn(f32) -> f32) {
-    vectorized!(numbers.iter_mut().for_each(|x| *x = change(*x)));
+fn each(numbers: &mut [f32], change: impl Fn(f32) -> f32 + Copy) {
+    vectorized!(copying change; numbers.iter_mut().for_each(|x| *x = change(*x)));
 }
 
 #[inline(always)]

@@ -59,14 +59,14 @@ impl Kernel for PreemphasisFilter {
             let data = input.elements::<f64>();
             let coefficient = f64::from(plan.coefficient);
             return with_element!(out.desc.dtype, |T| {
-                let one = |x: f64, before: f64| -> T { (x - coefficient * before).convert() };
+                let one = move |x: f64, before: f64| -> T { (x - coefficient * before).convert() };
                 filter(data, plan, one, out)
             });
         }
         let data = floats(input)?;
         let coefficient = plan.coefficient;
         with_element!(out.desc.dtype, |T| {
-            let one = |x: f32, before: f32| -> T { (x - coefficient * before).convert() };
+            let one = move |x: f32, before: f32| -> T { (x - coefficient * before).convert() };
             filter(&data, plan, one, out)
         })
     }
@@ -80,14 +80,14 @@ fn filter<F: Element + Default, T: Element>(
     out: &mut Output<'_>,
 ) -> Result<()> {
     let Axis { len, inner, .. } = plan.axis;
-    out.write_from(data, |start, piece: &mut [T]| {
+    out.write(|start, piece: &mut [T]| {
         let end = start + piece.len();
         // The very first elements have none before them.
         let skipped = inner.saturating_sub(start).min(piece.len());
         let now = &data[start + skipped..end];
         let before = if now.is_empty() { now } else { &data[start + skipped - inner..] };
         let rest = &mut piece[skipped..];
-        vectorized!({
+        vectorized!(copying one; {
             for ((d, &x), &before) in rest.iter_mut().zip(now).zip(before) {
                 *d = one(x, before);
             }

@@ -153,7 +153,7 @@ fn read_units(sample: &Sample, units: &mut [f32]) {
         DType::U64 => (u64::MAX as f32 / 2.0, 1.0),
         _ => return,
     };
-    vectorized!(units.iter_mut().for_each(|x| *x = *x / scale - shift));
+    vectorized!(copying scale, shift; units.iter_mut().for_each(|x| *x = *x / scale - shift));
 }
 
 /// Makes elements of numbers between -1 and 1: the whole range of integers.

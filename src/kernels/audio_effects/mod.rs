@@ -129,7 +129,7 @@ fn scale<T: Sound>(input: &Sample, out: &mut Output<'_>, ratio: f64) -> Result<(
     let (src, ratio) = (input.elements::<T>(), T::Float::of(ratio));
     out.write(|start, piece: &mut [T]| {
         let src = &src[start..start + piece.len()];
-        vectorized!({
+        vectorized!(copying ratio; {
             for (d, &s) in piece.iter_mut().zip(src) {
                 let s: T::Float = s.convert();
                 *d = (s * ratio).convert();

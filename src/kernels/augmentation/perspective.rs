@@ -59,7 +59,7 @@ impl Places for Projection {
         let [a, b, c, d, e, f, g, h] = self.0;
         let y = y as f64 + 0.5;
         let (c, f, i) = (b * y + c, e * y + f, h * y + 1.0);
-        vectorized!({
+        vectorized!(copying a, c, d, f, g, i; {
             for (number, (to_x, to_y)) in xs.iter_mut().zip(ys).enumerate() {
                 let x = number as u32 as f64 + 0.5;
                 let depth = g * x + i;

@@ -125,7 +125,7 @@ impl Kernel for AugMix {
 
 /// Accumulates a weighted image; the first one initializes the sums.
 fn add(image: &[u8], weight: f32, sums: &mut [f32], first: bool) {
-    vectorized!({
+    vectorized!(copying weight, first; {
         for (sum, &x) in sums.iter_mut().zip(image) {
             let part = f32::from(x) * weight;
             *sum = if first { part } else { *sum + part };

@@ -127,25 +127,6 @@ impl<'a> Output<'a> {
     /// first.
     pub fn write<T: Element>(
         &mut self,
-        make: impl FnMut(usize, &mut [T]) -> Result<()>,
-    ) -> Result<()> {
-        self.write_pieces(|_| None, make)
-    }
-
-    /// Like `write`, for results that are made of the same elements of `source`: those of the next
-    /// piece are fetched from memory while a piece is stored.
-    pub fn write_from<S, T: Element>(
-        &mut self,
-        source: &[S],
-        make: impl FnMut(usize, &mut [T]) -> Result<()>,
-    ) -> Result<()> {
-        self.write_pieces(|next| source.get(next..).map(|rest| rest.as_ptr().cast()), make)
-    }
-
-    /// `read_next` is the address of what the piece after an element is made of, if known.
-    fn write_pieces<T: Element>(
-        &mut self,
-        read_next: impl Fn(usize) -> Option<*const u8>,
         mut make: impl FnMut(usize, &mut [T]) -> Result<()>,
     ) -> Result<()> {
         self.write_in_order(|mut writer: Writer<'_, '_, T>| {
@@ -155,7 +136,7 @@ impl<'a> Output<'a> {
             let (mut start, all) = (0, writer.rest.len());
             while start < all {
                 count = count.min(all - start);
-                writer.next_before(count, read_next(start + count), |piece| make(start, piece))?;
+                writer.next(count, |piece| make(start, piece))?;
                 start += count;
                 count = PIECE;
             }
@@ -180,9 +161,8 @@ impl<'a> Output<'a> {
             let mut start = 0;
             while start < all {
                 let end = all.min(start + count);
-                let next = source.get(end * from..).map(<[u8]>::as_ptr);
                 let pixels = &source[start * from..end * from];
-                writer.next_before((end - start) * to, next, |piece| make(pixels, piece));
+                writer.next((end - start) * to, |piece| make(pixels, piece));
                 (start, count) = (end, PIECE);
             }
         });
@@ -226,17 +206,6 @@ impl<'a, 's, T: Element> Writer<'a, 's, T> {
     /// Calls `make` to write the next `count` elements.
     #[inline]
     pub fn next<R>(&mut self, count: usize, make: impl FnOnce(&mut [T]) -> R) -> R {
-        self.next_before(count, None, make)
-    }
-
-    /// Like `next`, if it is known what is read for the elements after these.
-    #[inline]
-    fn next_before<R>(
-        &mut self,
-        count: usize,
-        read_next: Option<*const u8>,
-        make: impl FnOnce(&mut [T]) -> R,
-    ) -> R {
         let (next, rest) = std::mem::take(&mut self.rest).split_at_mut(count);
         self.rest = rest;
         if !self.is_around() {
@@ -255,10 +224,7 @@ impl<'a, 's, T: Element> Writer<'a, 's, T> {
         let outcome = make(made);
         // SAFETY: elements have no padding, so their bytes are initialized.
         let (next, made) = unsafe { (cast(next), cast(made)) };
-        match read_next {
-            Some(address) => self.stores.copy_before(next, made, address),
-            None => self.stores.copy(next, made),
-        }
+        self.stores.copy(next, made);
         outcome
     }
 }

@@ -64,9 +64,20 @@ impl Isa {
 /// Evaluates an expression with code compiled for the best instruction set available. Functions
 /// that it calls benefit if they are inlined; mark them `#[inline(always)]`.
 ///
+/// `vectorized!(copying gain, bias; ...)` copies variables first. The expression only has references
+/// to what is outside of it: to the compiler, a loop that writes numbers might change such a
+/// variable, so it reads the variable again for each number, and with several of them it does not
+/// vectorize the loop at all.
+///
 /// A macro, because the closure must be marked `#[inline(always)]` too: otherwise a large body
 /// would remain a separate function, compiled for the baseline.
 macro_rules! vectorized {
+    (copying $($copied:ident),+; $body:expr) => {
+        $crate::kernels::numeric::isa::vectorized!({
+            $(let $copied = $copied;)+
+            $body
+        })
+    };
     ($body:expr) => {
         $crate::kernels::numeric::isa::Isa::run_on_best(
             #[inline(always)]

@@ -224,7 +224,7 @@ fn sum_gray(src: &[u8], change: impl Fn([u8; 3]) -> [u8; 3]) -> u64 {
 
 /// Blends each RGB pixel with its gray value.
 pub fn saturate(src: &[u8], dst: &mut [u8], factor: f32) {
-    vectorized!({
+    vectorized!(copying factor; {
         for (d, &s) in dst.as_chunks_mut::<3>().0.iter_mut().zip(src.as_chunks::<3>().0) {
             let bias = gray(s) as f32 * (1.0 - factor);
             *d = s.map(|x| linear(x, factor, bias));

@@ -55,9 +55,7 @@ fn each<T: Tone>(
     let src = input.elements::<T>();
     out.write(|start, piece: &mut [T]| {
         let src = &src[start..start + piece.len()];
-        // `change` is captured by value: the compiler would have to assume that writes to `piece`
-        // alias a reference.
-        vectorized!({
+        vectorized!(copying change; {
             for (d, &s) in piece.iter_mut().zip(src) {
                 *d = change(s);
             }

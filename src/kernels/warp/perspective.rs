@@ -334,7 +334,7 @@ impl Places for Plane {
     fn of(&self, y: usize, first: usize, xs: &mut [f32], ys: &mut [f32]) {
         let y = y as u32 as f32;
         let [across, down, depth] = self.0.map(|[a, b, c]| (a, b * y + c));
-        vectorized!({
+        vectorized!(copying first, across, down, depth; {
             for (i, (sx, sy)) in xs.iter_mut().zip(ys).enumerate() {
                 let x = (first + i) as u32 as f32;
                 let depth = depth.0 * x + depth.1;

@@ -41,7 +41,7 @@ impl<T: Element + Convert<f32>> Source for Rows<'_, T> {
         let (step, mirror) = (self.walk.width.step, self.walk.mirror);
         let src = &self.src[at + channel * self.walk.channels.step..];
         let normalize = self.steps[channel];
-        vectorized!({
+        vectorized!(copying normalize; {
             if step == 1 {
                 let pairs = out.iter_mut().zip(src);
                 if mirror {
