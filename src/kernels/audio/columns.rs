@@ -1,7 +1,7 @@
 //! Linear maps along an axis: mel filters, cosine transforms.
 
 use super::Axis;
-use super::transpose::transpose;
+use super::transpose::{transpose, transpose_before};
 use crate::kernels::Result;
 use crate::kernels::numeric::isa::vectorized;
 use crate::value::zeroed;
@@ -18,7 +18,7 @@ pub trait Map {
 
 /// Columns that are copied to lie side by side, where they don't: few enough for the copies to stay
 /// in the L1 cache. A matrix with fewer of them is not worth being mapped in place.
-const FEW: usize = 32;
+const FEW: usize = 16;
 
 /// Maps all columns along an axis.
 pub fn map_columns(map: &impl Map, src: &[f32], axis: Axis, dst: &mut [f32]) -> Result<()> {
@@ -47,7 +47,9 @@ fn map_scattered(map: &impl Map, src: &[f32], axis: Axis, dst: &mut [f32]) -> Re
         let count = FEW.min(columns - first);
         if inner == 1 {
             let rows = src.get(first * len..).unwrap_or_default();
-            transpose(rows, len, [count, len], &mut before, FEW);
+            // With one group in between, the next ones have arrived when they are needed.
+            let next = rows.as_ptr().wrapping_add(2 * FEW * len);
+            transpose_before(rows, len, [count, len], &mut before, FEW, Some(next));
         } else {
             for (lane, column) in (first..first + count).enumerate() {
                 let start = column / inner * len * inner + column % inner;

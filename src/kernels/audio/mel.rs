@@ -6,12 +6,10 @@ use super::columns::{Map, map_columns};
 use super::frames::positive;
 use super::problem::Audio;
 use super::recent::Recent;
-use super::transpose::transpose;
 use super::{Axis, axis_of, floats, resized};
 use crate::kernels::contract::problems::argument;
-use crate::kernels::numeric::isa::vectorized;
 use crate::kernels::{Kernel, Output, Outputs, Result, Traits, args, one};
-use crate::value::{Desc, Sample, with_room, zeroed};
+use crate::value::{Desc, Sample, append, with_room};
 
 pub struct MelFilterBank;
 
@@ -78,11 +76,7 @@ impl Kernel for MelFilterBank {
     fn run(plan: &Plan, inputs: &[Sample], outputs: &mut [Output<'_>]) -> Result<()> {
         let data = floats(&inputs[0])?;
         let filters = Filters::cached(plan.bank)?;
-        let out = outputs[0].elements();
-        if plan.axis.inner == 1 {
-            return filters.map_rows(&data, out);
-        }
-        map_columns(&*filters, &data, plan.axis, out)
+        map_columns(&*filters, &data, plan.axis, outputs[0].elements())
     }
 }
 
@@ -92,14 +86,17 @@ pub fn even_nfft(bins: usize) -> usize {
     2 * bins.saturating_sub(1).max(1)
 }
 
-/// Triangles over the bins of a spectrum, each beginning at the center of the one before: between
-/// two centers, bins belong to a filter that falls and to the next one, which rises.
+/// Triangles over the bins of a spectrum.
 pub struct Filters {
-    /// The bins between neighboring edges: where the first filter rises, where it falls and the
-    /// second rises, and so on.
-    stretches: Vec<std::ops::Range<usize>>,
-    /// The weights of each bin, in the falling filter and in the rising one.
-    weights: Vec<[f32; 2]>,
+    spans: Vec<Span>,
+    /// The weights of all filters, one after the other.
+    weights: Vec<f32>,
+}
+
+/// The bins that have a weight in a filter.
+struct Span {
+    start: usize,
+    weights: std::ops::Range<usize>,
 }
 
 impl Filters {
@@ -117,128 +114,73 @@ impl Filters {
         let step = (high - low) / (bank.filters as f64 + 1.0);
         let edge = |index: usize| scale.to_hertz(low + step * index as f64);
         let per_bin = bank.rate / bank.nfft as f64;
-        let gain = |filter: usize| match bank.normalize {
-            true => 2.0 / (edge(filter + 2) - edge(filter)),
-            false => 1.0,
-        };
-        let mut stretches = with_room(bank.filters + 1)?;
-        let mut weights: Vec<[f32; 2]> = with_room(bank.bins)?;
-        weights.resize(bank.bins, [0.0; 2]);
-        // A bin on an edge is one where the filter that begins there has no weight yet.
-        let first_above = |hertz: f64| ((hertz / per_bin).floor() as usize + 1).min(bank.bins);
-        for index in 0..=bank.filters {
-            let (left, right) = (edge(index), edge(index + 1));
-            let bins = first_above(left)..first_above(right);
-            for bin in bins.clone() {
+        let mut made = Filters { spans: with_room(bank.filters)?, weights: Vec::new() };
+        let mut row = with_room(bank.bins)?;
+        for index in 0..bank.filters {
+            let (left, center, right) = (edge(index), edge(index + 1), edge(index + 2));
+            let gain = if bank.normalize { 2.0 / (right - left) } else { 1.0 };
+            let start = ((left / per_bin).floor() as usize).min(bank.bins);
+            let end = ((right / per_bin).ceil() as usize).saturating_add(1).min(bank.bins);
+            row.clear();
+            row.extend((start..end).map(|bin| {
                 let hertz = bin as f64 * per_bin;
-                // Never negative: edges are rounded.
-                let part = ((hertz - left) / (right - left)).clamp(0.0, 1.0);
-                if index > 0 {
-                    weights[bin][0] = (gain(index - 1) * (1.0 - part)) as f32;
-                }
-                if index < bank.filters {
-                    weights[bin][1] = (gain(index) * part) as f32;
-                }
-            }
-            stretches.push(bins);
+                let rise = (hertz - left) / (center - left);
+                let fall = (right - hertz) / (right - center);
+                (gain * rise.min(fall).max(0.0)) as f32
+            }));
+            let zeros = row.iter().take_while(|&&weight| weight == 0.0).count();
+            let used = row.iter().rposition(|&weight| weight != 0.0).map_or(zeros, |at| at + 1);
+            let first = made.weights.len();
+            append(&mut made.weights, &row[zeros..used])?;
+            let weights = first..made.weights.len();
+            made.spans.push(Span { start: start + zeros, weights });
         }
-        Ok(Filters { stretches, weights })
-    }
-
-    /// Maps spectra that lie one after the other. They are transposed a few bins at a time and
-    /// summed up right away, so the copy never leaves the registers for long.
-    fn map_rows(&self, src: &[f32], dst: &mut [f32]) -> Result<()> {
-        let (bins, filters) = (self.weights.len(), self.outputs());
-        if bins == 0 {
-            dst.fill(0.0);
-            return Ok(());
-        }
-        let mut bands: Vec<f32> = zeroed(filters * LANES)?;
-        for (src, dst) in src.chunks(LANES * bins).zip(dst.chunks_mut(LANES * filters)) {
-            let rows = src.len() / bins;
-            let mut tile = [0.0; TILE * LANES];
-            let mut tiled = usize::MAX;
-            let spectra = |bin: usize| {
-                if tiled != bin / TILE {
-                    tiled = bin / TILE;
-                    let first = tiled * TILE;
-                    let size = [rows, TILE.min(bins - first)];
-                    transpose(&src[first..], bins, size, &mut tile, LANES);
-                }
-                tile.as_chunks::<LANES>().0[bin % TILE]
-            };
-            let all = bands.as_chunks_mut::<LANES>().0;
-            vectorized!(self.sum(spectra, |filter, sums| all[filter] = sums));
-            transpose(&bands, LANES, [filters, rows], dst, filters);
-        }
-        Ok(())
-    }
-
-    /// Calls `write` with each filter and its sums over some spectra, of which `spectra` tells the
-    /// values of a bin; bins are asked for in order.
-    #[inline(always)]
-    fn sum<const N: usize>(
-        &self,
-        mut spectra: impl FnMut(usize) -> [f32; N],
-        mut write: impl FnMut(usize, [f32; N]),
-    ) {
-        let (mut falling, mut rising) = ([0.0; N], [0.0; N]);
-        for (index, bins) in self.stretches.iter().enumerate() {
-            for bin in bins.clone() {
-                let (values, [falls, rises]) = (spectra(bin), self.weights[bin]);
-                for i in 0..N {
-                    falling[i] += falls * values[i];
-                    rising[i] += rises * values[i];
-                }
-            }
-            if index > 0 {
-                write(index - 1, falling);
-            }
-            (falling, rising) = (rising, [0.0; N]);
-        }
-    }
-
-    /// Maps the columns of a matrix, `N` at a time from `first` on, and returns where it stopped.
-    #[inline(always)]
-    fn map_columns<const N: usize>(
-        &self,
-        src: &[f32],
-        dst: &mut [f32],
-        width: usize,
-        mut first: usize,
-    ) -> usize {
-        while first + N <= width {
-            let spectra = |bin: usize| {
-                let row = &src[bin * width + first..][..N];
-                std::array::from_fn(|i| row[i])
-            };
-            let write = |filter: usize, sums: [f32; N]| {
-                dst[filter * width + first..][..N].copy_from_slice(&sums);
-            };
-            self.sum(spectra, write);
-            first += N;
-        }
-        first
+        Ok(made)
     }
 }
 
 impl Map for Filters {
     fn outputs(&self) -> usize {
-        self.stretches.len() - 1
+        self.spans.len()
     }
 
     #[inline(always)]
     fn apply(&self, src: &[f32], dst: &mut [f32], width: usize) {
-        let done = self.map_columns::<LANES>(src, dst, width, 0);
-        let done = self.map_columns::<4>(src, dst, width, done);
-        self.map_columns::<1>(src, dst, width, done);
+        match width < 32 {
+            true => self.apply_to::<16>(src, dst, width),
+            false => self.apply_to::<32>(src, dst, width),
+        }
     }
 }
 
-/// Spectra that are summed up at a time, in registers.
-const LANES: usize = 16;
-/// Bins that are transposed at a time.
-const TILE: usize = 8;
+impl Filters {
+    /// Maps all columns; `N` at a time are summed up in registers.
+    #[inline(always)]
+    fn apply_to<const N: usize>(&self, src: &[f32], dst: &mut [f32], width: usize) {
+        for (span, out) in self.spans.iter().zip(dst.chunks_exact_mut(width)) {
+            let weights = &self.weights[span.weights.clone()];
+            let rows = &src[span.start * width..];
+            let (blocks, rest) = out.as_chunks_mut::<N>();
+            let done = width - rest.len();
+            for (index, block) in blocks.iter_mut().enumerate() {
+                let mut sums = [0.0; N];
+                for (row, &weight) in rows.chunks_exact(width).zip(weights) {
+                    let row = &row[index * N..][..N];
+                    for i in 0..N {
+                        sums[i] += weight * row[i];
+                    }
+                }
+                *block = sums;
+            }
+            rest.fill(0.0);
+            for (row, &weight) in rows.chunks_exact(width).zip(weights) {
+                for (o, x) in rest.iter_mut().zip(&row[done..]) {
+                    *o += weight * x;
+                }
+            }
+        }
+    }
+}
 
 #[derive(Clone, Copy)]
 enum Scale {
@@ -302,8 +244,10 @@ mod tests {
         };
         let filters = Filters::new(&bank).unwrap();
         let mut sums = vec![0.0; bins];
-        for (sum, weights) in sums.iter_mut().zip(&filters.weights) {
-            *sum = weights.iter().sum::<f32>();
+        for span in &filters.spans {
+            for (weight, bin) in filters.weights[span.weights.clone()].iter().zip(span.start..) {
+                sums[bin] += weight;
+            }
         }
         assert!(sums[10..200].iter().all(|sum| (sum - 1.0).abs() < 1e-5));
         assert_eq!(sums[0], 0.0);

@@ -7,9 +7,23 @@ use crate::kernels::numeric::isa::Isa;
 pub fn transpose(
     src: &[f32],
     src_stride: usize,
+    size: [usize; 2],
+    dst: &mut [f32],
+    dst_stride: usize,
+) {
+    transpose_before(src, src_stride, size, dst, dst_stride, None);
+}
+
+/// Like [`transpose`], while another matrix is on its way from memory to the caches: that of the
+/// same size at `next`, whose rows lie one after the other. The blocks of a matrix are too short for
+/// the processor to foresee what is read.
+pub fn transpose_before(
+    src: &[f32],
+    src_stride: usize,
     [rows, columns]: [usize; 2],
     dst: &mut [f32],
     dst_stride: usize,
+    next: Option<*const f32>,
 ) {
     if rows == 0 || columns == 0 {
         return;
@@ -24,7 +38,9 @@ pub fn transpose(
         done = [rows / 8 * 8, columns / 8 * 8];
         // SAFETY: an `Isa::Avx2` only exists where AVX2 was detected. The blocks are inside of both
         // matrices, whose bounds were checked.
-        unsafe { avx2::transpose(src.as_ptr(), src_stride, done, dst.as_mut_ptr(), dst_stride) };
+        unsafe {
+            avx2::transpose(src.as_ptr(), src_stride, done, dst.as_mut_ptr(), dst_stride, next);
+        }
     }
     for column in 0..columns {
         let from = if column < done[1] { done[0] } else { 0 };
@@ -49,9 +65,17 @@ mod avx2 {
         [rows, columns]: [usize; 2],
         dst: *mut f32,
         dst_stride: usize,
+        mut next: Option<*const f32>,
     ) {
         for row in (0..rows).step_by(8) {
             for column in (0..columns).step_by(8) {
+                if let Some(next) = &mut next {
+                    // As many lines of the cache as a block has bytes.
+                    for _ in 0..4 {
+                        _mm_prefetch::<_MM_HINT_T0>(next.cast());
+                        *next = next.wrapping_add(16);
+                    }
+                }
                 // SAFETY: guaranteed by the caller.
                 unsafe {
                     let src = src.add(row * src_stride + column);
