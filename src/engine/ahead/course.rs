@@ -4,11 +4,12 @@
 //! innermost loop whose item it follows from; without one, to the innermost.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
 use std::thread::{self, ThreadId};
 
+use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
 
 use super::super::lend::put_off;

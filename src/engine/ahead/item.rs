@@ -1,9 +1,9 @@
 //! Calls that were submitted early for one item.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use rustc_hash::FxHashMap as HashMap;
 use smallvec::SmallVec;
 
 use super::super::node::{Call, Input, Node};

@@ -117,6 +117,15 @@ impl Shape {
 
     /// The first thing in which a call of another iteration differs, apart from draws.
     pub fn differs_from(&self, other: &Shape) -> Option<Why> {
+        self.differs_but_for_keys(other, |own, others| own == others)
+    }
+
+    /// The same, where `is_same` tells which call of the other iteration is which of this one's.
+    pub fn differs_but_for_keys(
+        &self,
+        other: &Shape,
+        is_same: impl Fn(&Key, &Key) -> bool,
+    ) -> Option<Why> {
         if let Some(index) = different_arg(&self.args, &other.args) {
             return Some(Why::Argument(index));
         }
@@ -136,7 +145,7 @@ impl Shape {
             !same_pick(&a.1, &b.1)
                 || !match (&a.0, &b.0) {
                     (Origin::Item(a), Origin::Item(b)) => a == b,
-                    (Origin::Result(a, i), Origin::Result(b, j)) => (a, i) == (b, j),
+                    (Origin::Result(a, i), Origin::Result(b, j)) => is_same(a, b) && i == j,
                     (Origin::Constant(a), Origin::Constant(b)) => is_equal(a, b),
                     (Origin::Other(a), Origin::Other(b)) => a.ptr_eq(b),
                     _ => false,

@@ -1,9 +1,9 @@
 //! The calls that are expected in each iteration: those that were the same in the last two.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use smallvec::SmallVec;
 
 use super::super::value::Value;
@@ -51,7 +51,7 @@ impl Plan {
     ) -> Option<Plan> {
         let earlier: HashMap<Key, &Note> = before.iter().map(|note| (note.key, note)).collect();
         let mut entries: Vec<(Entry, bool)> = Vec::new();
-        let mut index: HashMap<Key, usize> = HashMap::new();
+        let mut index: HashMap<Key, usize> = HashMap::default();
         for note in notes {
             let Some(&before) = earlier.get(&note.key) else { continue };
             match entry(before, note, &index) {
@@ -108,16 +108,39 @@ impl Plan {
         }
     }
 
-    /// Whether an iteration had all planned calls, as they were planned.
-    pub fn is_confirmed_by(&self, notes: &[Note]) -> bool {
-        let made: HashMap<Key, &Note> = notes.iter().map(|note| (note.key, note)).collect();
-        self.entries.iter().all(|entry| {
-            made.get(&entry.key).is_some_and(|note| {
-                let draws = entry.draws.iter().zip(&note.draws);
-                entry.shape.differs_from(&note.shape).is_none() && { draws }
-                    .all(|(before, now)| words_between(&before.0, now).is_some())
-            })
-        })
+    /// Whether an iteration had all planned calls, as they were planned. They may be at other sites:
+    /// the loop may be in a function that is called from several places. Then they are expected
+    /// there from now on.
+    pub fn is_confirmed_by(&mut self, notes: &[Note]) -> bool {
+        let mut places: HashMap<Key, Key> = HashMap::default();
+        let mut found: Vec<&Note> = Vec::with_capacity(self.entries.len());
+        for entry in &self.entries {
+            let is_it = |note: &&Note| {
+                note.key.operator == entry.key.operator
+                    && !found.iter().any(|other| other.key == note.key)
+                    && entry
+                        .shape
+                        .differs_but_for_keys(&note.shape, |own, its| places.get(own) == Some(its))
+                        .is_none()
+                    && { entry.draws.iter().zip(&note.draws) }
+                        .all(|(before, now)| words_between(&before.0, now).is_some())
+            };
+            let mut here = notes.iter().filter(|note| note.key == entry.key);
+            let Some(note) = here.find(is_it).or_else(|| notes.iter().find(is_it)) else {
+                return false;
+            };
+            places.insert(entry.key, note.key);
+            found.push(note);
+        }
+        if places.iter().all(|(own, its)| own == its) {
+            return true;
+        }
+        for (entry, note) in self.entries.iter_mut().zip(found) {
+            (entry.key, entry.shape) = (note.key, note.shape.clone());
+        }
+        let index = self.entries.iter().enumerate().map(|(place, entry)| (entry.key, place));
+        self.index = Arc::new(index.collect());
+        true
     }
 
     /// Takes over the draws of an iteration in which all calls were as planned.
