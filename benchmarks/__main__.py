@@ -82,7 +82,7 @@ def main() -> None:
             continue
         outcomes = []
         for case in cases:
-            outcomes.append(run(case, pair, quick=options.quick))
+            outcomes.append(run(case, pair, most=options.rounds, quick=options.quick))
             print(report.line(outcomes[-1]), flush=True)
         facts = list(family.facts(pair))
         print(*facts, sep="\n")
@@ -103,6 +103,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help="few rounds, to check that everything runs"
     )
+    parser.add_argument("--rounds", type=int, default=21, help="at most so many rounds (21)")
     parser.add_argument(
         "--write",
         action="store_true",

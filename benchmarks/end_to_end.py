@@ -172,6 +172,7 @@ def facts(pair: Pair) -> Iterator[str]:
     yield from bare_decoding(pair)
     yield from busy_python(pair)
     yield from stalls(pair)
+    yield from costs_of_profiling(pair)
     yield from memory(pair)
 
 
@@ -279,10 +280,13 @@ def stalls(pair: Pair) -> Iterator[str]:
                 asked = time.perf_counter()
             return waited[1:]
 
+        def waiting() -> float:
+            step = statistics.mean(waits(0))
+            waited = statistics.mean(waits(step))
+            return waited / (waited + step)
+
         waits(0)
-        step = statistics.mean(waits(0))
-        waited = statistics.mean(statistics.mean(waits(step)) for _ in range(3))
-        return waited / (waited + step)
+        return statistics.median(waiting() for _ in range(7))
 
     def plain_and_prefetching(side: Contender) -> dict[bool, float]:
         return {
@@ -343,39 +347,77 @@ def costs_of_running_ahead(pair: Pair) -> Iterator[str]:
     for number in range(400):
         np.save(folder / f"{number:03d}.npy", np.zeros((64, 64, 3), np.uint8))
 
-    def time_of_calls(depth: int, *, repeats: bool) -> float:
-        """CPU time of the calling thread for a call."""
+    def times(depth: int, *, repeats: bool) -> tuple[float, float]:
+        """CPU time of the calling thread for a call, and time for an item of the loop."""
         ndd.set_run_ahead(depth)
         reader = ndd.readers.Numpy(file_root=str(folder))
-        spent, calls = 0.0, 0
-        for step, (images,) in enumerate(reader.next_epoch(batch_size=8)):
-            images.evaluate()
-            angle = 5.0 if repeats else float(step)
-            start = time.thread_time()
-            for _ in range(4):
-                images = ndd.rotate(images, angle=angle, keep_size=True)
-            spent += (time.thread_time() - start) * (step > 9)
-            calls += 4 * (step > 9)
-            images.evaluate()
-        return spent / calls
+        spent, items, begin = 0.0, 0, 0.0
+        for epoch in range(5):
+            if epoch == 1:  # the first one is for learning
+                spent, items, begin = 0.0, 0, time.perf_counter()
+            for (images,) in reader.next_epoch(batch_size=8):
+                images.evaluate()
+                items += 1
+                angle = 5.0 if repeats else float(items)
+                start = time.thread_time()
+                for _ in range(4):
+                    images = ndd.rotate(images, angle=angle, keep_size=True)
+                spent += time.thread_time() - start
+                images.evaluate()
+        return spent / items / 4, (time.perf_counter() - begin) / items
 
-    def medians(*, repeats: bool) -> tuple[float, float, float]:
-        """Without running ahead, with it, and the ratio of neighbours: both take turns."""
-        rounds = []
+    def compared(*, repeats: bool) -> list[tuple[float, float, float]]:
+        """Of calls and of items: without running ahead, with it, and the ratio of neighbors."""
+        rounds: list[list[tuple[float, float, float]]] = [[], []]
         for number in range(15):
             depths = (0, 2) if number % 2 else (2, 0)
-            times = {depth: time_of_calls(depth, repeats=repeats) for depth in depths}
-            rounds.append((times[0], times[2], times[2] / times[0]))
-        off, on, ratio = map(statistics.median, zip(*rounds, strict=True))
-        return off, on, ratio
+            found = {depth: times(depth, repeats=repeats) for depth in depths}
+            for values, off, on in zip(rounds, found[0], found[2], strict=True):
+                values.append((off, on, on / off))
+        return [tuple(map(statistics.median, zip(*values, strict=True))) for values in rounds]
 
-    off, early, gain = medians(repeats=True)
-    plain, in_vain, loss = medians(repeats=False)
+    (off, early, gain), _ = compared(repeats=True)
+    (plain, in_vain, loss), (_, _, slower) = compared(repeats=False)
     ndd.set_run_ahead(None)
     yield (
         f"A call takes {off * 1e6:.1f} µs, one that was made early {early * 1e6:.1f} µs "
         f"({gain - 1:+.1%}). In a loop whose calls never repeat, it takes {plain * 1e6:.1f} µs "
-        f"without running ahead, and {in_vain * 1e6:.1f} µs with it ({loss - 1:+.1%})."
+        f"without running ahead, and {in_vain * 1e6:.1f} µs with it ({loss - 1:+.1%}); the loop "
+        f"takes {slower - 1:+.1%} longer."
+    )
+
+
+def costs_of_profiling(pair: Pair) -> Iterator[str]:
+    """What `profile` adds to a loop and to calls that compute next to nothing."""
+    ndd = pair.ours.library
+    epoch = loop(evaluation)(pair.ours).measure
+    small = ndd.batch([np.zeros((4, 4, 3), np.uint8)] * 8).evaluate()
+
+    def calls() -> float:
+        start = time.perf_counter()
+        made = [ndd.flip(small) for _ in range(2000)]
+        made[-1].evaluate()
+        return time.perf_counter() - start
+
+    def profiled(measure: Callable[[], float]) -> float:
+        with ndd.profile():
+            return measure()
+
+    def cost(measure: Callable[[], float], rounds: int) -> float:
+        """The median over pairs of neighbors, each the first in every other pair."""
+        ratios = []
+        for number in range(rounds):
+            if number % 2:
+                plain, with_profile = measure(), profiled(measure)
+            else:
+                with_profile, plain = profiled(measure), measure()
+            ratios.append(with_profile / plain)
+        return statistics.median(ratios) - 1
+
+    cost(calls, 4)  # warm-up
+    yield (
+        f"While `profile` is on, *eval* takes {cost(epoch, 10):+.1%} longer, and a call of `flip` "
+        f"on a batch of 8 samples of 4x4x3 {cost(calls, 40):+.1%}."
     )
 
 

@@ -141,8 +141,8 @@ class Outcome:
         return self.disturbance >= DISTURBING
 
 
-def run(case: Case, pair: Pair, *, quick: bool) -> Outcome:
-    """Compare the results, warm up, then measure in turns.
+def run(case: Case, pair: Pair, *, most: int, quick: bool) -> Outcome:
+    """Compare the results, warm up, then measure in turns, in at most so many rounds.
 
     A case that was disturbed by other processes is run again, unless `quick`; the least disturbed
     run counts, whatever its result.
@@ -151,12 +151,13 @@ def run(case: Case, pair: Pair, *, quick: bool) -> Outcome:
     _assert_equal(case, ours.results, dali.results)
     for ready in (ours, dali) * (1 if quick else 2):  # starts threads, fills caches and pools
         ready.measure()
-    outcome = _alternate(case, ours, dali, min(case.rounds, 3) if quick else case.rounds)
+    rounds = min(case.rounds, most, 3 if quick else most)
+    outcome = _alternate(case, ours, dali, rounds)
     for _ in range(0 if quick else RETRIES):
         if not outcome.is_disturbed:
             break
         wait_for_quiet(at_most=20)
-        again = _alternate(case, ours, dali, case.rounds)
+        again = _alternate(case, ours, dali, rounds)
         outcome = min(outcome, again, key=lambda outcome: outcome.disturbance)
     return outcome
 
