@@ -64,6 +64,10 @@ struct Contents {
     item_bytes: usize,
     /// Number of iterations.
     iteration: u64,
+    /// How many iterations in a row have had nothing in common with the one before.
+    failures: u32,
+    /// For so many iterations nothing is noted.
+    rest: u32,
     mistrust: HashMap<Key, Mistrust>,
 }
 
@@ -81,6 +85,11 @@ struct Mistrust {
 
 /// The longest time, as a power of two of iterations, for which a call is left out.
 const MAX_MISTRUST: u32 = 6;
+
+/// A loop without calls that repeat is not watched all the time: after so many iterations in which
+/// nothing was learned, it is left alone for longer and longer, up to a power of two of iterations.
+const PATIENCE: u32 = 8;
+const MAX_REST: u32 = 6;
 
 /// What became of a call.
 pub enum Taken {
@@ -118,7 +127,7 @@ pub fn take(
     };
     let mut garbage = Garbage::default();
     let Some(mut contents) = course.try_lock() else { return Taken::Run(None) };
-    if contents.thread != Some(thread::current().id()) {
+    if contents.thread != Some(thread::current().id()) || contents.item.is_empty() {
         return Taken::Run(None);
     }
     let made = contents.take(operator, call, outputs, batch, pool, &mut garbage);
@@ -212,8 +221,14 @@ impl Loop {
         contents.thread = Some(here);
         contents.iterator = iterator;
         contents.close(&mut garbage);
-        contents.open(values, &mut garbage);
-        contents.look_ahead(upcoming, depth, &mut garbage);
+        if contents.rest > 0 {
+            contents.rest -= 1;
+            contents.stand_by(&mut garbage);
+            garbage.others.push(Box::new((values, upcoming)));
+        } else {
+            contents.open(values, &mut garbage);
+            contents.look_ahead(upcoming, depth, &mut garbage);
+        }
         drop(contents);
         STACK.with_borrow_mut(|stack| {
             let own = Arc::as_ptr(self);
@@ -302,6 +317,11 @@ impl Contents {
             garbage.others.push(Box::new(item));
         }
         self.thread = None;
+        self.stand_by(garbage);
+    }
+
+    /// Leaves the current iteration alone.
+    fn stand_by(&mut self, garbage: &mut Garbage) {
         self.item.clear();
         self.lineages.clear();
         self.known.clear();
@@ -348,8 +368,19 @@ impl Contents {
         let is_trusted =
             |key: &Key| self.mistrust.get(key).is_none_or(|known| known.until <= self.iteration);
         let plan = Plan::learn(&self.before, &notes, &self.sizes, is_trusted);
+        match &plan {
+            Some(_) => self.failures = 0,
+            None if self.before.is_empty() || notes.is_empty() => {}
+            None => self.failures += 1,
+        }
+        let failed = self.failures >= PATIENCE && !self.before.is_empty();
         garbage.others.push(Box::new(std::mem::replace(&mut self.plan, plan)));
         garbage.others.push(Box::new(std::mem::replace(&mut self.before, notes)));
+        if failed {
+            self.rest = 1 << MAX_REST.min(self.failures - PATIENCE + 1);
+            // What is compared must be of neighboring iterations.
+            garbage.others.push(Box::new(std::mem::take(&mut self.before)));
+        }
     }
 
     fn mistrust(&mut self, key: Key) {

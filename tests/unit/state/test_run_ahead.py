@@ -159,6 +159,21 @@ def test_a_changing_argument_is_not_predicted_and_named(reader):
     assert wanted in ndd.run_ahead.stats().not_predicted
 
 
+def test_calls_that_repeat_after_a_while_are_noticed(root):
+    reader = ndd.readers.Numpy(file_root=str(root))
+    seen, steps = [], 0
+    for _ in range(6):
+        with Counts() as counts:
+            for (images,) in reader.next_epoch(batch_size=1):
+                height = 8 if steps >= 2 * COUNT else 10 + steps
+                seen.append(numbers(ndd.resize(images, size=[height, 8])))
+                steps += 1
+        if steps <= 2 * COUNT:
+            assert counts.used == 0
+    assert seen == [[index] for index in range(COUNT)] * 6
+    assert counts.used >= COUNT - 1
+
+
 def test_an_argument_that_changes_now_and_then(reader):
     for step, (images,) in enumerate(reader.next_epoch(batch_size=SIZE)):
         size = 8 if step % 4 else 9
