@@ -362,7 +362,7 @@ class _Bits:
     def raw(self, data: bytes) -> _Bits:
         return self.number(int.from_bytes(data, "big"), 8 * len(data))
 
-    def unit(self, kind: int) -> bytes:
+    def unit(self, kind: int, reference: bool = True) -> bytes:
         """A unit of H.264, with a start code."""
         text = "".join(self.aligned(1)._bits)
         data = int(text, 2).to_bytes(len(text) // 8, "big")
@@ -373,7 +373,7 @@ class _Bits:
                 zeros = 0
             zeros = zeros + 1 if byte == 0 else 0
             escaped.append(byte)
-        return bytes([0, 0, 0, 1, 0x60 | kind, *escaped])
+        return bytes([0, 0, 0, 1, kind | (0x60 if reference else 0), *escaped])
 
 
 def field_packets(frames: int, key_every: int = 4) -> list[bytes]:
@@ -383,8 +383,9 @@ def field_packets(frames: int, key_every: int = 4) -> list[bytes]:
     """
     height, width = 64, 96
     parameters = (
-        # Main profile, level 3; 4 bits for frame numbers, 8 for the order; interlaced.
-        _Bits().number(0x4D001E, 24).golomb(0, 0, 0, 4, 1).number(0, 1)
+        # Main profile, level 3; 4 bits for frame numbers, 8 for the order; two references (with one,
+        # FFmpeg takes all frames for key frames); interlaced.
+        _Bits().number(0x4D001E, 24).golomb(0, 0, 0, 4, 2).number(0, 1)
         .golomb(width // 16 - 1, height // 32 - 1).number(0b00100, 5).unit(7)
         + _Bits().golomb(0, 0).number(0, 2).golomb(0, 0, 0).number(0, 3).golomb(0, 0, 0)
         .number(0b100, 3).unit(8)
@@ -397,10 +398,14 @@ def field_packets(frames: int, key_every: int = 4) -> list[bytes]:
         since_key = frame % key_every
         for bottom in (0, 1):
             is_key = since_key == 0 and not bottom
-            bits = _Bits().golomb(0, 7, 0).number(since_key, 4).number(2 | bottom, 2)
+            # Every other frame is one that others don't refer to.
+            reference = since_key % 2 == 0
+            bits = _Bits().golomb(0, 7, 0).number((since_key + 1) // 2, 4).number(2 | bottom, 2)
             if is_key:
                 bits.golomb(frame // key_every % 2)
-            bits.number(2 * since_key + bottom, 8).number(0, 2 if is_key else 1)
+            bits.number(2 * since_key + bottom, 8)
+            if reference:
+                bits.number(0, 2 if is_key else 1)
             bits.golomb(0, 1)
             half = luma[bottom::2]
             for top in range(0, height // 2, 16):
@@ -408,7 +413,7 @@ def field_packets(frames: int, key_every: int = 4) -> list[bytes]:
                     block = half[top : top + 16, left : left + 16].tobytes()
                     bits.golomb(25).aligned().raw(block + bytes([128]) * 128)
             start = parameters if is_key else b""
-            packets.append(start + bits.unit(5 if is_key else 1))
+            packets.append(start + bits.unit(5 if is_key else 1, reference))
     return packets
 
 

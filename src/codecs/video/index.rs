@@ -96,7 +96,9 @@ impl Scan {
         frames.sort_unstable();
         let counted = frames.contains(&NO_PTS) || frames.windows(2).any(|pair| pair[0] == pair[1]);
         let end = |packet: &Packet| packet.pts.saturating_add(packet.duration.max(0));
-        let end = rest().filter(|each| each.shown || each.second).map(|each| end(&each.packet));
+        let end = rest()
+            .filter(|each| each.shown || (each.second && each.packet.duration > 0))
+            .map(|each| end(&each.packet));
         let end = end.max().unwrap_or(0);
         // A last frame without a duration is taken to be as long as the one before.
         let end = match frames[..] {

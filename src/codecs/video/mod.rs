@@ -60,7 +60,10 @@ problems! {
         Missing { frame: usize, seconds: f64 },
         Late { seconds: f64 },
         SoundCodec { name: String },
+        NoSamples,
         Sound { seconds: f64, text: String },
+        SoundFormat { seconds: f64 },
+        SoundChanged { seconds: f64 },
         SoundBytes { seconds: f64, bytes: usize, limit: usize },
     }
 }

@@ -144,6 +144,8 @@ pub struct Sound {
     demuxer: Demuxer,
     decoder: Decoder,
     frame: Frame,
+    /// Whether nothing was read yet.
+    is_new: bool,
 }
 
 impl Sound {
@@ -170,10 +172,11 @@ impl Sound {
             Arc::new(SoundIndex::new(1, 1, times, &[]))
         };
         let index = known.unwrap_or_else(empty);
-        let mut sound = Sound { index, library, bytes, demuxer, decoder, frame };
+        let is_new = true;
+        let mut sound = Sound { index, library, bytes, demuxer, decoder, frame, is_new };
         if !is_known {
             sound.index = Arc::new(sound.scan(tick)?);
-            sound.restart()?;
+            sound.is_new = false;
         }
         Ok(Some(sound))
     }
@@ -213,14 +216,16 @@ impl Sound {
         }
         let fits = |(rate, _): &(u32, usize)| (1..=MOST_RATE).contains(rate);
         let Some((rate, channels)) = found.filter(fits) else {
-            let text = "no samples could be decoded".into();
-            return Err(broken(VideoFault::Sound { seconds: 0.0, text }));
+            return Err(broken(VideoFault::NoSamples));
         };
         let times = Times { tick: tick * f64::from(rate), packets };
         Ok(SoundIndex::new(rate, channels, times, &decoded))
     }
 
     fn restart(&mut self) -> Result<()> {
+        if self.is_new {
+            return Ok(());
+        }
         let opened = Demuxer::open(self.library, self.bytes.clone(), Choice::Sound, patience());
         self.demuxer = opened.map_err(unopened)?;
         self.decoder.flush();
@@ -255,6 +260,7 @@ impl Sound {
         let first = self.index.start(start);
         let mut pending = None;
         if first > 0 {
+            self.is_new = false;
             pending = self.seek(first)?;
             self.decoder.flush();
         }
@@ -265,6 +271,7 @@ impl Sound {
                 0
             }
         };
+        self.is_new = false;
         let mut pending = pending.map(|(_, packet)| packet);
         // Where the last frame ended.
         let mut cursor: Option<i64> = None;
@@ -295,10 +302,12 @@ impl Sound {
                     Received::Broken(_) => break,
                 }
                 let Some(samples) = self.frame.samples() else {
-                    return Err(self.damaged(at, "unsupported samples".into()));
+                    let seconds = self.seconds(at);
+                    return Err(broken(VideoFault::SoundFormat { seconds }));
                 };
                 if samples.rate != rate || samples.channels() != channels {
-                    return Err(self.damaged(at, "its rate or its channels change".into()));
+                    let seconds = self.seconds(at);
+                    return Err(broken(VideoFault::SoundChanged { seconds }));
                 }
                 let pts = self.frame.pts();
                 let at = self.place(number, packet, pts, samples.count, cursor);
@@ -332,13 +341,14 @@ impl Sound {
         {
             // Of the first packets, samples at the start are dropped; of the last one, at the end.
             let dropped = (each - count as i64).max(0);
-            return if pts != NO_PTS && pts > packet.pts { place + dropped } else { place };
+            let is_late = pts != NO_PTS && pts > packet.pts;
+            return if is_late { place.saturating_add(dropped) } else { place };
         }
         let timed = (pts != NO_PTS).then(|| place(pts, index.tick));
         match (timed, cursor) {
             // A rounding error, not a gap.
             (Some(timed), Some(cursor))
-                if (timed - cursor).unsigned_abs() as f64 <= 2.0 * index.tick + 2.0 =>
+                if timed.abs_diff(cursor) as f64 <= 2.0 * index.tick + 2.0 =>
             {
                 cursor
             }
@@ -348,8 +358,11 @@ impl Sound {
     }
 
     fn damaged(&self, at: i64, text: String) -> Cause {
-        let seconds = at as f64 / f64::from(self.index.rate);
-        broken(VideoFault::Sound { seconds, text })
+        broken(VideoFault::Sound { seconds: self.seconds(at), text })
+    }
+
+    fn seconds(&self, at: i64) -> f64 {
+        at as f64 / f64::from(self.index.rate)
     }
 }
 

@@ -126,6 +126,30 @@ def test_sizes_are_close_to_resizing_afterwards(name, size):
     assert difference.mean() < 1.5
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"size": [64, 64]},
+        {"size": [60, 0], "interp_type": ndd.types.INTERP_CUBIC},
+        {"size": [50, 50], "mode": "not_larger"},
+        {"size": [50, 50], "mode": "not_smaller", "interp_type": "lanczos3"},
+        {"size": [33, 45], "antialias": False},
+        {"size": [200, 300], "interp_type": "nn"},
+    ],
+    ids=str,
+)
+def test_what_is_stored_is_resized_exactly_as_by_resize(arguments):
+    file, frames = data("h264-444.mp4"), [0, 9]
+    options = {"frames": frames, "output_type": ndd.types.YCbCr}
+    made = ndd.decoders.video(file, **options, **arguments)
+    wanted = ndd.resize(ndd.decoders.video(file, **options), **arguments)
+    assert np.array_equal(np.asarray(made), np.asarray(wanted))
+    rgb = np.asarray(ndd.decoders.video(file, frames=frames, **arguments))
+    for frame, planes in zip(rgb, np.asarray(wanted), strict=True):
+        colors = exact(np.moveaxis(planes, -1, 0), 8, (0, 0), 0, False)
+        assert np.abs(frame - colors).max() <= 0.53
+
+
 def test_color_formats():
     file, frames = data("h264.mp4"), [3, 4]
     rgb = np.asarray(ndd.decoders.video(file, frames=frames))
@@ -153,7 +177,7 @@ def test_floats_are_from_0_to_1_as_those_of_images():
         file, frames=[3], size=[30, 40], dtype=ndd.float32, output_type=ndd.types.GRAY
     )
     assert (small.shape, small.dtype) == ((1, 30, 40, 1), ndd.float32)
-    with pytest.raises(ValueError, match="`dtype` must be uint8 or float32"):
+    with pytest.raises(ValueError, match="`dtype` must be .*uint8 or float32"):
         ndd.decoders.video(file, dtype=ndd.int16)
 
 
@@ -182,9 +206,10 @@ def test_two_fields_in_two_packets_are_one_frame(format):
     file = np.frombuffer(fields(format), np.uint8)
     info = ndd.io.video_info(file)
     assert info.frames == 12
-    assert np.allclose(info.times, np.arange(12) / 25)
-    assert info.duration == pytest.approx(12 / 25)
-    assert info.key_frames.tolist() == [0, 4, 8]
+    if format != "avi":  # which has no times of frames
+        assert np.allclose(info.times, np.arange(12) / 25)
+        assert info.duration == pytest.approx(12 / 25)
+        assert info.key_frames.tolist() == [0, 4, 8]
     whole = np.asarray(ndd.decoders.video(file))
     assert numbers(whole) == list(range(12))
     for at in (7, 0, 11, 4, 3):

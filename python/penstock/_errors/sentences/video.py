@@ -49,6 +49,11 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
         "this FFmpeg has no decoder for the codec of the sound, {name}, or it refuses the header"
     ),
     "VideoFault.Sound": "the sound at {seconds:.3f} s can't be decoded: {text}",
+    "VideoFault.NoSamples": "none of the sound can be decoded",
+    "VideoFault.SoundFormat": "the sound at {seconds:.3f} s has samples of an unsupported kind",
+    "VideoFault.SoundChanged": (
+        "the rate or the number of channels of the sound changes at {seconds:.3f} s"
+    ),
     "VideoFault.SoundBytes": (
         "the sound of a clip of {seconds:.3f} s takes {bytes} bytes, more than the limit of {limit}"
     ),
