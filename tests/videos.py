@@ -383,8 +383,8 @@ def field_packets(frames: int, key_every: int = 4) -> list[bytes]:
     """
     height, width = 64, 96
     parameters = (
-        # Main profile, level 3; 4 bits for frame numbers, 8 for the order; two references (with one,
-        # FFmpeg takes all frames for key frames); interlaced.
+        # Main profile, level 3; 4 bits for frame numbers, 8 for the order; two references, since
+        # with one FFmpeg takes all frames for key frames; interlaced.
         _Bits().number(0x4D001E, 24).golomb(0, 0, 0, 4, 2).number(0, 1)
         .golomb(width // 16 - 1, height // 32 - 1).number(0b00100, 5).unit(7)
         + _Bits().golomb(0, 0).number(0, 2).golomb(0, 0, 0).number(0, 3).golomb(0, 0, 0)
