@@ -79,7 +79,8 @@ class Made:
         format: The container, where the name's extension doesn't tell.
         times: When frames are shown, in milliseconds; by default by the rate.
         colors: Tags: color space and range, as FFmpeg numbers them.
-        sound: Whether a sound comes beside.
+        sound: The encoder of the sound that comes beside, if any.
+        heard: Rate, channels and seconds of the sound; by default as long as the video.
         after: What is done with the bytes.
     """
 
@@ -95,7 +96,8 @@ class Made:
     format: str | None = None
     times: Sequence[int] | None = None
     colors: tuple[int, int] | None = None
-    sound: bool = False
+    sound: str = ""
+    heard: tuple[int, int, float | None] = (16000, 1, None)
     after: Callable[[bytes], bytes] | None = None
 
 
@@ -141,8 +143,8 @@ CORPUS: dict[str, Made] = {
     "h264-late.mp4": Made(times=[2000 + n * 40 for n in range(30)], b_frames=2),
     "h264-odd.mp4": Made(size=(91, 161), pixels="yuv444p"),
     "h264-one.mp4": Made(frames=1),
-    "h264-sound.mp4": Made(sound=True),
-    "h264-sound.mkv": Made(sound=True, b_frames=2),
+    "h264-sound.mp4": Made(sound="aac"),
+    "h264-sound.mkv": Made(sound="aac", b_frames=2),
     "h264-bt601.mp4": Made(colors=(BT601, LIMITED)),
     "h264-bt709.mp4": Made(colors=(BT709, LIMITED)),
     "h264-bt709-full.mp4": Made(colors=(BT709, FULL)),
@@ -265,7 +267,12 @@ def write(name: str, made: Made, pictures: Sequence[np.ndarray] | None = None) -
             context.options = {"preset": "veryfast", **CLOSED, **made.options}
         if made.colors:
             context.colorspace, context.color_range = made.colors
-        sound = container.add_stream("aac", rate=16000, layout="mono") if made.sound else None
+        sound = None
+        if made.sound:
+            rate, channels, seconds = made.heard
+            sound = container.add_stream(
+                made.sound, rate=rate, layout="mono" if channels == 1 else "stereo"
+            )
         for at, picture in enumerate(pictures):
             frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
             if made.colors:
@@ -282,22 +289,29 @@ def write(name: str, made: Made, pictures: Sequence[np.ndarray] | None = None) -
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
         if sound is not None:
-            _add_sound(container, sound, len(pictures) / made.rate)
+            length = len(pictures) / made.rate if seconds is None else seconds
+            _add_sound(container, sound, length, rate, channels)
     return file.getvalue()
 
 
-def _add_sound(container: Any, stream: Any, seconds: float) -> None:
+def _add_sound(
+    container: Any, stream: Any, seconds: float, rate: int = 16000, channels: int = 1
+) -> None:
     import av
 
     from tests.sounds import signal
 
-    stream.codec_context.flags |= av.codec.context.Flags.bitexact
-    samples = signal(int(16000 * seconds), rate=16000)[:, 0].astype(np.float32)
-    frame = av.AudioFrame.from_ndarray(samples[None], "fltp", "mono")
-    frame.sample_rate = 16000
+    context = stream.codec_context
+    context.flags |= av.codec.context.Flags.bitexact
+    samples = signal(int(rate * seconds), channels, rate).T.astype(np.float32)
+    layout = "mono" if channels == 1 else "stereo"
+    frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(samples), "fltp", layout)
+    frame.sample_rate = rate
+    resampler = av.AudioResampler(format=context.format, layout=layout, rate=rate)
     fifo = av.AudioFifo()
-    fifo.write(frame)
-    while (part := fifo.read(1024, partial=True)) is not None:
+    for part in resampler.resample(frame):
+        fifo.write(part)
+    while (part := fifo.read(context.frame_size or 1024, partial=True)) is not None:
         container.mux(stream.encode(part))
     container.mux(stream.encode(None))
 
@@ -317,6 +331,130 @@ def decoded(file: bytes | str, format: str | None = None) -> list[tuple[float, n
         ]
     first = found[0][0] if found and found[0][0] is not None else 0.0
     return [(n if time is None else time - first, frame) for n, (time, frame) in enumerate(found)]
+
+
+class _Bits:
+    """Bits that are written one after the other."""
+
+    def __init__(self) -> None:
+        self._bits: list[str] = []
+        self._count = 0
+
+    def number(self, value: int, bits: int) -> _Bits:
+        self._bits.append(f"{value:0{bits}b}")
+        self._count += bits
+        return self
+
+    def golomb(self, *values: int) -> _Bits:
+        for value in values:
+            length = (value + 1).bit_length()
+            self.number(value + 1, 2 * length - 1)
+        return self
+
+    def aligned(self, bit: int = 0) -> _Bits:
+        """Fill the byte, with zeros after a first bit."""
+        if rest := -self._count % 8:
+            self.number(bit << (rest - 1), rest)
+        elif bit:
+            self.number(0x80, 8)
+        return self
+
+    def raw(self, data: bytes) -> _Bits:
+        return self.number(int.from_bytes(data, "big"), 8 * len(data))
+
+    def unit(self, kind: int, reference: bool = True) -> bytes:
+        """A unit of H.264, with a start code."""
+        text = "".join(self.aligned(1)._bits)
+        data = int(text, 2).to_bytes(len(text) // 8, "big")
+        escaped, zeros = bytearray(), 0
+        for byte in data:
+            if zeros >= 2 and byte <= 3:
+                escaped.append(3)
+                zeros = 0
+            zeros = zeros + 1 if byte == 0 else 0
+            escaped.append(byte)
+        return bytes([0, 0, 0, 1, kind | (0x60 if reference else 0), *escaped])
+
+
+def field_packets(frames: int, key_every: int = 4) -> list[bytes]:
+    """H.264 with a packet for each field (start codes in front): two packets a frame.
+
+    No encoder at hand writes that. Blocks are stored as they are (I_PCM).
+    """
+    height, width = 64, 96
+    parameters = (
+        # Main profile, level 3; 4 bits for frame numbers, 8 for the order; two references, since
+        # with one FFmpeg takes all frames for key frames; interlaced.
+        _Bits().number(0x4D001E, 24).golomb(0, 0, 0, 4, 2).number(0, 1)
+        .golomb(width // 16 - 1, height // 32 - 1).number(0b00100, 5).unit(7)
+        + _Bits().golomb(0, 0).number(0, 2).golomb(0, 0, 0).number(0, 3).golomb(0, 0, 0)
+        .number(0b100, 3).unit(8)
+    )  # fmt: skip
+    packets = []
+    for frame in range(frames):
+        picture = numbered(frame, height, width).astype(np.float64)
+        # Gray, so that colors need no thought; from 16 on, as limited range has it.
+        luma = np.clip(16 + picture.mean(axis=2) * 219 / 255, 16, 235).round().astype(np.uint8)
+        since_key = frame % key_every
+        for bottom in (0, 1):
+            is_key = since_key == 0 and not bottom
+            # Every other frame is one that others don't refer to.
+            reference = since_key % 2 == 0
+            bits = _Bits().golomb(0, 7, 0).number((since_key + 1) // 2, 4).number(2 | bottom, 2)
+            if is_key:
+                bits.golomb(frame // key_every % 2)
+            bits.number(2 * since_key + bottom, 8)
+            if reference:
+                bits.number(0, 2 if is_key else 1)
+            bits.golomb(0, 1)
+            half = luma[bottom::2]
+            for top in range(0, height // 2, 16):
+                for left in range(0, width, 16):
+                    block = half[top : top + 16, left : left + 16].tobytes()
+                    bits.golomb(25).aligned().raw(block + bytes([128]) * 128)
+            start = parameters if is_key else b""
+            packets.append(start + bits.unit(5 if is_key else 1, reference))
+    return packets
+
+
+def fields(format: str, frames: int = 12, rate: int = 25) -> bytes:
+    """A file of interlaced video with a packet for each field."""
+    import av
+
+    packets = field_packets(frames)
+    file = io.BytesIO()
+    options = {"fflags": "+bitexact"}
+    with (
+        av.open(io.BytesIO(b"".join(packets)), format="h264") as source,
+        av.open(file, "w", format=format, options=options) as container,
+    ):
+        stream = container.add_stream_from_template(source.streams.video[0])
+        for number, data in enumerate(packets):
+            packet = av.Packet(data)
+            packet.stream, packet.time_base = stream, Fraction(1, 2 * rate)
+            packet.pts = packet.dts = number
+            packet.duration = 1
+            packet.is_keyframe = number % 8 == 0
+            container.mux(packet)
+    return file.getvalue()
+
+
+def two_streams() -> bytes:
+    """An MKV with two videos: 30 frames, and then 10 others of another size."""
+    import av
+
+    file = io.BytesIO()
+    parts = [video("h264.mkv"), write("small.mkv", Made(frames=10, size=(64, 96), rate=10))]
+    with av.open(file, "w", format="matroska", options={"fflags": "+bitexact"}) as container:
+        sources = [av.open(io.BytesIO(part)) for part in parts]
+        streams = [container.add_stream_from_template(s.streams.video[0]) for s in sources]
+        for source, stream in zip(sources, streams, strict=True):
+            for packet in source.demux():
+                if packet.dts is not None:
+                    packet.stream = stream
+                    container.mux(packet)
+            source.close()
+    return file.getvalue()
 
 
 def boxes(file: bytes, start: int, end: int) -> dict[bytes, tuple[int, int]]:

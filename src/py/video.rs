@@ -8,8 +8,8 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::fault::PyFault;
 use super::value::PyValue;
-use crate::codecs::video::Video;
 use crate::codecs::video::ffmpeg::Library;
+use crate::codecs::video::{Choice, Video};
 use crate::kernels::protected;
 use crate::value::{Cause, Fault, Origin};
 
@@ -25,17 +25,20 @@ pub fn load_ffmpeg(py: Python<'_>, folder: Option<PathBuf>) -> (Option<u32>, Opt
 }
 
 /// What is known of a video without decoding it: of the file at a path, or of the bytes of a tensor.
+/// Without a number, of its main video stream.
 #[pyfunction]
 pub fn video_info<'py>(
     py: Python<'py>,
     path: Option<PathBuf>,
     bytes: Option<&PyValue>,
+    stream: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let choice = stream.map_or(Choice::Video, Choice::Numbered);
     let origin = path.as_ref().map(|path| Origin::from(Arc::from(path.to_string_lossy())));
     let sample = bytes.map(|bytes| bytes.sample(py, 0)).transpose()?;
     let opened = py.detach(|| match (path, sample) {
-        (Some(path), _) => Video::open(&path),
-        (None, Some(sample)) => protected(&sample).and_then(Video::of_bytes),
+        (Some(path), _) => Video::open(&path, choice),
+        (None, Some(sample)) => protected(&sample).and_then(|bytes| Video::of_bytes(bytes, choice)),
         (None, None) => Err(Cause::Internal("nothing to open".into())),
     });
     let video = match opened {

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from tests import videos
+from tests.video_colors import exact
 
 import penstock as ndd
 from penstock.experimental.readers import Video as Experimental
@@ -403,15 +404,72 @@ def test_elements_and_colors(file):
     ],
 )
 def test_frames_are_resized_as_by_resize(file, size):
+    """What is stored is resized, exactly as by `resize`, and its colors are converted then."""
+    options = {"filenames": file("h264-444.mp4"), "sequence_length": 3, "step": 100}
+    [(stored,)] = Video(**options, image_type=ndd.types.YCbCr).next_epoch()
+    expected = np.asarray(ndd.resize(stored, **size))
+    [(made,)] = VideoResize(**options, **size, image_type=ndd.types.YCbCr).next_epoch()
+    assert made.layout == "FHWC"
+    np.testing.assert_array_equal(made, expected)
+    [(made,)] = VideoResize(**options, **size).next_epoch()
+    for frame, planes in zip(np.asarray(made), expected, strict=True):
+        wanted = exact(np.moveaxis(planes, -1, 0), 8, (0, 0), 0, False)
+        assert np.abs(frame - wanted).max() <= 0.53
+
+
+def test_resizing_first_differs_from_resizing_last_by_rounding_and_clipping(file):
+    """By 3 levels: half a level of each plane, times the largest sum of factors of a color (2.4),
+    and the rounding of both results. More only where colors leave the range of RGB, since those
+    that were converted first have been clipped.
+    """
     options = {"filenames": file("h264-444.mp4"), "sequence_length": 3, "step": 100}
     [(clip,)] = Video(**options).next_epoch()
-    expected = np.asarray(ndd.resize(clip, **size)).astype(int)
-    [(made,)] = VideoResize(**options, **size).next_epoch()
-    assert (made.layout, made.shape) == ("FHWC", expected.shape)
-    # Planes are resized before colors are converted, so that rounding differs.
-    difference = abs(np.asarray(made).astype(int) - expected)
-    assert difference.mean() < 1
-    assert difference.max() <= 24
+    last = np.asarray(ndd.resize(clip, size=[60, 80])).astype(int)
+    [(first,)] = Video(**options, size=[60, 80]).next_epoch()
+    [(stored,)] = Video(**options, image_type=ndd.types.YCbCr).next_epoch()
+    planes = [np.moveaxis(frame, -1, 0) for frame in np.asarray(stored)]
+    free = np.stack([exact(*[p, 8, (0, 0), 0, False], clipped=False) for p in planes])
+    clipped = ((free < 0) | (free > 255)).any(axis=-1)
+    # Pixels of the result that no such color contributes to: antialiasing reaches two pixels.
+    blocks = np.pad(clipped, ((0, 0), (2, 2), (2, 2)))
+    near = np.lib.stride_tricks.sliding_window_view(blocks, (6, 6), axis=(1, 2))[:, ::2, ::2]
+    inside = ~near.any(axis=(-1, -2))[:, :60, :80]
+    assert inside.mean() > 0.3
+    assert abs(np.asarray(first).astype(int) - last)[inside].max() <= 3
+
+
+@pytest.mark.parametrize("kind", [Video, VideoResize, Experimental])
+def test_frames_are_turned_upright(file, kind):
+    sized = {"size": [80, 60]} if kind is VideoResize else {}
+    options = {"filenames": file("h264-rotated.mp4"), "sequence_length": 3, "step": 100, **sized}
+    [(upright,)] = kind(**options, adjust_orientation=True).next_epoch()
+    whole = ndd.decoders.video(
+        np.frombuffer(videos.video("h264-rotated.mp4"), np.uint8),
+        sequence_length=3,
+        adjust_orientation=True,
+        **sized,
+    )
+    assert upright.shape == ((3, 80, 60, 3) if sized else (3, 160, 120, 3))
+    np.testing.assert_array_equal(upright, whole)
+    if not sized:
+        [(as_stored,)] = kind(**options).next_epoch()
+        np.testing.assert_array_equal(upright, np.rot90(np.asarray(as_stored), -1, axes=(1, 2)))
+    # In a batch with others, whose frames then have another shape.
+    names = [file("h264-rotated.mp4"), file("h264.mp4")]
+    reader = kind(**{**options, "filenames": names}, adjust_orientation=True)
+    [(batch,)] = reader.next_epoch(batch_size=2)
+    assert len({clip.shape for clip in batch}) == (1 if sized else 2)
+
+
+@pytest.mark.parametrize("format", ["matroska", "mp4", "mpegts", "avi"])
+def test_two_fields_in_two_packets_are_one_frame(tmp_path, format):
+    path = tmp_path / "fields"
+    path.write_bytes(videos.fields(format))
+    reader = Video(filenames=path, sequence_length=3, enable_frame_num="sequence")
+    assert reader.epoch_size == 4
+    assert clips(reader) == runs(0, 3, 6, 9, length=3)
+    shuffled = Video(filenames=path, sequence_length=2, step=1, shuffle="global", seed=5)
+    assert sorted(clips(shuffled)) == runs(*range(11), length=2)
 
 
 def test_all_readers_take_a_size(file):
@@ -603,6 +661,96 @@ def test_sequences_pass_through_operators_to_torch(file):
     assert (normal.torch().shape, normal.torch().dtype) == ((2, 6, 3, 120, 160), torch.float32)
     few = ndd.sequence_rearrange(clip, new_order=[5, 0])
     assert videos.numbers(next(iter(few))) == [5, 0]
+
+
+PER_FRAME = {
+    "flip": lambda draw: {"horizontal": draw(2), "vertical": draw(2)},
+    "rotate": lambda draw: {"angle": draw(90.0)},
+    "warp_affine": lambda draw: {"matrix": draw.matrices()},
+    "brightness_contrast": lambda draw: {"brightness": draw(2.0), "contrast": draw(2.0)},
+    "resize": lambda draw: {"roi_start": draw.places(0, 30), "roi_end": draw.places(60, 120)},
+    # These have the same arguments for all frames, as in DALI.
+    "crop": lambda draw: {},
+    "normalize": lambda draw: {},
+}
+"""Operators, and arguments of theirs with one for each frame of each clip."""
+
+FIXED = {
+    "rotate": {"keep_size": True, "fill_value": 7},
+    "warp_affine": {"fill_value": 9},
+    "crop": {"crop": [60, 80], "crop_pos_x": 0.3},
+    "resize": {"size": [48, 64]},
+    "normalize": {"axes": [1, 2]},
+}
+ALONE = {"normalize": {"axes": [0, 1]}}
+"""Other arguments, for one frame: it has one axis less."""
+
+
+class Draw:
+    """Draws arguments for two clips of a few frames."""
+
+    def __init__(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, most):
+        if isinstance(most, int):
+            return [self.rng.integers(most, size=6) for _ in range(2)]
+        return [self.rng.uniform(0, most, 6).astype(np.float32) for _ in range(2)]
+
+    def matrices(self):
+        identity = np.float32([[1, 0, 0], [0, 1, 0]])
+        noise = self.rng.normal(size=(2, 6, 2, 3)).astype(np.float32)
+        return [identity + each * np.float32([0.1, 0.1, 9]) for each in noise]
+
+    def places(self, low, high):
+        return [self.rng.uniform(low, high, (6, 2)).astype(np.float32) for _ in range(2)]
+
+
+@pytest.mark.parametrize("name", PER_FRAME)
+def test_operators_on_clips_are_those_on_frames(file, name):
+    """From files to torch, each frame with arguments of its own."""
+    import torch
+
+    reader = Video(filenames=[file("h264.mp4"), file("vp9.webm")], sequence_length=6, step=100)
+    [(batch,)] = reader.next_epoch(batch_size=2)
+    drawn = PER_FRAME[name](Draw(3))
+    fixed = FIXED.get(name, {})
+    alone = ALONE.get(name, fixed)
+    operator = getattr(ndd, name)
+    per_frame = {key: ndd.per_frame(ndd.batch(value)) for key, value in drawn.items()}
+    made = operator(batch, **per_frame, **fixed).torch()
+    for sample, clip in enumerate(batch):
+        for at, frame in enumerate(np.asarray(clip)):
+            own = {key: value[sample][at] for key, value in drawn.items()}
+            wanted = operator(ndd.tensor(frame, layout="HWC"), **own, **alone).torch()
+            assert torch.equal(made[sample, at], wanted), f"clip {sample}, frame {at}"
+
+
+def test_a_chain_of_operators_on_clips_is_that_on_frames(file):
+    import torch
+
+    def chain(images, arguments, layout):
+        images = ndd.flip(images, horizontal=arguments["horizontal"])
+        images = ndd.rotate(images, angle=arguments["angle"], keep_size=True)
+        images = ndd.crop(images, crop=[90, 100], crop_pos_x=0.2)
+        images = ndd.brightness_contrast(images, brightness=arguments["brightness"])
+        images = ndd.resize(images, size=[56, 64])
+        return ndd.crop_mirror_normalize(
+            images, mean=[120.0, 110.0, 100.0], std=[60.0], output_layout=layout
+        ).torch()
+
+    reader = Video(filenames=[file("h264.mp4"), file("vp9.webm")], sequence_length=6, step=100)
+    [(batch,)] = reader.next_epoch(batch_size=2)
+    draw = Draw(8)
+    drawn = {"horizontal": draw(2), "angle": draw(90.0), "brightness": draw(2.0)}
+    per_frame = {key: ndd.per_frame(ndd.batch(value)) for key, value in drawn.items()}
+    made = chain(batch, per_frame, "FCHW")
+    assert made.shape == (2, 6, 3, 56, 64)
+    for sample, clip in enumerate(batch):
+        for at, frame in enumerate(np.asarray(clip)):
+            own = {key: value[sample][at] for key, value in drawn.items()}
+            wanted = chain(ndd.tensor(frame, layout="HWC"), own, "CHW")
+            assert torch.equal(made[sample, at], wanted), f"clip {sample}, frame {at}"
 
 
 def test_clips_come_through_the_torch_loader(file):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 import os
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
 from penstock import _core
+from penstock._errors import messages
 from penstock._errors.faults import raise_fault
 from penstock._errors.tracebacks import public
 from penstock._runtime import ffmpeg
@@ -43,11 +45,12 @@ class VideoInfo(NamedTuple):
 
 
 @public
-def video_info(video: Any) -> VideoInfo:
+def video_info(video: Any, *, stream: SupportsIndex | None = None) -> VideoInfo:
     """Find out what a video consists of: its packets are read, but not decoded.
 
     Args:
         video: The name of a file, or its bytes as a 1-D uint8 array.
+        stream: The number of the video stream, for files with several, as in `decoders.video`.
 
     Example:
         >>> info = ndd.io.video_info("tests/data/videos/vp9-10bit.webm")
@@ -55,12 +58,15 @@ def video_info(video: Any) -> VideoInfo:
         (30, 120, 160, 'vp9')
     """
     ffmpeg.load("io.video_info")
+    number = None if stream is None else operator.index(stream)
+    if number is not None and number < 0:
+        raise messages.bad_argument("io.video_info", "stream", f"must be at least 0, got {number}")
     if isinstance(video, str | os.PathLike):
-        found = _core.video_info(video, None)
+        found = _core.video_info(video, None, number)
     else:
         if isinstance(video, bytes | bytearray | memoryview):
             video = np.frombuffer(video, np.uint8)
-        found = _core.video_info(None, as_tensor(video)._value)
+        found = _core.video_info(None, as_tensor(video)._value, number)
     if isinstance(found, _core.Fault):
         raise_fault(found)
     found["times"] = np.frombuffer(found["times"], np.float64)

@@ -51,6 +51,7 @@ Mode: TypeAlias = Annotated[str, OneOf("default", "stretch", "not_larger", "not_
 MinSize: TypeAlias = Annotated[PerSample[Ints], Between(1, None)]
 Place: TypeAlias = Annotated[PerSample[float], Between(0, 1)]
 SampleType: TypeAlias = Annotated[DType, Elements("float32, int16 or int32", float32, int16, int32)]
+PixelType: TypeAlias = Annotated[DType, Elements("uint8 or float32", uint8, float32)]
 _WIDE = Elements("32- or 64-bit numbers", int32, uint32, int64, uint64, float32, float64)
 
 
@@ -515,6 +516,7 @@ def video(
     antialias: bool = True,
     build_index: bool = True,
     color_space: Annotated[str, OneOf("auto", "bt601", "bt709", "bt2020")] = "auto",
+    dtype: PixelType = uint8,
     duration: PerSample[float] | None = None,
     end_frame: PerSample[int] | None = None,
     end_time: PerSample[float] | None = None,
@@ -529,6 +531,7 @@ def video(
     size: PerSample[Floats] | None = None,
     start_frame: PerSample[int] | None = None,
     start_time: PerSample[float] | None = None,
+    stream: Annotated[int, Between(0, None)] | None = None,
     stride: PerSample[int] | None = None,
     times: PerSample[Floats] | None = None,
 ) -> Result:
@@ -554,6 +557,8 @@ def video(
         build_index: Ignored: videos are always indexed.
         color_space: The conversion to RGB: "bt601", "bt709" or "bt2020", or "auto" for the one that
             the file names (BT.601 if it names none). Not in DALI.
+        dtype: The element type of the result: uint8, or float32, in which a white pixel is 1.0, as
+            in `decoders.image`. Not in DALI.
         duration: The length of the clip in seconds. Not in DALI.
         end_frame: The number of the frame after the last one.
         end_time: The end of the clip, in seconds since the first frame. Not in DALI.
@@ -576,12 +581,15 @@ def video(
         start_frame: The number of the first frame.
         start_time: The time of the first frame, in seconds since the first one of the video: the
             frame that is shown at that time. Not in DALI.
+        stream: The number of the video stream, for files with several, counted from 0 without
+            streams of sound and text. By default the one that FFmpeg considers the main one. Not in
+            DALI.
         stride: The distance of frames.
         times: Times in seconds since the first frame, in any order: the frames that are shown then.
             Not in DALI.
 
     Returns:
-        Frames of shape (frames, height, width, channels), uint8, with the layout "FHWC".
+        Frames of shape (frames, height, width, channels), with the layout "FHWC".
 
     Example:
         >>> import numpy as np
@@ -607,7 +615,7 @@ def video(
     if len(names) > 1:
         _check_together(names)
     ffmpeg.load("decoders.video")
-    return Result(uint8, 4, "FHWC")
+    return Result(dtype, 4, "FHWC")
 
 
 _APART = (

@@ -11,8 +11,8 @@ import inspect
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, SupportsIndex
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from penstock._runtime import ffmpeg
 from penstock._runtime.device import DeviceLike
 from penstock._values.dtype import dtype as to_dtype
 from penstock.errors import ArgumentError
-from penstock.readers._base.options import Common
+from penstock.readers._base.options import Common, with_arguments, with_parameters
 from penstock.readers._base.order import shuffled
 from penstock.readers._base.paths import Name, path, paths
 from penstock.readers._base.reader import Reader
@@ -49,6 +49,8 @@ IMAGE_TYPES = {DALIImageType.RGB: "rgb", DALIImageType.GRAY: "gray", DALIImageTy
 
 LONGEST = 2**24
 """How many frames a clip may have at most."""
+HIGHEST_RATE = 2**20
+"""Of sound, in Hz."""
 SHUFFLE_STREAM = 0x636C6970
 
 SIZES = ("size", "resize_x", "resize_y", "resize_z", "resize_shorter", "resize_longer")
@@ -57,59 +59,95 @@ SIZES = ("size", "resize_x", "resize_y", "resize_z", "resize_shorter", "resize_l
 _MASK = 2**64 - 1
 
 
-@dataclass
-class Rules:
-    """What a reader asks for, and how it differs from the others.
+class ClipOptions(Common, total=False):
+    """The arguments that all readers of videos have.
 
     Args:
+        adjust_orientation: Whether to rotate frames as the file says, which phones rely on. By
+            default frames are as they are stored.
+        audio: Whether the sound of the clip is a further output, the last one: samples from -1 to 1
+            (float32 of shape (time, channels)) from the time of the first frame on, for as long as
+            the clip lasts. Where the file has no sound, it is silent. A file without any has no
+            samples, or, with `audio_sample_rate`, silent ones of one channel.
+        audio_downmix: Whether to mix all channels to one, their mean, and to drop their axis.
+        audio_sample_rate: The rate to convert the sound to, in Hz; by default that of the file.
+        clip_duration: Seconds per clip, in place of `sequence_length` or of `fps`: clips have
+            `clip_duration * fps` frames, or `sequence_length` frames that are evenly distributed in
+            time.
+        clips_per_video: How many clips each file has, or each line of `file_list`.
+        dtype: The type of pixels: uint8 (default), or float32 with the same range, or `normalized`.
+        enable_frame_num: Give the numbers of frames, counted from the start of the file: "scalar"
+            or True for the first one of a clip, "sequence" for all.
+        enable_timestamps: Give the times of frames, in seconds from the first frame of the file on.
+        file_list: A text file with a line for each video: its name, a label, and, if not all of it
+            is read, where that part starts and ends. There are no names with spaces. Without an
+            end, it is up to that of the video; an end beyond that is cut off.
+        file_root: A folder. The files in each of its folders are read; the number of the folder is
+            the label.
         filenames: The names of files.
-        file_root: The folder of folders with files.
-        file_list: The text file that lists files.
-        labels: Of `filenames`.
-        length: Frames per clip; None if it follows from `clip_duration` and `fps`.
-        stride: From one frame to the next.
-        step: From clip to clip.
+        fps: Frames a second. Of the file, those frames are taken that are shown at these moments,
+            so that clips of all videos have the same pace, also where a file's rate varies;
+            `stride`, `step` and lengths then count the frames that are taken.
+        image_type: The color space: RGB (default), YCbCr (full range as in JPEG) or GRAY.
+        labels: Of `filenames`. Empty for 0, 1, 2 and so on.
+        normalized: Whether pixels are from 0 to 1; needs `dtype=float32`.
+        sampling: Where clips are: "dense" (one after the other, `step` frames apart; by default),
+            "uniform" (evenly distributed; the default with `clips_per_video`) or "random" (drawn
+            anew for each epoch, one per video or `clips_per_video`).
+        sequence_length: Frames per clip.
+        size: As in `resize`: frames are resized as soon as they are decoded.
+        step: Frames from the start of a clip to that of the next one; by default the length of a
+            clip, `sequence_length * stride`.
+        stride: Frames from one frame of a clip to the next.
+    """
+
+    adjust_orientation: bool | None
+    audio: bool | None
+    audio_downmix: bool | None
+    audio_sample_rate: SupportsIndex | None
+    clip_duration: float | None
+    clips_per_video: SupportsIndex | None
+    dtype: Any
+    enable_frame_num: bool | Literal["none", "scalar", "sequence"] | None
+    enable_timestamps: bool | None
+    file_list: Name | None
+    file_root: Name | None
+    filenames: Name | Iterable[Name] | None
+    fps: float | None
+    image_type: Any
+    labels: int | Sequence[int] | None
+    normalized: bool | None
+    sampling: Literal["dense", "uniform", "random"] | None
+    sequence_length: SupportsIndex | None
+    size: float | Sequence[float] | None
+    step: SupportsIndex | None
+    stride: SupportsIndex | None
+
+
+CLIP_OPTIONS = ClipOptions.__annotations__.keys() - Common.__annotations__.keys()
+
+
+@dataclass
+class Rules:
+    """How a reader differs from the others.
+
+    Args:
         pad_mode: What stands for frames beyond the end, as users name it.
         tails: Which incomplete clips there are, if they are padded: "one" or "all".
         room: The frames that must be left for a complete clip: "strides" or "frames".
-        fill_value: The color of frames that are filled.
-        frame_numbers: Whether they are given, and of which frames, as users say it.
-        timestamps: Whether the times of frames are given.
         meaning: What start and end on a line of the list mean.
+        fill_value: The color of frames that are filled.
         is_spread: `uniform_sample`.
-        image_type: The color space.
-        dtype: The element type.
-        is_normalized: Whether pixels are from 0 to 1.
-        fps: Frames a second that are taken.
-        clip_duration: Seconds per clip.
-        clips_per_video: How many clips each file, or line of the list, has.
-        sampling: Where these are.
-        resize: The arguments of `resize`.
+        resize: The arguments of `resize` beside `size`.
     """
 
-    filenames: Name | Iterable[Name] | None
-    file_root: Name | None
-    file_list: Name | None
-    labels: int | Sequence[int] | None
-    length: SupportsIndex | None
-    stride: SupportsIndex | None
-    step: SupportsIndex | None
     pad_mode: str
     tails: str
     room: str
-    frame_numbers: Any
-    timestamps: bool | None
     meaning: Mapping[str, Any]
     fill_value: int | Sequence[int] | None = None
     is_spread: bool = False
-    image_type: Any = None
-    dtype: Any = None
-    is_normalized: bool = False
-    fps: float | None = None
-    clip_duration: float | None = None
-    clips_per_video: SupportsIndex | None = None
-    sampling: str | None = None
-    resize: Mapping[str, Any] | None = None
+    resize: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ClipReader(Reader):
@@ -117,6 +155,8 @@ class ClipReader(Reader):
 
     _gives_on_gpu = True
     _rules: Rules
+    _asked: Mapping[str, Any]
+    """The arguments of `ClipOptions`."""
     _clips: dict[str, Any]
     """The options that say which clips there are, and how they are given."""
 
@@ -127,13 +167,15 @@ class ClipReader(Reader):
         name: str | None,
         device: DeviceLike | None,
         num_inputs: int | None,
-        common: Mapping[str, Any],
+        options: Mapping[str, Any],
     ) -> None:
         self._what = f"{self._namespace}.{type(self).__name__}"
-        if unknown := common.keys() - Common.__annotations__.keys() - {"batch_size"}:
+        if unknown := options.keys() - ClipOptions.__annotations__.keys() - {"batch_size"}:
             known = list(inspect.signature(type(self)).parameters)
             raise messages.unknown_argument(self._what, sorted(unknown), known)
         self._rules = rules
+        self._asked = {key: options.get(key) for key in CLIP_OPTIONS}
+        common = {key: value for key, value in options.items() if key not in CLIP_OPTIONS}
         # As in DALI, by default files that can't be read are left out.
         policies = {None: "leave_out", "raise": "raise"}
         self._unreadable = policies.get(common.get("on_error"), "keep")
@@ -143,6 +185,11 @@ class ClipReader(Reader):
             # One for all shards, which divide what is drawn.
             seed = int(common.get("seed") or 0)
             self._options = replace(self._options, seed=max(seed, 0))
+
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = with_arguments(cls.__doc__, ClipOptions.__doc__)
+        super().__init_subclass__()
+        cls.__signature__ = with_parameters(cls.__init__, ClipOptions)
 
     def _check_channels(self, channels: int | None) -> None:
         if channels not in (None, 3):
@@ -159,13 +206,13 @@ class ClipReader(Reader):
 
     def _cut(self) -> dict[str, Any]:
         """The options about the frames of clips."""
-        rules = self._rules
+        asked, rules = self._asked, self._rules
         rate, length = self._rate()
-        stride = self._whole("stride", rules.stride, 1, least=1, most=2**32 - 1)
-        step = self._whole("step", rules.step, -1, least=-(2**62), most=2**62)
+        stride = self._whole("stride", asked["stride"], 1, least=1, most=2**32 - 1)
+        step = self._whole("step", asked["step"], -1, least=-(2**62), most=2**62)
         pad = self._choice("pad_mode", rules.pad_mode, PAD_MODES)
         places = "spread" if rules.is_spread else self._places()
-        if rules.is_spread and (rules.stride is not None or step > 0 or pad is not None):
+        if rules.is_spread and (asked["stride"] is not None or step > 0 or pad is not None):
             call_sites.warn(
                 f"{self._what}: with `uniform_sample=True`, `stride`, `step` and `pad_mode` have "
                 "no effect."
@@ -178,16 +225,18 @@ class ClipReader(Reader):
             "tails": "none" if pad is None else rules.tails,
             "room": rules.room,
             "places": places,
-            "clips": self._whole("clips_per_video", rules.clips_per_video, 1, least=1, most=2**31),
+            "clips": self._whole(
+                "clips_per_video", asked["clips_per_video"], 1, least=1, most=2**31
+            ),
             "fps": rate,
         }
 
     def _rate(self) -> tuple[float | None, int]:
         """Frames a second, if they are resampled in time, and frames per clip."""
-        rules = self._rules
-        rate = self._positive("fps", rules.fps)
-        seconds = self._positive("clip_duration", rules.clip_duration)
-        if rules.length is None:
+        asked = self._asked
+        rate = self._positive("fps", asked["fps"])
+        seconds = self._positive("clip_duration", asked["clip_duration"])
+        if asked["sequence_length"] is None:
             if seconds is None or rate is None:
                 raise self._wrong(
                     "sequence_length", "is needed, unless there are `clip_duration` and `fps`"
@@ -200,7 +249,7 @@ class ClipReader(Reader):
                     f"{rate:g} frames a second",
                 )
             return rate, frames
-        length = self._whole("sequence_length", rules.length, 0, least=1, most=LONGEST)
+        length = self._whole("sequence_length", asked["sequence_length"], 0, least=1, most=LONGEST)
         if seconds is None:
             return rate, length
         if rate is not None:
@@ -212,15 +261,15 @@ class ClipReader(Reader):
 
     def _places(self) -> str:
         """Where the clips of a file are, as Rust names it."""
-        rules = self._rules
-        sampling = rules.sampling
+        asked = self._asked
+        sampling = asked["sampling"]
         if sampling is None:
-            sampling = "dense" if rules.clips_per_video is None else "uniform"
+            sampling = "dense" if asked["clips_per_video"] is None else "uniform"
         if sampling not in SAMPLINGS:
             raise messages.not_one_of(
                 self._what, "sampling", [f'"{name}"' for name in SAMPLINGS], sampling
             )
-        if sampling == "dense" and rules.clips_per_video is not None:
+        if sampling == "dense" and asked["clips_per_video"] is not None:
             raise self._wrong(
                 "clips_per_video", 'needs `sampling` "uniform" or "random"; "dense" takes all clips'
             )
@@ -228,16 +277,34 @@ class ClipReader(Reader):
 
     def _pictures(self) -> dict[str, Any]:
         """The options about pixels and other outputs."""
-        rules = self._rules
+        asked = self._asked
         return {
+            "adjust_orientation": bool(asked["adjust_orientation"]),
+            "audio": self._is_heard(),
+            "audio_downmix": bool(asked["audio_downmix"]),
+            "audio_sample_rate": self._sample_rate(),
             "fill": self._fill(),
             "frame_numbers": self._frame_numbers(),
-            "timestamps": bool(rules.timestamps),
+            "timestamps": bool(asked["enable_timestamps"]),
             "image_type": self._image_type(),
             "is_float": self._is_float(),
-            "is_normalized": rules.is_normalized,
+            "is_normalized": bool(asked["normalized"]),
             **self._resizing(),
         }
+
+    def _is_heard(self) -> bool:
+        asked = self._asked
+        is_heard = bool(asked["audio"])
+        for key in ("audio_downmix", "audio_sample_rate"):
+            if asked[key] is not None and not is_heard:
+                raise self._wrong(key, "needs `audio=True`")
+        return is_heard
+
+    def _sample_rate(self) -> int | None:
+        given = self._asked["audio_sample_rate"]
+        if given is None:
+            return None
+        return self._whole("audio_sample_rate", given, 0, least=1, most=HIGHEST_RATE)
 
     def _fill(self) -> list[int]:
         given = self._rules.fill_value
@@ -253,34 +320,34 @@ class ClipReader(Reader):
         return fill
 
     def _frame_numbers(self) -> str | None:
-        given = self._rules.frame_numbers
+        given = self._asked["enable_frame_num"]
         if given is None or isinstance(given, bool):
             return "scalar" if given else None
         return self._choice("enable_frame_num", given, FRAME_NUMBERS)
 
     def _image_type(self) -> str:
-        given = self._rules.image_type
+        given = self._asked["image_type"]
         found = IMAGE_TYPES.get(DALIImageType.RGB if given is None else given)
         if found is None:
             raise self._wrong("image_type", f"must be RGB, YCbCr or GRAY, got {given}")
         return found
 
     def _is_float(self) -> bool:
-        rules = self._rules
+        asked = self._asked
         try:
-            dtype = to_dtype("uint8" if rules.dtype is None else rules.dtype)
+            dtype = to_dtype("uint8" if asked["dtype"] is None else asked["dtype"])
         except (TypeError, ValueError) as error:
             raise messages.in_operator(self._what, error, "dtype") from None
         if dtype.name not in ("u8", "f32"):
             raise self._wrong("dtype", f"must be uint8 or float32, got {dtype}")
-        if rules.is_normalized and dtype.name == "u8":
+        if asked["normalized"] and dtype.name == "u8":
             raise self._wrong("normalized", "needs `dtype=float32`")
         return dtype.name == "f32"
 
     def _resizing(self) -> dict[str, Any]:
         """The arguments of `resize`, as far as frames are resized."""
         made: dict[str, Any] = {}
-        for key, value in (self._rules.resize or {}).items():
+        for key, value in self._resize_arguments().items():
             if value is None:
                 continue
             if key in ("antialias", "roi_relative", "subpixel_scale"):
@@ -302,6 +369,10 @@ class ClipReader(Reader):
         if len({"resize_x" if key in ("resize_y", "resize_z") else key for key in ways}) > 1:
             raise self._wrong(ways[0], f"and `{ways[1]}` both give the size; give one of them")
         return {"is_resized": True, **made}
+
+    def _resize_arguments(self) -> dict[str, Any]:
+        """As they were given."""
+        return {**self._rules.resize, "size": self._asked["size"]}
 
     def _converted(self, kind: Any, key: str, value: Any) -> Any:
         convert, wanted = CONVERSIONS[kind]
@@ -369,12 +440,8 @@ class ClipReader(Reader):
 
     def _files(self) -> dict[str, Any]:
         """The options about files."""
-        rules = self._rules
-        given = {
-            "filenames": rules.filenames,
-            "file_root": rules.file_root,
-            "file_list": rules.file_list,
-        }
+        asked = self._asked
+        given = {key: asked[key] for key in ("filenames", "file_root", "file_list")}
         named = [key for key, value in given.items() if not _is_empty(value)]
         if len(named) != 1:
             problem = (
@@ -383,15 +450,15 @@ class ClipReader(Reader):
                 else "is needed, unless there is `file_root` or `file_list`"
             )
             raise self._wrong(named[0] if named else "filenames", problem)
-        labels = rules.labels
-        if labels is not None and rules.filenames is None:
+        labels = asked["labels"]
+        if labels is not None and asked["filenames"] is None:
             raise self._wrong("labels", "needs `filenames` that they are the labels of")
-        if rules.file_list is not None and named == ["file_list"]:
-            listed = path(self._what, "file_list", rules.file_list)
-            return {"list": listed, **rules.meaning}
-        if rules.file_root is not None and named == ["file_root"]:
-            return {"root": path(self._what, "file_root", rules.file_root)}
-        names = paths(self._what, "filenames", rules.filenames or [])
+        if asked["file_list"] is not None and named == ["file_list"]:
+            listed = path(self._what, "file_list", asked["file_list"])
+            return {"list": listed, **self._rules.meaning}
+        if asked["file_root"] is not None and named == ["file_root"]:
+            return {"root": path(self._what, "file_root", asked["file_root"])}
+        names = paths(self._what, "filenames", asked["filenames"] or [])
         return {"files": names, "labels": self._labels(labels, len(names))}
 
     def _labels(self, labels: Any, count: int) -> list[int] | None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from penstock._errors import messages
 from penstock._runtime.device import DeviceLike
-from penstock.readers._base.options import Common
-from penstock.readers._base.paths import Name
-from penstock.readers._clips import SIZES, ClipReader, Rules
+from penstock.readers._clips import SIZES, ClipOptions, ClipReader, Rules
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -29,43 +27,15 @@ class Video(ClipReader):
     Args:
         additional_decode_surfaces: Without effect.
         channels: 3: other numbers of channels are not supported.
-        clip_duration: Seconds per clip, in place of `sequence_length` or of `fps`: clips have
-            `clip_duration * fps` frames, or `sequence_length` frames that are evenly distributed in
-            time.
-        clips_per_video: How many clips each file has, or each line of `file_list`.
-        dtype: The type of pixels: uint8 (default), or float32 with the same range, or `normalized`.
-        enable_frame_num: Give the numbers of frames, counted from the start of the file: "scalar"
-            or True for the first one of a clip, "sequence" for all.
-        enable_timestamps: Give the times of frames, in seconds from the first frame of the file on.
-        file_list: A text file with a line for each video: its name, a label, and, if not all of it
-            is read, where that part starts and ends. There are no names with spaces. Without an
-            end, it is up to that of the video; an end beyond that is cut off.
         file_list_frame_num: Whether start and end on the lines of `file_list` are frame numbers; by
             default they are seconds from the first frame on. Negative ones count from the end, and
             an end of 0 is that of the video.
         file_list_include_preceding_frame: Start with the frame that is shown at the start, and end
             with the one that is shown just before the end; by default the first and the last frame
             that are shown completely in between.
-        file_root: A folder. The files in each of its folders are read; the number of the folder is
-            the label.
-        filenames: The names of files.
-        fps: Frames a second. Of the file, those frames are taken that are shown at these moments,
-            so that clips of all videos have the same pace, also where a file's rate varies;
-            `stride`, `step` and lengths then count the frames that are taken.
-        image_type: The color space: RGB (default), YCbCr (full range as in JPEG) or GRAY.
-        labels: Of `filenames`. Empty for 0, 1, 2 and so on.
-        normalized: Whether pixels are from 0 to 1; needs `dtype=float32`.
         pad_sequences: Whether there are clips that the video is too short for; frames that are
             missing are black, with the number -1 and the time -1.
-        sampling: Where clips are: "dense" (one after the other, `step` frames apart; by default),
-            "uniform" (evenly distributed; the default with `clips_per_video`) or "random" (drawn
-            anew for each epoch, one per video or `clips_per_video`).
-        sequence_length: Frames per clip.
-        size: As in `resize`: frames are resized as soon as they are decoded.
         skip_vfr_check: Without effect: a varying frame rate needs no check.
-        step: Frames from the start of a clip to that of the next one; by default the length of a
-            clip, `sequence_length * stride`.
-        stride: Frames from one frame of a clip to the next.
 
     Example:
         >>> reader = ndd.readers.Video(filenames=["walk.mp4"], sequence_length=16, stride=2)
@@ -83,59 +53,15 @@ class Video(ClipReader):
         *,
         additional_decode_surfaces: int | None = None,
         channels: int | None = None,
-        clip_duration: float | None = None,
-        clips_per_video: SupportsIndex | None = None,
-        dtype: Any = None,
-        enable_frame_num: bool | Literal["none", "scalar", "sequence"] | None = None,
-        enable_timestamps: bool | None = None,
-        file_list: Name | None = None,
         file_list_frame_num: bool | None = None,
         file_list_include_preceding_frame: bool | None = None,
-        file_root: Name | None = None,
-        filenames: Name | Iterable[Name] | None = None,
-        fps: float | None = None,
-        image_type: Any = None,
-        labels: int | Sequence[int] | None = None,
-        normalized: bool | None = None,
         pad_sequences: bool | None = None,
-        sampling: Literal["dense", "uniform", "random"] | None = None,
-        sequence_length: SupportsIndex | None = None,
-        size: float | Sequence[float] | None = None,
         skip_vfr_check: bool | None = None,
-        step: SupportsIndex | None = None,
-        stride: SupportsIndex | None = None,
-        **common: Unpack[Common],
+        **options: Unpack[ClipOptions],
     ) -> None:
         self._check_channels(channels)
-        self._begin_with(
-            _rules(
-                filenames=filenames,
-                file_root=file_root,
-                file_list=file_list,
-                labels=labels,
-                length=sequence_length,
-                stride=stride,
-                step=step,
-                pad_sequences=pad_sequences,
-                frame_numbers=enable_frame_num,
-                timestamps=enable_timestamps,
-                are_frames=file_list_frame_num,
-                is_wide=file_list_include_preceding_frame,
-                image_type=image_type,
-                dtype=dtype,
-                is_normalized=bool(normalized),
-                fps=fps,
-                clip_duration=clip_duration,
-                clips_per_video=clips_per_video,
-                sampling=sampling,
-                resize={"size": size},
-            ),
-            max_batch_size,
-            name,
-            device,
-            num_inputs,
-            common,
-        )
+        rules = _rules(pad_sequences, file_list_frame_num, file_list_include_preceding_frame)
+        self._begin_with(rules, max_batch_size, name, device, num_inputs, options)
 
 
 class VideoResize(ClipReader):
@@ -150,38 +76,18 @@ class VideoResize(ClipReader):
         additional_decode_surfaces: Without effect.
         antialias: As in `resize`.
         channels: 3: other numbers of channels are not supported.
-        clip_duration: Seconds per clip, in place of `sequence_length` or of `fps`: clips have
-            `clip_duration * fps` frames, or `sequence_length` frames that are evenly distributed in
-            time.
-        clips_per_video: How many clips each file has, or each line of `file_list`.
-        dtype: The type of pixels: uint8 (default), or float32 with the same range, or `normalized`.
-        enable_frame_num: Give the numbers of frames, counted from the start of the file: "scalar"
-            or True for the first one of a clip, "sequence" for all.
-        enable_timestamps: Give the times of frames, in seconds from the first frame of the file on.
-        file_list: A text file with a line for each video: its name, a label, and, if not all of it
-            is read, where that part starts and ends. There are no names with spaces. Without an
-            end, it is up to that of the video; an end beyond that is cut off.
         file_list_frame_num: Whether start and end on the lines of `file_list` are frame numbers; by
             default they are seconds from the first frame on. Negative ones count from the end, and
             an end of 0 is that of the video.
         file_list_include_preceding_frame: Start with the frame that is shown at the start, and end
             with the one that is shown just before the end; by default the first and the last frame
             that are shown completely in between.
-        file_root: A folder. The files in each of its folders are read; the number of the folder is
-            the label.
-        filenames: The names of files.
-        fps: Frames a second. Of the file, those frames are taken that are shown at these moments,
-            so that clips of all videos have the same pace, also where a file's rate varies;
-            `stride`, `step` and lengths then count the frames that are taken.
-        image_type: The color space: RGB (default), YCbCr (full range as in JPEG) or GRAY.
         interp_type: As in `resize`.
-        labels: Of `filenames`. Empty for 0, 1, 2 and so on.
         mag_filter: As in `resize`.
         max_size: As in `resize`.
         min_filter: As in `resize`.
         minibatch_size: Without effect.
         mode: As in `resize`.
-        normalized: Whether pixels are from 0 to 1; needs `dtype=float32`.
         pad_sequences: Whether there are clips that the video is too short for; frames that are
             missing are black, with the number -1 and the time -1.
         resize_longer: As in `resize`.
@@ -192,15 +98,7 @@ class VideoResize(ClipReader):
         roi_end: As in `resize`.
         roi_relative: As in `resize`.
         roi_start: As in `resize`.
-        sampling: Where clips are: "dense" (one after the other, `step` frames apart; by default),
-            "uniform" (evenly distributed; the default with `clips_per_video`) or "random" (drawn
-            anew for each epoch, one per video or `clips_per_video`).
-        sequence_length: Frames per clip.
-        size: As in `resize`: frames are resized as soon as they are decoded.
         skip_vfr_check: Without effect: a varying frame rate needs no check.
-        step: Frames from the start of a clip to that of the next one; by default the length of a
-            clip, `sequence_length * stride`.
-        stride: Frames from one frame of a clip to the next.
         subpixel_scale: As in `resize`.
         temp_buffer_hint: Without effect.
 
@@ -216,26 +114,14 @@ class VideoResize(ClipReader):
         additional_decode_surfaces: int | None = None,
         antialias: bool | None = None,
         channels: int | None = None,
-        clip_duration: float | None = None,
-        clips_per_video: SupportsIndex | None = None,
-        dtype: Any = None,
-        enable_frame_num: bool | Literal["none", "scalar", "sequence"] | None = None,
-        enable_timestamps: bool | None = None,
-        file_list: Name | None = None,
         file_list_frame_num: bool | None = None,
         file_list_include_preceding_frame: bool | None = None,
-        file_root: Name | None = None,
-        filenames: Name | Iterable[Name] | None = None,
-        fps: float | None = None,
-        image_type: Any = None,
         interp_type: Any = None,
-        labels: int | Sequence[int] | None = None,
         mag_filter: Any = None,
         max_size: float | Sequence[float] | None = None,
         min_filter: Any = None,
         minibatch_size: int | None = None,
         mode: Literal["default", "stretch", "not_larger", "not_smaller"] | None = None,
-        normalized: bool | None = None,
         pad_sequences: bool | None = None,
         resize_longer: float | None = None,
         resize_shorter: float | None = None,
@@ -245,15 +131,10 @@ class VideoResize(ClipReader):
         roi_end: float | Sequence[float] | None = None,
         roi_relative: bool | None = None,
         roi_start: float | Sequence[float] | None = None,
-        sampling: Literal["dense", "uniform", "random"] | None = None,
-        sequence_length: SupportsIndex | None = None,
-        size: float | Sequence[float] | None = None,
         skip_vfr_check: bool | None = None,
-        step: SupportsIndex | None = None,
-        stride: SupportsIndex | None = None,
         subpixel_scale: bool | None = None,
         temp_buffer_hint: int | None = None,
-        **common: Unpack[Common],
+        **options: Unpack[ClipOptions],
     ) -> None:
         self._check_channels(channels)
         resize = {
@@ -271,40 +152,15 @@ class VideoResize(ClipReader):
             "roi_end": roi_end,
             "roi_relative": roi_relative,
             "roi_start": roi_start,
-            "size": size,
             "subpixel_scale": subpixel_scale,
         }
-        self._given = {key for key, value in resize.items() if value is not None}
+        sized = {**resize, "size": options.get("size")}
+        self._given = {key for key, value in sized.items() if value is not None}
         self._sizes: dict[str, Any] = {}
-        self._begin_with(
-            _rules(
-                filenames=filenames,
-                file_root=file_root,
-                file_list=file_list,
-                labels=labels,
-                length=sequence_length,
-                stride=stride,
-                step=step,
-                pad_sequences=pad_sequences,
-                frame_numbers=enable_frame_num,
-                timestamps=enable_timestamps,
-                are_frames=file_list_frame_num,
-                is_wide=file_list_include_preceding_frame,
-                image_type=image_type,
-                dtype=dtype,
-                is_normalized=bool(normalized),
-                fps=fps,
-                clip_duration=clip_duration,
-                clips_per_video=clips_per_video,
-                sampling=sampling,
-                resize=resize,
-            ),
-            max_batch_size,
-            name,
-            device,
-            num_inputs,
-            common,
+        rules = _rules(
+            pad_sequences, file_list_frame_num, file_list_include_preceding_frame, resize
         )
+        self._begin_with(rules, max_batch_size, name, device, num_inputs, options)
 
     def __call__(
         self,
@@ -374,7 +230,7 @@ class VideoResize(ClipReader):
                 raise messages.bad_argument(self._what, "size", "is needed")
             others = {
                 key: value
-                for key, value in (self._rules.resize or {}).items()
+                for key, value in self._resize_arguments().items()
                 if value is not None and key not in self._sizes
             }
             outputs = resize(outputs[0], **others, **self._sizes), *outputs[1:]
@@ -382,12 +238,10 @@ class VideoResize(ClipReader):
 
 
 def _rules(
-    *,
     pad_sequences: bool | None,
     are_frames: bool | None,
     is_wide: bool | None,
-    resize: Mapping[str, Any],
-    **given: Any,
+    resize: Mapping[str, Any] | None = None,
 ) -> Rules:
     """What the two readers have in common."""
     return Rules(
@@ -401,6 +255,5 @@ def _rules(
             "clamped": True,
             "zero_is_end": True,
         },
-        resize=resize,
-        **given,
+        resize=resize or {},
     )

@@ -1,11 +1,15 @@
 //! What is kept of files that were opened: their indexes, and decoders where they stopped.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::ffmpeg::Choice;
 use super::index::Index;
 use super::session::Session;
+use super::sound::SoundIndex;
 
 /// Memory for indexes, in bytes: those of 10^5 short videos.
 const INDEX_BYTES: usize = 512 << 20;
@@ -15,11 +19,27 @@ const SESSION_BYTES: usize = 256 << 20;
 /// Frames that a decoder keeps, for the estimate.
 const FRAMES_OF_DECODER: usize = 8;
 
-/// What a file is recognized by: device, inode, size and time, or a hash of its bytes.
+/// What a file is recognized by: device, inode, size and time, or a hash of its bytes; and which of
+/// its streams is meant.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Identity(pub [u64; 5]);
+pub struct Identity([u64; 5], u64);
 
 impl Identity {
+    pub fn of_file(found: &Metadata) -> Identity {
+        let (seconds, nanoseconds) = (found.mtime() as u64, found.mtime_nsec() as u64);
+        Identity([found.dev(), found.ino(), found.len(), seconds, nanoseconds], 0)
+    }
+
+    /// The same file, with another stream of it.
+    pub fn of_stream(self, choice: Choice) -> Identity {
+        let stream = match choice {
+            Choice::Video => 0,
+            Choice::Numbered(number) => number as u64 + 1,
+            Choice::Sound => u64::MAX,
+        };
+        Identity(self.0, stream)
+    }
+
     /// A hash of all bytes, not only of some: a wrong index would give wrong frames.
     pub fn of_bytes(bytes: &[u8]) -> Identity {
         let mix = |sum: u64, word: u64| {
@@ -37,13 +57,29 @@ impl Identity {
             }
         }
         let [a, b, c, d] = sums;
-        Identity([bytes.len() as u64, a, b, c, d])
+        Identity([bytes.len() as u64, a, b, c, d], 0)
+    }
+}
+
+/// What is known of a stream.
+#[derive(Clone)]
+pub enum Known {
+    Frames(Arc<Index>),
+    Sound(Arc<SoundIndex>),
+}
+
+impl Known {
+    fn bytes(&self) -> usize {
+        match self {
+            Known::Frames(index) => index.bytes(),
+            Known::Sound(index) => index.bytes(),
+        }
     }
 }
 
 #[derive(Default)]
 struct Kept {
-    indexes: std::collections::HashMap<Identity, (Arc<Index>, u64)>,
+    indexes: HashMap<Identity, (Known, u64)>,
     index_bytes: usize,
     /// Counts uses, to find what was not used for longest.
     clock: u64,
@@ -88,7 +124,7 @@ impl Cache {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn index(&self, identity: &Identity) -> Option<Arc<Index>> {
+    pub fn index(&self, identity: &Identity) -> Option<Known> {
         let mut kept = self.kept();
         kept.clock += 1;
         let now = kept.clock;
@@ -98,12 +134,12 @@ impl Cache {
         })
     }
 
-    pub fn keep_index(&self, identity: Identity, index: &Arc<Index>) {
+    pub fn keep_index(&self, identity: Identity, index: Known) {
         let mut kept = self.kept();
         kept.clock += 1;
         let now = kept.clock;
         kept.index_bytes += index.bytes();
-        if let Some((old, _)) = kept.indexes.insert(identity, (index.clone(), now)) {
+        if let Some((old, _)) = kept.indexes.insert(identity, (index, now)) {
             kept.index_bytes -= old.bytes();
         }
         if kept.index_bytes > INDEX_BYTES {

@@ -2,6 +2,7 @@
 //! its packets, without decoding them.
 
 use super::ffmpeg::{NO_PTS, Packet, Stream};
+use super::fields::Fields;
 
 /// Times of packets and frames, in ticks of the stream's time base.
 pub struct Index {
@@ -14,10 +15,17 @@ pub struct Index {
     pub keys: Vec<Key>,
     /// Numbers of all packets by their time, for those that have one.
     order: Vec<(i64, u32)>,
-    packets: Vec<(i64, bool)>,
+    packets: Vec<Entry>,
     /// Whether frames can be told apart only by counting them from the start of the file: packets
     /// have no times, or the same ones.
     pub counted: bool,
+}
+
+/// What is known of a packet.
+struct Entry {
+    key: bool,
+    /// It has the second field of the frame whose first one the packet before has.
+    second: bool,
 }
 
 /// A key frame.
@@ -29,19 +37,34 @@ pub struct Key {
     pub number: usize,
 }
 
-/// Packets in the order of the file, and whether each is shown.
-#[derive(Default)]
+/// A packet, and what its bytes say.
+struct Scanned {
+    packet: Packet,
+    shown: bool,
+    second: bool,
+}
+
+/// Packets in the order of the file.
 pub struct Scan {
-    packets: Vec<(Packet, bool)>,
+    codec: String,
+    fields: Option<Fields>,
+    packets: Vec<Scanned>,
 }
 
 impl Scan {
-    pub fn push(&mut self, packet: Packet, codec: &str, data: &[u8]) -> bool {
+    /// Of a stream with a codec, and with bytes for its decoder in the header.
+    pub fn new(codec: &str, extradata: &[u8]) -> Scan {
+        let fields = (codec == "h264").then(|| Fields::new(extradata));
+        Scan { codec: codec.into(), fields, packets: Vec::new() }
+    }
+
+    pub fn push(&mut self, packet: Packet, data: &[u8]) -> bool {
         if self.packets.try_reserve(1).is_err() {
             return false;
         }
-        let shown = !packet.discard && packet.size > 0 && is_shown(codec, data);
-        self.packets.push((packet, shown));
+        let second = self.fields.as_mut().is_some_and(|fields| fields.is_second(data));
+        let shown = !packet.discard && !second && packet.size > 0 && is_shown(&self.codec, data);
+        self.packets.push(Scanned { packet, shown, second });
         true
     }
 
@@ -51,32 +74,38 @@ impl Scan {
 
     /// Whether frames are shown in another order than they are stored in.
     pub fn is_reordered(&self) -> bool {
-        self.packets.iter().any(|(packet, _)| packet.pts != packet.dts)
+        self.packets.iter().any(|Scanned { packet, .. }| packet.pts != packet.dts)
     }
 
     pub fn finish(mut self, stream: Stream) -> Index {
         // A file that was cut off ends with part of a packet.
-        while self.packets.last().is_some_and(|(packet, _)| packet.corrupt) {
+        while self.packets.last().is_some_and(|last| last.packet.corrupt) {
             self.packets.pop();
         }
-        if !self.packets.iter().any(|(packet, _)| packet.key)
-            && let Some((first, _)) = self.packets.first_mut()
+        // Decoding can't start with half a frame.
+        self.packets.iter_mut().for_each(|each| each.packet.key &= !each.second);
+        if !self.packets.iter().any(|each| each.packet.key)
+            && let Some(first) = self.packets.first_mut()
         {
-            first.key = true;
+            first.packet.key = true;
         }
-        let first = self.packets.iter().position(|(packet, _)| packet.key).unwrap_or(0);
-        let shown = || self.packets[first..].iter().filter(|(_, shown)| *shown).map(|(p, _)| p);
+        let first = self.packets.iter().position(|each| each.packet.key).unwrap_or(0);
+        let rest = || self.packets[first..].iter();
+        let shown = || rest().filter(|each| each.shown).map(|each| &each.packet);
         let mut frames: Vec<i64> = shown().map(|packet| packet.pts).collect();
         frames.sort_unstable();
         let counted = frames.contains(&NO_PTS) || frames.windows(2).any(|pair| pair[0] == pair[1]);
         let end = |packet: &Packet| packet.pts.saturating_add(packet.duration.max(0));
-        let end = shown().map(end).max().unwrap_or(0);
+        let end = rest()
+            .filter(|each| each.shown || (each.second && each.packet.duration > 0))
+            .map(|each| end(&each.packet));
+        let end = end.max().unwrap_or(0);
         // A last frame without a duration is taken to be as long as the one before.
         let end = match frames[..] {
             [.., before, last] if end <= last => last.saturating_add(last.saturating_sub(before)),
             _ => end,
         };
-        let numbered = || self.packets.iter().map(|(packet, _)| packet).zip(0_u32..);
+        let numbered = || self.packets.iter().map(|each| &each.packet).zip(0_u32..);
         let timed = numbered().filter(|(packet, _)| packet.pts != NO_PTS);
         let mut order: Vec<_> = timed.map(|(packet, number)| (packet.pts, number)).collect();
         order.sort_unstable();
@@ -89,7 +118,8 @@ impl Scan {
             })
             .collect();
         keys.sort_by_key(|key| (key.pts, key.number));
-        let packets = self.packets.iter().map(|(packet, _)| (packet.pts, packet.key)).collect();
+        let entry = |each: &Scanned| Entry { key: each.packet.key, second: each.second };
+        let packets = self.packets.iter().map(entry).collect();
         Index { stream, frames, end, keys, order, packets, counted }
     }
 }
@@ -115,7 +145,12 @@ impl Index {
         let from = self.order.partition_point(|(pts, _)| *pts < packet.pts);
         let same = self.order[from..].iter().take_while(|(pts, _)| *pts == packet.pts);
         let mut same = same.map(|(_, number)| *number as usize);
-        same.find(|&number| self.packets[number].1 == packet.key)
+        same.find(|&number| self.packets[number].key == packet.key)
+    }
+
+    /// Whether a packet has the second half of a frame.
+    pub fn is_second(&self, number: usize) -> bool {
+        self.packets.get(number).is_some_and(|entry| entry.second)
     }
 
     /// Times of frames in front of the first key frame: decoders drop them if they depend on what
@@ -164,6 +199,23 @@ impl Index {
         self.frames.partition_point(|pts| *pts as f64 <= ticks).max(1) - 1
     }
 
+    /// How long frames are shown, in seconds, from one on; beyond the last one, at the average rate.
+    /// If the rate is constant, the result is the same wherever they are: times in files are
+    /// rounded, so the differences of them are not.
+    pub fn span(&self, first: usize, count: u64) -> f64 {
+        let left = (self.frames.len() as u64).saturating_sub(first as u64);
+        let rate = match self.stream.frame_rate {
+            (over, under) if over > 0 && under > 0 => f64::from(over) / f64::from(under),
+            _ => self.frame_rate(),
+        };
+        let even = if rate > 0.0 { count as f64 / rate } else { 0.0 };
+        let end = first as u64 + count.min(left);
+        let beyond = if rate > 0.0 { count.saturating_sub(left) as f64 / rate } else { 0.0 };
+        let span = self.seconds(end as usize) - self.seconds(first) + beyond;
+        let is_even = (span - even).abs() <= 2.0 * self.seconds_per_tick() + 1e-9;
+        if is_even && rate > 0.0 { even } else { span }
+    }
+
     /// Frames per second, on average.
     pub fn frame_rate(&self) -> f64 {
         match (self.frames.len(), self.duration()) {
@@ -177,7 +229,7 @@ impl Index {
     }
 
     pub fn bytes(&self) -> usize {
-        8 * self.frames.len() + 24 * self.keys.len() + 32 * self.packets.len() + 256
+        8 * self.frames.len() + 24 * self.keys.len() + 18 * self.packets.len() + 256
     }
 }
 
@@ -221,8 +273,8 @@ mod tests {
     }
 
     fn index(packets: &[Packet]) -> Index {
-        let mut scan = Scan::default();
-        packets.iter().for_each(|&packet| assert!(scan.push(packet, "h264", &[0])));
+        let mut scan = Scan::new("h264", &[]);
+        packets.iter().for_each(|&packet| assert!(scan.push(packet, &[0])));
         scan.finish(stream())
     }
 
@@ -252,6 +304,28 @@ mod tests {
             [-1.0, 0.0, 0.29, 0.3, 0.39, 0.4, 9.0].iter().map(|&t| made.frame_at(t)).collect();
         assert_eq!(frames, [0, 0, 0, 1, 1, 2, 2]);
         assert_eq!(made.duration(), 0.5);
+    }
+
+    #[test]
+    fn spans_of_frames_at_a_constant_rate_are_equal() {
+        // 30 frames a second, in milliseconds.
+        let mut packets: Vec<Packet> =
+            (0..30_i64).map(|n| packet((n * 1000 + 15) / 30, n == 0)).collect();
+        packets[29].duration = 33;
+        let mut made = index(&packets);
+        made.stream.time_base = (1, 1000);
+        made.stream.frame_rate = (30, 1);
+        for first in [0, 1, 2, 20, 28] {
+            assert_eq!(made.span(first, 6), 0.2);
+        }
+        // 30 frames a second, then 10.
+        let varying: Vec<Packet> = (0..30_i64)
+            .map(|n| packet(if n < 15 { n * 33 } else { 495 + (n - 15) * 100 }, n == 0))
+            .collect();
+        let mut made = index(&varying);
+        made.stream.time_base = (1, 1000);
+        made.stream.frame_rate = (30, 1);
+        assert!((made.span(20, 3) - 0.3).abs() < 1e-9);
     }
 
     #[test]

@@ -5,21 +5,24 @@ mod cache;
 pub mod clip;
 mod color;
 pub mod ffmpeg;
+mod fields;
 mod index;
 mod pixels;
 mod session;
+mod sound;
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use self::cache::{Cache, Identity};
+use self::cache::{Cache, Identity, Known};
 pub use self::color::Matrix;
 use self::ffmpeg::Bytes;
+pub use self::ffmpeg::Choice;
 pub use self::index::Index;
 pub use self::pixels::{Request, Resized};
 use self::session::Session;
+pub use self::sound::Sound;
 use super::bounds;
 use super::image::max_pixels;
 use crate::kernels::OutputBuffer;
@@ -38,6 +41,7 @@ problems! {
         Empty,
         UnknownFormat { text: String },
         NoStream,
+        NoSuchStream { number: usize, videos: usize },
         NoFrames,
         Codec { name: String },
         PixelFormat { name: String },
@@ -55,6 +59,12 @@ problems! {
         EndsEarly { frame: usize, seconds: f64, frames: usize },
         Missing { frame: usize, seconds: f64 },
         Late { seconds: f64 },
+        SoundCodec { name: String },
+        NoSamples,
+        Sound { seconds: f64, text: String },
+        SoundFormat { seconds: f64 },
+        SoundChanged { seconds: f64 },
+        SoundBytes { seconds: f64, bytes: usize, limit: usize },
     }
 }
 
@@ -91,45 +101,48 @@ fn in_memory(bytes: &[u8]) -> Result<Sample> {
 pub struct Video {
     index: Arc<Index>,
     bytes: Bytes,
-    /// Files are recognized by it; what is in memory is not kept open.
-    identity: Option<Identity>,
+    choice: Choice,
+    identity: Identity,
+    /// What is in memory is not kept open.
+    is_file: bool,
 }
 
 impl Video {
     /// Opens a file, or finds what is known of it. Fails if it isn't a video.
-    pub fn open(path: &Path) -> Result<Video> {
+    pub fn open(path: &Path, choice: Choice) -> Result<Video> {
         let file = match Opened::open_whole(path)?.into_stream()? {
             FileStream::File(file) => file,
             // Of a file that is named by a URL.
-            FileStream::Memory(bytes) => return Video::of_bytes(in_memory(bytes.get_ref())?),
+            FileStream::Memory(bytes) => {
+                return Video::of_bytes(in_memory(bytes.get_ref())?, choice);
+            }
         };
         let found = file.metadata().map_err(|error| io_fault(&error))?;
-        let (seconds, nanoseconds) = (found.mtime() as u64, found.mtime_nsec() as u64);
-        let size = found.len();
-        let identity = Identity([found.dev(), found.ino(), size, seconds, nanoseconds]);
-        Video::of(Bytes::File(Arc::new(file), size), identity, true)
+        let bytes = Bytes::File(Arc::new(file), found.len());
+        Video::of(bytes, choice, Identity::of_file(&found), true)
     }
 
     /// Opens the bytes of a file, which nobody may modify.
-    pub fn of_bytes(bytes: Sample) -> Result<Video> {
+    pub fn of_bytes(bytes: Sample, choice: Choice) -> Result<Video> {
         let identity = Identity::of_bytes(bytes.elements_as_bytes());
-        Video::of(Bytes::Memory(bytes), identity, false)
+        Video::of(Bytes::Memory(bytes), choice, identity, false)
     }
 
-    fn of(bytes: Bytes, identity: Identity, is_file: bool) -> Result<Video> {
+    fn of(bytes: Bytes, choice: Choice, identity: Identity, is_file: bool) -> Result<Video> {
+        let identity = identity.of_stream(choice);
         let index = match Cache::current().index(&identity) {
-            Some(index) => index,
-            None => {
-                let mut session = Session::open(bytes.clone())?;
+            Some(Known::Frames(index)) => index,
+            _ => {
+                let mut session = Session::open(bytes.clone(), choice)?;
                 let index = Arc::new(session.index()?);
-                Cache::current().keep_index(identity, &index);
+                Cache::current().keep_index(identity, Known::Frames(index.clone()));
                 if is_file {
                     Cache::current().keep(identity, session, &index);
                 }
                 index
             }
         };
-        Ok(Video { index, bytes, identity: is_file.then_some(identity) })
+        Ok(Video { index, bytes, choice, identity, is_file })
     }
 
     /// Counts the frames by decoding all of the file, for one whose packets mislead. `false` if
@@ -138,12 +151,25 @@ impl Video {
         if self.index.counted {
             return Ok(false);
         }
-        let mut session = Session::open(self.bytes.clone())?;
+        let mut session = Session::open(self.bytes.clone(), self.choice)?;
         self.index = Arc::new(session.count_frames(&self.index)?);
-        if let Some(identity) = self.identity {
-            Cache::current().keep_index(identity, &self.index);
-        }
+        Cache::current().keep_index(self.identity, Known::Frames(self.index.clone()));
         Ok(true)
+    }
+
+    /// The sound of the same file; `None` if it has none.
+    pub fn sound(&self) -> Result<Option<Sound>> {
+        let identity = self.identity.of_stream(Choice::Sound);
+        let known = match Cache::current().index(&identity) {
+            Some(Known::Sound(index)) => Some(index),
+            _ => None,
+        };
+        let is_new = known.is_none();
+        let sound = Sound::open(self.bytes.clone(), known)?;
+        if let (Some(sound), true) = (&sound, is_new) {
+            Cache::current().keep_index(identity, Known::Sound(sound.index.clone()));
+        }
+        Ok(sound)
     }
 
     /// Number of frames.
@@ -174,11 +200,10 @@ impl Video {
         let orientation = self.index.stream.orientation;
         let mut out: Option<Sink> = None;
         if !wanted.is_empty() {
-            let kept =
-                self.identity.and_then(|identity| Cache::current().take(&identity, wanted[0]));
-            let mut session = match kept {
+            let take = || Cache::current().take(&self.identity, wanted[0]);
+            let mut session = match self.is_file.then(take).flatten() {
                 Some(session) => session,
-                None => Session::open(self.bytes.clone())?,
+                None => Session::open(self.bytes.clone(), self.choice)?,
             };
             session.decode(&self.index, &wanted, &mut |frame, decoded| {
                 let size = decoded.size();
@@ -188,8 +213,8 @@ impl Video {
                 };
                 sink.put(self, request, frames, frame, decoded)
             })?;
-            if let Some(identity) = self.identity {
-                Cache::current().keep(identity, session, &self.index);
+            if self.is_file {
+                Cache::current().keep(self.identity, session, &self.index);
             }
         }
         let out = match out {
@@ -200,6 +225,49 @@ impl Video {
             }
         };
         out.finish(request, frames)
+    }
+
+    /// As [`Video::decode`], with other elements.
+    pub fn decode_as(
+        &self,
+        elements: Elements,
+        request: &Request,
+        frames: &[Option<usize>],
+        allocate: &mut dyn FnMut(Desc) -> Result<OutputBuffer>,
+    ) -> Result<OutputBuffer> {
+        let Elements::F32(scale) = elements else {
+            return self.decode(request, frames, allocate);
+        };
+        let mut bytes = self.decode(request, frames, &mut OutputBuffer::new)?;
+        let desc = Desc { dtype: DType::F32, ..bytes.desc().clone() };
+        let limit = bounds::max_bytes();
+        if desc.bytes() > limit {
+            let [frames, height, width] = [desc.shape[0], desc.shape[1], desc.shape[2]];
+            let bytes = desc.bytes();
+            return Err(large(VideoFault::Bytes { frames, height, width, bytes, limit }));
+        }
+        let mut out = allocate(desc)?;
+        let pixels = out.elements::<f32>().iter_mut().zip(bytes.bytes());
+        pixels.for_each(|(to, from)| *to = f32::from(*from) / scale);
+        Ok(out)
+    }
+}
+
+/// The elements of frames.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Elements {
+    /// Bytes.
+    U8,
+    /// Bytes as `f32`, divided by this number.
+    F32(f32),
+}
+
+impl Elements {
+    pub fn dtype(self) -> DType {
+        match self {
+            Elements::U8 => DType::U8,
+            Elements::F32(_) => DType::F32,
+        }
     }
 }
 

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::ffmpeg::{
-    Bytes, Decoder, Demuxer, Frame, Library, NO_PTS, OpenFault, Packet, Read, Received,
+    Bytes, Choice, Decoder, Demuxer, Frame, Library, NO_PTS, OpenFault, Packet, Read, Received,
 };
 use super::index::{Index, Key, Scan};
 use super::{VideoFault, broken, late, patience};
+use crate::kernels::contract::problems::argument;
 use crate::value::{Cause, Damage};
 
 type Result<T> = std::result::Result<T, Cause>;
@@ -17,6 +18,7 @@ pub type Deliver<'a> = dyn FnMut(usize, &Frame) -> Result<()> + 'a;
 pub struct Session {
     library: &'static Library,
     bytes: Bytes,
+    choice: Choice,
     patience: Duration,
     demuxer: Demuxer,
     decoder: Decoder,
@@ -60,7 +62,7 @@ enum Way {
 }
 
 impl Session {
-    pub fn open(bytes: Bytes) -> Result<Session> {
+    pub fn open(bytes: Bytes, choice: Choice) -> Result<Session> {
         let Some(library) = Library::get() else {
             return Err(broken(VideoFault::NoLibrary));
         };
@@ -69,7 +71,8 @@ impl Session {
             let problem = VideoFault::Empty.into();
             return Err(Cause::Undecodable { kind: Damage::Truncated, problem });
         }
-        let demuxer = Demuxer::open(library, bytes.clone(), patience).map_err(unopened)?;
+        let opened = Demuxer::open(library, bytes.clone(), choice, patience);
+        let demuxer = opened.map_err(|fault| unopened_as(choice, fault))?;
         let Some(decoder) = Decoder::open(&demuxer)? else {
             return Err(broken(VideoFault::Codec { name: demuxer.stream().codec }));
         };
@@ -77,6 +80,7 @@ impl Session {
         Ok(Session {
             library,
             bytes,
+            choice,
             patience,
             demuxer,
             decoder,
@@ -98,11 +102,11 @@ impl Session {
     /// Reads all packets, or all frames if the packets don't tell them apart.
     pub fn index(&mut self) -> Result<Index> {
         let stream = self.demuxer.stream();
-        let mut scan = Scan::default();
+        let mut scan = Scan::new(&stream.codec, self.demuxer.extradata());
         // A file with more packets than bytes is hostile.
         let most = usize::try_from(self.bytes.size()).unwrap_or(usize::MAX).min(1 << 31);
         while let Read::Packet(packet) = self.demuxer.read().map_err(unopened)? {
-            if scan.len() >= most || !scan.push(packet, &stream.codec, self.demuxer.data()) {
+            if scan.len() >= most || !scan.push(packet, self.demuxer.data()) {
                 return Err(Cause::Memory { bytes: scan.len() * size_of::<Packet>() });
             }
         }
@@ -295,7 +299,10 @@ impl Session {
                     let before = packet.pts < times[0];
                     let unwanted =
                         packet.pts != NO_PTS && times.binary_search(&packet.pts).is_err();
-                    self.decoder.set_skipping(unwanted && (before || whole));
+                    // The second half of a frame is wanted if the first one is.
+                    if !index.is_second(self.next) {
+                        self.decoder.set_skipping(unwanted && (before || whole));
+                    }
                     self.next += 1;
                     if let Err(text) = self.decoder.send(Some(&self.demuxer))
                         && packet.pts >= self.start
@@ -362,8 +369,9 @@ impl Session {
     /// Opens the file again, which is the one way to its start that all containers have.
     fn restart(&mut self) -> Result<()> {
         if !(self.count == Some(0) && self.next == 0 && !self.ended) {
-            self.demuxer =
-                Demuxer::open(self.library, self.bytes.clone(), self.patience).map_err(unopened)?;
+            let bytes = self.bytes.clone();
+            let opened = Demuxer::open(self.library, bytes, self.choice, self.patience);
+            self.demuxer = opened.map_err(unopened)?;
         }
         self.forget();
         self.start = NO_PTS;
@@ -448,11 +456,20 @@ fn lost(index: &Index, frame: usize, loss: Loss) -> Cause {
     }
 }
 
-fn unopened(fault: OpenFault) -> Cause {
+pub fn unopened(fault: OpenFault) -> Cause {
+    unopened_as(Choice::Video, fault)
+}
+
+fn unopened_as(choice: Choice, fault: OpenFault) -> Cause {
     match fault {
         OpenFault::Cause(cause) => cause,
         OpenFault::Late => late(),
-        OpenFault::NoVideo => broken(VideoFault::NoStream),
+        OpenFault::NoStream { videos } => match choice {
+            Choice::Numbered(number) if videos > 0 => {
+                argument("stream", VideoFault::NoSuchStream { number, videos })
+            }
+            _ => broken(VideoFault::NoStream),
+        },
         OpenFault::Format(text) => {
             let problem = VideoFault::UnknownFormat { text }.into();
             Cause::Undecodable { kind: Damage::Unknown, problem }

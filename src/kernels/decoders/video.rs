@@ -7,7 +7,9 @@ use smallvec::{SmallVec, smallvec};
 use super::{problem, protected};
 use crate::codecs::Output;
 use crate::codecs::video::clip::Padding;
-use crate::codecs::video::{Index, Matrix, Request, Resized, Video, is_miscounted};
+use crate::codecs::video::{
+    Choice, Elements, Index, Matrix, Request, Resized, Video, is_miscounted,
+};
 use crate::kernels::contract::problems::{Argument, argument, unfit};
 use crate::kernels::resize::{Sizes, filters};
 use crate::kernels::{Allocate, DirectKernel, Result, Samples, Traits, args};
@@ -20,6 +22,7 @@ args! {
         adjust_orientation: bool,
         antialias: bool,
         color_space: String,
+        dtype: DType,
         duration: Option<f64>,
         end_frame: Option<i64>,
         end_time: Option<f64>,
@@ -34,6 +37,7 @@ args! {
         size: Option<SmallVec<[f64; 6]>>,
         start_frame: Option<i64>,
         start_time: Option<f64>,
+        stream: Option<i64>,
         stride: Option<i64>,
         times: Option<Vec<f64>>,
     }
@@ -56,10 +60,22 @@ impl DirectKernel for Decode {
             return Err(unfit(0, problem::Videos::NotBytes { shape, dtype }));
         }
         let request = args.request()?;
-        let mut video = Video::of_bytes(protected(&inputs[0])?)?;
+        let choice = match args.stream {
+            None => Choice::Video,
+            Some(given) => Choice::Numbered(
+                usize::try_from(given)
+                    .map_err(|_| argument("stream", Argument::Negative { given: given as f64 }))?,
+            ),
+        };
+        // As images: a white pixel is 1.
+        let elements = match args.dtype {
+            DType::F32 => Elements::F32(255.0),
+            _ => Elements::U8,
+        };
+        let mut video = Video::of_bytes(protected(&inputs[0])?, choice)?;
         loop {
             let frames = args.select(video.index())?;
-            match video.decode(&request, &frames, &mut |desc| allocate(0, desc)) {
+            match video.decode_as(elements, &request, &frames, &mut |desc| allocate(0, desc)) {
                 Err(cause) if is_miscounted(&cause) => {
                     if !video.recount()? {
                         return Err(cause);

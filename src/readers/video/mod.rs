@@ -3,6 +3,7 @@
 mod clips;
 mod list;
 mod resizing;
+mod sound;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,6 +14,7 @@ use smallvec::SmallVec;
 
 use self::clips::{Clips, Cut, Places, Room, Span, Tails};
 use self::list::{Bounds, Line, Meaning, Times, Unit, at_line};
+use self::sound::Wanted;
 use super::files::{Files, Hash};
 use super::glob::Globs;
 use super::listing::list as list_folders;
@@ -21,8 +23,8 @@ use super::ranges::{Damage, Opened, Unreadable, broken, look_through, read_text}
 use super::source::{OpenError, Output, Part, Result, Skipped, Source, fetched};
 use crate::codecs::Output as Colors;
 use crate::codecs::video::clip::Padding;
-use crate::codecs::video::{Index, Request, Video, is_miscounted};
-use crate::kernels::{Allocate, OutputBuffer};
+use crate::codecs::video::{Choice, Elements, Index, Request, Video, is_miscounted};
+use crate::kernels::Allocate;
 use crate::value::{Cause, DType, Desc, Layout, Problem, Sample, problems};
 
 pub use self::list::ClipListFault;
@@ -44,14 +46,13 @@ struct Videos {
     unread: HashMap<usize, Problem>,
     skipped: Vec<Skipped>,
     request: Request,
-    pixels: DType,
-    /// From 0 to 1.
-    normalized: bool,
+    elements: Elements,
     /// Frames a second that are taken; `None` for all frames.
     fps: Option<f64>,
     has_labels: bool,
     numbers: Option<Numbers>,
     times: bool,
+    sound: Option<Wanted>,
     /// Whether all clips have the same shape.
     uniform: bool,
 }
@@ -94,7 +95,8 @@ impl Times for Index {
 #[derive(Default)]
 struct Found {
     frames: Range<u64>,
-    size: (usize, usize),
+    /// Of the result; `None` if that shows later.
+    size: Option<[usize; 2]>,
     /// The line is invalid for this file.
     fault: Option<ClipListFault>,
 }
@@ -215,8 +217,11 @@ pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
         unread: HashMap::new(),
         skipped: vec![],
         request,
-        pixels: if options.take("is_float")? { DType::F32 } else { DType::U8 },
-        normalized: options.take("is_normalized")?,
+        elements: match (options.take("is_float")?, options.take("is_normalized")?) {
+            (false, _) => Elements::U8,
+            (true, false) => Elements::F32(1.0),
+            (true, true) => Elements::F32(255.0),
+        },
         fps,
         has_labels: listed.has_labels,
         numbers: match options.take::<Option<String>>("frame_numbers")?.as_deref() {
@@ -225,6 +230,7 @@ pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
             Some(_) => Some(Numbers::All),
         },
         times: options.take("timestamps")?,
+        sound: Wanted::take(options)?,
         uniform: true,
     };
     videos.fill(listed, unread)?;
@@ -241,7 +247,8 @@ fn request(options: &mut Options) -> Result<Request, OpenError> {
     };
     let fill = [channel(0), channel(1), channel(2)];
     let resized = resizing::take(options)?;
-    Ok(Request { output, resized, fill, ..Request::default() })
+    let upright = options.take("adjust_orientation")?;
+    Ok(Request { output, upright, resized, fill, ..Request::default() })
 }
 
 impl Videos {
@@ -256,7 +263,8 @@ impl Videos {
                 Ok(range) => found.frames = taken(range, self.fps, index),
                 Err(fault) => found.fault = Some(fault),
             }
-            found.size = (index.stream.height, index.stream.width);
+            let size = (index.stream.height, index.stream.width);
+            found.size = self.request.size(size, index.stream.orientation).ok();
             Ok::<(), Damage>(())
         };
         let option = if listed.has_labels && listed.meaning.is_none() { "root" } else { "files" };
@@ -293,7 +301,8 @@ impl Videos {
                     continue;
                 }
                 None => {
-                    self.uniform &= *size.get_or_insert(found.size) == found.size;
+                    self.uniform &=
+                        found.size.is_some() && *size.get_or_insert(found.size) == found.size;
                     self.clips.push(span)
                 }
             };
@@ -328,23 +337,32 @@ impl Videos {
             let fault = ClipFault::Changed { frames: video.len(), wanted: last + 1 };
             return Err(broken(fault));
         }
-        if self.pixels == DType::U8 {
-            let mut room = |desc| allocate(0, desc);
-            return video.decode(&self.request, frames, &mut room)?.into_sample();
-        }
-        let mut bytes = video.decode(&self.request, frames, &mut OutputBuffer::new)?;
-        let mut out = allocate(0, Desc { dtype: DType::F32, ..bytes.desc().clone() })?;
-        let scale = if self.normalized { 255.0 } else { 1.0 };
-        let pixels = out.elements::<f32>().iter_mut().zip(bytes.bytes());
-        pixels.for_each(|(to, from)| *to = f32::from(*from) / scale);
-        out.into_sample()
+        let mut room = |desc| allocate(0, desc);
+        video.decode_as(self.elements, &self.request, frames, &mut room)?.into_sample()
+    }
+
+    /// When a clip starts, in seconds of the file's own time, and how long it lasts.
+    fn span(&self, frames: &[Option<usize>], index: &Index) -> (f64, f64) {
+        let Some(first) = frames.iter().flatten().next().copied() else { return (0.0, 0.0) };
+        let start = index.start() + index.seconds(first);
+        let Cut { length, stride, places, .. } = self.clips.cut;
+        let moments = length.saturating_mul(stride);
+        let duration = match (self.fps, places) {
+            (Some(fps), _) if places != Places::Spread => moments as f64 / fps,
+            (_, Places::Spread) => {
+                let last = frames.iter().flatten().max().copied().unwrap_or(first);
+                index.seconds(last + 1) - index.seconds(first)
+            }
+            _ => index.span(first, moments),
+        };
+        (start, duration)
     }
 }
 
 /// Opens a video. What isn't a regular file is refused before anything waits for it.
 fn opened(path: &Path) -> Result<Video> {
     Opened::open(path)?;
-    Video::open(path).map_err(of_the_file)
+    Video::open(path, Choice::Video).map_err(of_the_file)
 }
 
 /// A problem with a video, as a fault of its file.
@@ -398,11 +416,13 @@ impl Source for Videos {
 
     fn outputs(&self) -> Vec<Part> {
         let layout = Layout::new("FHWC").unwrap_or_default();
-        let video = Output { layout, uniform: self.uniform, ..Output::new(self.pixels, 4) };
+        let video =
+            Output { layout, uniform: self.uniform, ..Output::new(self.elements.dtype(), 4) };
         let label = self.has_labels.then(|| Output::uniform(DType::I32, 1));
         let numbers = self.numbers.map(|_| Output::uniform(DType::I32, 1));
         let times = self.times.then(|| Output::uniform(DType::F64, 1));
-        fetched([Some(video), label, numbers, times].into_iter().flatten())
+        let sound = self.sound.as_ref().map(Wanted::output);
+        fetched([Some(video), label, numbers, times, sound].into_iter().flatten())
     }
 
     fn fetch(
@@ -442,6 +462,12 @@ impl Source for Videos {
             let time = |frame: &Option<usize>| frame.map_or(-1.0, |n| video.index().seconds(n));
             out.elements::<f64>().iter_mut().zip(&frames).for_each(|(to, of)| *to = time(of));
             outputs.push(out.into_sample()?);
+        }
+        if let Some(wanted) = &self.sound {
+            let (start, duration) = self.span(&frames, video.index());
+            let room = |desc| allocate(outputs.len(), desc);
+            let made = wanted.read(&video, start, duration, &room);
+            outputs.push(made.map_err(of_the_file)?);
         }
         Ok(outputs)
     }

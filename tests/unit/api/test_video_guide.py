@@ -15,7 +15,7 @@ def videos(tmp_path):
     for name in ("jump/0.mp4", "walk/0.mkv"):
         path = tmp_path / "videos" / name
         path.parent.mkdir(parents=True)
-        path.write_bytes(write(path.name, Made(frames=50, size=(48, 64), rate=25)))
+        path.write_bytes(write(path.name, Made(frames=50, size=(48, 64), rate=25, sound="aac")))
     return tmp_path
 
 
@@ -23,7 +23,7 @@ def test_the_code_of_the_guide_runs(videos, monkeypatch):
     monkeypatch.chdir(videos)
     text, scope = GUIDE.read_text(), {"__name__": "guide"}
     blocks = list(re.finditer(r"```python\n(.*?)```", text, re.DOTALL))
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     for block in blocks:
         assert "assert " in block[1]
         lines_before = text[: block.start(1)].count("\n")

@@ -1,79 +1,22 @@
 """Videos of all kinds: which frames come, their colors, and what is said of bad ones."""
 
-import io
 import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
-import av
 import numpy as np
 import pytest
-from tests.videos import NAMES, damaged, number, numbers, video
+from tests.video_colors import enlarged, exact, stored
+from tests.videos import NAMES, damaged, fields, number, numbers, two_streams, video
 
 import penstock as ndd
 from penstock.errors import DecodeError
 
-SHIFTS = {"420": (1, 1), "422": (1, 0), "444": (0, 0), "440": (0, 1), "411": (2, 0), "410": (2, 2)}
-WEIGHTS = {1: (0.2126, 0.0722), 9: (0.2627, 0.0593)}
-
 
 def data(name):
     return np.frombuffer(video(name), np.uint8)
-
-
-def stored(file):
-    """All frames, decoded one after the other: planes, depth, shifts, color space, full range."""
-    with av.open(io.BytesIO(file)) as container:
-        stream = container.streams.video[0]
-        stream.codec_context.thread_count = 1
-        for frame in container.decode(stream):
-            name = frame.format.name
-            depth = frame.format.components[0].bits
-            kind = np.dtype("<u2" if depth > 8 else "u1")
-            planes = []
-            for plane in frame.planes:
-                rows = np.frombuffer(plane, kind).reshape(plane.height, -1)
-                planes.append(rows[:, : plane.width])
-            shifts = (
-                (0, 0) if "gray" in name else next(s for key, s in SHIFTS.items() if key in name)
-            )
-            tagged = int(frame.color_range) == 2
-            full = tagged or "yuvj" in name or ("gray" in name and int(frame.color_range) == 0)
-            yield planes, depth, shifts, int(frame.colorspace), full
-
-
-def enlarged(plane, shifts, height, width):
-    """Chroma for each pixel: bilinear, centered, edges repeated."""
-    plane = plane.astype(np.float64)
-    for axis, (shift, extent) in enumerate(zip(shifts[::-1], (height, width), strict=True)):
-        place = (np.arange(extent) + 0.5) / (1 << shift) - 0.5
-        low = np.floor(place).astype(int)
-        part = place - low
-        last = plane.shape[axis] - 1
-        first, second = (plane.take(np.clip(at, 0, last), axis) for at in (low, low + 1))
-        part = part[:, None] if axis == 0 else part
-        plane = first * (1 - part) + second * part
-    return plane
-
-
-def exact(planes, depth, shifts, space, full):
-    """RGB in real numbers."""
-    height, width = planes[0].shape
-    unit = 2.0 ** (depth - 8)
-    luma = planes[0].astype(np.float64)
-    if full:
-        y, span = luma * 255 / (256 * unit - 1), (256 * unit - 1) / 255
-    else:
-        y, span = (luma - 16 * unit) * 255 / (219 * unit), 224 * unit / 255
-    if len(planes) == 1:
-        return np.clip(np.stack([y] * 3, -1), 0, 255)
-    u, v = ((enlarged(plane, shifts, height, width) - 128 * unit) / span for plane in planes[1:3])
-    red, blue = WEIGHTS.get(space, (0.299, 0.114))
-    r, b = y + 2 * (1 - red) * v, y + 2 * (1 - blue) * u
-    g = (y - red * r - blue * b) / (1 - red - blue)
-    return np.clip(np.stack([r, g, b], -1), 0, 255)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -183,6 +126,30 @@ def test_sizes_are_close_to_resizing_afterwards(name, size):
     assert difference.mean() < 1.5
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"size": [64, 64]},
+        {"size": [60, 0], "interp_type": ndd.types.INTERP_CUBIC},
+        {"size": [50, 50], "mode": "not_larger"},
+        {"size": [50, 50], "mode": "not_smaller", "interp_type": "lanczos3"},
+        {"size": [33, 45], "antialias": False},
+        {"size": [200, 300], "interp_type": "nn"},
+    ],
+    ids=str,
+)
+def test_what_is_stored_is_resized_exactly_as_by_resize(arguments):
+    file, frames = data("h264-444.mp4"), [0, 9]
+    options = {"frames": frames, "output_type": ndd.types.YCbCr}
+    made = ndd.decoders.video(file, **options, **arguments)
+    wanted = ndd.resize(ndd.decoders.video(file, **options), **arguments)
+    assert np.array_equal(np.asarray(made), np.asarray(wanted))
+    rgb = np.asarray(ndd.decoders.video(file, frames=frames, **arguments))
+    for frame, planes in zip(rgb, np.asarray(wanted), strict=True):
+        colors = exact(np.moveaxis(planes, -1, 0), 8, (0, 0), 0, False)
+        assert np.abs(frame - colors).max() <= 0.53
+
+
 def test_color_formats():
     file, frames = data("h264.mp4"), [3, 4]
     rgb = np.asarray(ndd.decoders.video(file, frames=frames))
@@ -197,6 +164,58 @@ def test_color_formats():
     wanted = np.clip((planes[0].astype(float) - 16) * 255 / 219, 0, 255)
     assert gray.shape == (2, 120, 160, 1)
     assert np.abs(gray[0, ..., 0] - wanted).max() <= 0.51
+
+
+def test_floats_are_from_0_to_1_as_those_of_images():
+    file = data("h264.mp4")
+    made = np.asarray(ndd.decoders.video(file, frames=[3, 99], fill_value=51))
+    floats = ndd.decoders.video(file, frames=[3, 99], fill_value=51, dtype=ndd.float32)
+    assert (floats.dtype, floats.layout) == (ndd.float32, "FHWC")
+    assert np.array_equal(np.asarray(floats), made.astype(np.float32) / np.float32(255))
+    assert np.unique(np.asarray(floats)[1]).tolist() == pytest.approx([0.2])
+    small = ndd.decoders.video(
+        file, frames=[3], size=[30, 40], dtype=ndd.float32, output_type=ndd.types.GRAY
+    )
+    assert (small.shape, small.dtype) == ((1, 30, 40, 1), ndd.float32)
+    with pytest.raises(ValueError, match="uint8 or float32, got i16"):
+        ndd.decoders.video(file, dtype=ndd.int16)
+
+
+def test_streams_by_number():
+    file = np.frombuffer(two_streams(), np.uint8)
+    first, second = (np.asarray(ndd.decoders.video(file, stream=number)) for number in (0, 1))
+    assert (first.shape, second.shape) == ((30, 120, 160, 3), (10, 64, 96, 3))
+    assert numbers(first) == list(range(30))
+    assert numbers(second) == list(range(10))
+    # FFmpeg prefers the larger one.
+    assert np.array_equal(np.asarray(ndd.decoders.video(file)), first)
+    assert np.array_equal(np.asarray(ndd.decoders.video(file, frames=[7], stream=1))[0], second[7])
+    infos = [ndd.io.video_info(file, stream=number) for number in (None, 0, 1)]
+    assert [(info.frames, info.width) for info in infos] == [(30, 160), (30, 160), (10, 96)]
+    with pytest.raises(RuntimeError, match="`stream` must be below 2, the number of video streams"):
+        ndd.decoders.video(file, stream=2).evaluate()
+    with pytest.raises(RuntimeError, match="`stream` must be below 2"):
+        ndd.io.video_info(file, stream=5)
+    for call in (ndd.decoders.video, ndd.io.video_info):
+        with pytest.raises(ValueError, match="`stream` must be at least 0"):
+            call(file, stream=-1)
+
+
+@pytest.mark.parametrize("format", ["matroska", "mp4", "mov", "mpegts", "avi"])
+def test_two_fields_in_two_packets_are_one_frame(format):
+    file = np.frombuffer(fields(format), np.uint8)
+    info = ndd.io.video_info(file)
+    assert info.frames == 12
+    if format != "avi":  # which has no times of frames
+        assert np.allclose(info.times, np.arange(12) / 25)
+        assert info.duration == pytest.approx(12 / 25)
+        assert info.key_frames.tolist() == [0, 4, 8]
+    whole = np.asarray(ndd.decoders.video(file))
+    assert numbers(whole) == list(range(12))
+    for at in (7, 0, 11, 4, 3):
+        alone = np.asarray(ndd.decoders.video(file, frames=[at]))
+        assert np.array_equal(alone[0], whole[at]), f"frame {at}"
+    assert numbers(np.asarray(ndd.decoders.video(file, stride=3))) == [0, 3, 6, 9]
 
 
 def test_the_tag_of_colors_can_be_overruled():
@@ -284,6 +303,7 @@ def test_too_much_is_refused_before_it_is_allocated():
         ({"frames": [30], "pad_mode": "none"}, r"`frames` must be in \[0, 30\)"),
         ({"color_space": "rec709"}, '`color_space` must be "auto"'),
         ({"fill_value": [1, 2]}, "`fill_value`"),
+        ({"stream": 1}, "`stream` must be below 1"),
     ],
 )
 def test_bad_arguments(arguments, text):

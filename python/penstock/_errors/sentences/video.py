@@ -19,6 +19,9 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "VideoFault.Empty": "the video is empty: 0 bytes",
     "VideoFault.UnknownFormat": "this is not a video in a known format (FFmpeg: {text})",
     "VideoFault.NoStream": "the file has no video",
+    "VideoFault.NoSuchStream": (
+        "must be below {videos}, the number of video streams in the file, got {number}"
+    ),
     "VideoFault.NoFrames": "the video has no frames",
     "VideoFault.Codec": (
         "this FFmpeg has no decoder for the video's codec, {name}, or it refuses the video's header"
@@ -41,6 +44,18 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
     "VideoFault.Late": (
         "FFmpeg read for {seconds} s without finding a frame; PENSTOCK_VIDEO_TIMEOUT changes that "
         "limit"
+    ),
+    "VideoFault.SoundCodec": (
+        "this FFmpeg has no decoder for the codec of the sound, {name}, or it refuses the header"
+    ),
+    "VideoFault.Sound": "the sound at {seconds:.3f} s can't be decoded: {text}",
+    "VideoFault.NoSamples": "none of the sound can be decoded",
+    "VideoFault.SoundFormat": "the sound at {seconds:.3f} s has samples of an unsupported kind",
+    "VideoFault.SoundChanged": (
+        "the rate or the number of channels of the sound changes at {seconds:.3f} s"
+    ),
+    "VideoFault.SoundBytes": (
+        "the sound of a clip of {seconds:.3f} s takes {bytes} bytes, more than the limit of {limit}"
     ),
     "Videos.NotBytes": (
         "an encoded video must be one-dimensional uint8, got {dtype} of shape {shape}"

@@ -315,14 +315,14 @@ def with_arguments(doc: str | None, others: str | None) -> str:
     return f"{own}\n{more}\n" + (f"\nExample:\n{example}" if example else "")
 
 
-def with_parameters(init: Callable[..., None]) -> inspect.Signature:
-    """The signature of a reader with all of `Common`, which `**common` stands for."""
+def with_parameters(init: Callable[..., None], options: type = Common) -> inspect.Signature:
+    """The signature of a reader with all of `Common`, or a subclass, which `**` stands for."""
     own = [item for item in inspect.signature(init).parameters.values() if item.name != "self"]
     shown = [item for item in own if item.kind != item.VAR_KEYWORD]
     known = {item.name for item in shown}
     shown += [
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None)
-        for key in Common.__annotations__
+        for key in options.__annotations__
         if key not in known
     ]
     return inspect.Signature(shown)

@@ -23,6 +23,9 @@ pub struct Abi {
     pub frame_color_range: usize,
     pub frame_colorspace: usize,
     pub frame_best_effort_timestamp: usize,
+    pub frame_sample_rate: usize,
+    /// An `AVChannelLayout`: its order, and then the number of channels.
+    pub frame_ch_layout: usize,
 }
 
 // The same in all versions.
@@ -37,6 +40,7 @@ pub const IO_BUFFER: usize = 8;
 pub const CODECPAR_CODEC_TYPE: usize = 0;
 pub const CODECPAR_CODEC_ID: usize = 4;
 pub const CODECPAR_EXTRADATA: usize = 16;
+pub const CODECPAR_EXTRADATA_SIZE: usize = 24;
 pub const PACKET_PTS: usize = 8;
 pub const PACKET_DTS: usize = 16;
 pub const PACKET_DATA: usize = 24;
@@ -47,8 +51,10 @@ pub const PACKET_DURATION: usize = 64;
 pub const PACKET_POS: usize = 72;
 pub const FRAME_DATA: usize = 0;
 pub const FRAME_LINESIZE: usize = 64;
+pub const FRAME_EXTENDED_DATA: usize = 96;
 pub const FRAME_WIDTH: usize = 104;
 pub const FRAME_HEIGHT: usize = 108;
+pub const FRAME_NB_SAMPLES: usize = 112;
 pub const FRAME_FORMAT: usize = 116;
 pub const FRAME_PTS: usize = 136;
 
@@ -68,6 +74,8 @@ const FFMPEG_6: Abi = Abi {
     frame_color_range: 320,
     frame_colorspace: 332,
     frame_best_effort_timestamp: 344,
+    frame_sample_rate: 208,
+    frame_ch_layout: 448,
 };
 
 const FFMPEG_5: Abi = Abi {
@@ -90,6 +98,8 @@ const FFMPEG_7: Abi = Abi {
     frame_color_range: 296,
     frame_colorspace: 308,
     frame_best_effort_timestamp: 320,
+    frame_sample_rate: 192,
+    frame_ch_layout: 408,
     ..FFMPEG_6
 };
 
@@ -98,8 +108,13 @@ const FFMPEG_8: Abi = Abi {
     frame_color_range: 280,
     frame_colorspace: 292,
     frame_best_effort_timestamp: 304,
+    frame_sample_rate: 180,
+    frame_ch_layout: 384,
     ..FFMPEG_7
 };
+
+/// The version of libavutil from which frames have channel layouts (FFmpeg 5.1).
+pub const CHANNEL_LAYOUTS: u32 = 57 << 16 | 28 << 8;
 
 /// Major versions of libavcodec, libavformat and libavutil that belong together, newest first.
 pub const VERSIONS: &[([u32; 3], Abi)] = &[

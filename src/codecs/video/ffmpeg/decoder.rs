@@ -1,6 +1,6 @@
 //! Codecs: from packets to frames.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::ptr::{null, null_mut};
 
@@ -17,7 +17,7 @@ const SKIP_UNREFERENCED: i64 = 8;
 /// `AV_FRAME_FLAG_CORRUPT`.
 const CORRUPT: c_int = 1;
 
-/// A decoder of one video. It has no threads of its own, so that it survives a fork, and the
+/// A decoder of one stream. It has no threads of its own, so that it survives a fork, and the
 /// choice of what to skip applies to the very next packet.
 pub struct Decoder {
     library: &'static Library,
@@ -39,7 +39,7 @@ pub enum Received {
 }
 
 impl Decoder {
-    /// A decoder for the video of a container; `None` if there is none for its codec.
+    /// A decoder for the stream of a container; `None` if there is none for its codec.
     pub fn open(demuxer: &Demuxer) -> Result<Option<Decoder>, Cause> {
         let library = demuxer.library();
         let parameters = demuxer.parameters();
@@ -63,8 +63,15 @@ impl Decoder {
             let limit = i64::try_from(max_pixels()).unwrap_or(i64::MAX);
             (library.av_opt_set_int)(context, c"max_pixels".as_ptr(), limit, 0);
             let mut options = null_mut();
-            let (name, value) = (c"threads", c"1");
-            (library.av_dict_set)(&mut options, name.as_ptr(), value.as_ptr(), 0);
+            let mut set = |name: &CStr, value: &CStr| {
+                (library.av_dict_set)(&mut options, name.as_ptr(), value.as_ptr(), 0)
+            };
+            set(c"threads", c"1");
+            // For the times of sound whose first samples are dropped, as the file says.
+            let (over, under) = demuxer.time_base();
+            if let Ok(tick) = CString::new(format!("{over}/{under}")) {
+                set(c"pkt_timebase", &tick);
+            }
             let opened = (library.avcodec_open2)(context, codec, &mut options);
             (library.av_dict_free)(&mut options);
             match opened {
@@ -179,6 +186,38 @@ impl Frame {
         self.number(self.library.abi.frame_colorspace)
     }
 
+    /// The samples of a frame of sound; `None` if their format is not supported.
+    pub fn samples(&self) -> Option<Samples<'_>> {
+        if !self.library.has_channel_layouts {
+            return None;
+        }
+        let (kind, planar) = SampleKind::parse(self.number(abi::FRAME_FORMAT))?;
+        let rate = u32::try_from(self.number(self.library.abi.frame_sample_rate)).ok()?;
+        let channels = self.number(self.library.abi.frame_ch_layout + size_of::<c_int>());
+        let channels = usize::try_from(channels).ok().filter(|count| (1..=64).contains(count))?;
+        let count = usize::try_from(self.number(abi::FRAME_NB_SAMPLES)).ok()?;
+        // SAFETY: frames of sound have a pointer for each plane, here or in an array of their own.
+        let planes = unsafe { read::<*const *const u8>(self.frame, abi::FRAME_EXTENDED_DATA) };
+        if planes.is_null() {
+            return None;
+        }
+        let places = (0..channels).map(|channel| {
+            // SAFETY: as above. Planes hold all samples of a channel, or, interleaved, of all.
+            unsafe {
+                match planar {
+                    true => planes.add(channel).read(),
+                    false => (*planes).wrapping_add(channel * kind.bytes()),
+                }
+            }
+        });
+        let places: Vec<*const u8> = places.collect();
+        if count > 0 && places.iter().any(|place| place.is_null()) {
+            return None;
+        }
+        let step = kind.bytes() * if planar { 1 } else { channels };
+        Some(Samples { kind, rate, count, places, step, frame: PhantomData })
+    }
+
     /// The pixels, or the name of their format if it is not supported.
     pub fn picture(&self) -> Result<Picture<'_>, String> {
         let format = self.number(abi::FRAME_FORMAT);
@@ -241,5 +280,96 @@ impl<'a> Picture<'a> {
         // SAFETY: the decoder allocated this many rows of at least this many bytes for a frame of
         // this size and format; the frame is borrowed, so it is neither changed nor freed.
         unsafe { std::slice::from_raw_parts(start.offset(row as isize * stride), bytes) }
+    }
+}
+
+/// The types of samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SampleKind {
+    U8,
+    I16,
+    I32,
+    F32,
+    F64,
+}
+
+impl SampleKind {
+    /// Of an `AVSampleFormat`, and whether each channel has a plane of its own.
+    fn parse(format: c_int) -> Option<(SampleKind, bool)> {
+        use SampleKind::{F32, F64, I16, I32, U8};
+        let kinds = [U8, I16, I32, F32, F64];
+        let number = usize::try_from(format).ok()?;
+        Some((*kinds.get(number % kinds.len())?, number / kinds.len() == 1))
+            .filter(|_| number < 2 * kinds.len())
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            SampleKind::U8 => 1,
+            SampleKind::I16 => 2,
+            SampleKind::I32 | SampleKind::F32 => 4,
+            SampleKind::F64 => 8,
+        }
+    }
+}
+
+/// The samples of a frame of sound.
+pub struct Samples<'a> {
+    kind: SampleKind,
+    pub rate: u32,
+    /// Samples per channel.
+    pub count: usize,
+    /// The first sample of each channel.
+    places: Vec<*const u8>,
+    /// Bytes from one sample of a channel to the next.
+    step: usize,
+    frame: PhantomData<&'a Frame>,
+}
+
+impl Samples<'_> {
+    pub fn channels(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Writes samples from a number on, from -1 to 1, with the channels interleaved. Numbers that
+    /// don't exist panic.
+    pub fn write(&self, first: usize, out: &mut [f32]) {
+        let channels = self.channels();
+        assert!(first + out.len() / channels <= self.count);
+        for (channel, &place) in self.places.iter().enumerate() {
+            let out = out.iter_mut().skip(channel).step_by(channels);
+            for (at, out) in (first..).zip(out) {
+                // SAFETY: the decoder allocated `count` samples per channel, and `at` is below
+                // that; the frame is borrowed, so it is neither changed nor freed.
+                *out = unsafe {
+                    let place = place.add(at * self.step);
+                    match self.kind {
+                        SampleKind::U8 => (f32::from(*place) - 128.0) / 128.0,
+                        SampleKind::I16 => {
+                            f32::from(place.cast::<i16>().read_unaligned()) / 32768.0
+                        }
+                        SampleKind::I32 => {
+                            (f64::from(place.cast::<i32>().read_unaligned()) / 2147483648.0) as f32
+                        }
+                        SampleKind::F32 => place.cast::<f32>().read_unaligned(),
+                        SampleKind::F64 => place.cast::<f64>().read_unaligned() as f32,
+                    }
+                };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_sample_formats() {
+        assert_eq!(SampleKind::parse(1), Some((SampleKind::I16, false)));
+        assert_eq!(SampleKind::parse(8), Some((SampleKind::F32, true)));
+        assert_eq!(SampleKind::parse(9), Some((SampleKind::F64, true)));
+        assert_eq!(SampleKind::parse(-1), None);
+        assert_eq!(SampleKind::parse(10), None);
     }
 }

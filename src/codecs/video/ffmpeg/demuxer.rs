@@ -1,4 +1,4 @@
-//! Containers: the packets of a video stream.
+//! Containers: the packets of a stream.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -15,14 +15,26 @@ vvc,m4v,h263,vc1,mpegvideo,av1,obu,gif,apng,asf,mxf,nut,dv,rm,yuv4mpegpipe,swf,l
 
 /// Bytes that FFmpeg reads at a time.
 const BLOCK: usize = 1 << 15;
-/// `AVMEDIA_TYPE_VIDEO`.
+/// `AVMEDIA_TYPE_VIDEO` and `AVMEDIA_TYPE_AUDIO`.
 const VIDEO: c_int = 0;
+const AUDIO: c_int = 1;
 /// `AVDISCARD_ALL`.
 const DISCARD_ALL: c_int = 48;
 /// `AVSEEK_FLAG_BACKWARD`.
 const BACKWARD: c_int = 1;
 /// `AV_PKT_DATA_DISPLAYMATRIX`.
 const DISPLAY_MATRIX: c_int = 5;
+
+/// The stream of a file that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The video that FFmpeg takes for the main one.
+    Video,
+    /// A video by its number among those of the file.
+    Numbered(usize),
+    /// The sound that FFmpeg takes for the main one.
+    Sound,
+}
 
 /// What the file says about its video.
 #[derive(Clone, Debug)]
@@ -70,7 +82,8 @@ pub struct Demuxer {
     io: *mut c_void,
     input: *mut Input,
     packet: *mut c_void,
-    /// The `AVStream` of the video, and its number.
+    choice: Choice,
+    /// The `AVStream` that was chosen, and its number.
     stream: *mut c_void,
     number: c_int,
     patience: Duration,
@@ -84,7 +97,10 @@ unsafe impl Send for Demuxer {}
 pub enum OpenFault {
     Cause(Cause),
     Format(String),
-    NoVideo,
+    /// The stream doesn't exist; so many videos do.
+    NoStream {
+        videos: usize,
+    },
     Late,
 }
 
@@ -93,6 +109,7 @@ impl Demuxer {
     pub fn open(
         library: &'static Library,
         bytes: Bytes,
+        choice: Choice,
         patience: Duration,
     ) -> Result<Demuxer, OpenFault> {
         let input = Box::into_raw(Box::new(Input::new(bytes, patience)));
@@ -103,12 +120,13 @@ impl Demuxer {
             io: null_mut(),
             input,
             packet: null_mut(),
+            choice,
             stream: null_mut(),
             number: 0,
             patience,
         };
         demuxer.open_context()?;
-        demuxer.find_video()?;
+        demuxer.find_stream()?;
         Ok(demuxer)
     }
 
@@ -166,7 +184,7 @@ impl Demuxer {
         Ok(())
     }
 
-    fn find_video(&mut self) -> Result<(), OpenFault> {
+    fn find_stream(&mut self) -> Result<(), OpenFault> {
         let library = self.library;
         // SAFETY: the context is open; FFmpeg keeps as many streams as it says.
         unsafe {
@@ -174,21 +192,41 @@ impl Demuxer {
                 let found = (library.avformat_find_stream_info)(self.context, null_mut());
                 self.check(found)?;
             }
-            let best = &library.av_find_best_stream;
-            let number = best(self.context, VIDEO, -1, -1, null_mut(), 0);
-            if number < 0 {
-                return Err(OpenFault::NoVideo);
-            }
-            for (at, stream) in self.streams().into_iter().enumerate() {
-                if at == number as usize {
+            let best = |kind| {
+                let best = &library.av_find_best_stream;
+                usize::try_from(best(self.context, kind, -1, -1, null_mut(), 0)).ok()
+            };
+            let streams = self.streams();
+            let videos: Vec<usize> =
+                (0..streams.len()).filter(|&at| self.kind(streams[at]) == VIDEO).collect();
+            let number = match self.choice {
+                Choice::Video => best(VIDEO),
+                Choice::Numbered(number) => videos.get(number).copied(),
+                Choice::Sound => best(AUDIO),
+            };
+            let missing = OpenFault::NoStream { videos: videos.len() };
+            let Some(number) = number.filter(|&number| number < streams.len()) else {
+                return Err(missing);
+            };
+            for (at, &stream) in streams.iter().enumerate() {
+                if at == number {
                     self.stream = stream;
                 } else {
                     write(stream, library.abi.stream_discard, DISCARD_ALL);
                 }
             }
-            self.number = number;
+            self.number = number as c_int;
         }
-        if self.stream.is_null() { Err(OpenFault::NoVideo) } else { Ok(()) }
+        Ok(())
+    }
+
+    /// The media type of a stream.
+    fn kind(&self, stream: *mut c_void) -> c_int {
+        // SAFETY: streams have parameters as long as the context is open.
+        unsafe {
+            let parameters = read::<*mut c_void>(stream, self.library.abi.stream_codecpar);
+            read::<c_int>(parameters, abi::CODECPAR_CODEC_TYPE)
+        }
     }
 
     fn check(&mut self, code: c_int) -> Result<(), OpenFault> {
@@ -228,12 +266,13 @@ impl Demuxer {
         let complete = ["mov", "matroska", "ivf"].iter().any(|name| container.starts_with(name));
         let abi = &self.library.abi;
         let described = |stream: &*mut c_void| {
+            // For sound, these containers say it all.
+            if self.choice == Choice::Sound || self.kind(*stream) != VIDEO {
+                return true;
+            }
             // SAFETY: streams have parameters as long as the context is open.
             unsafe {
                 let parameters = read::<*mut c_void>(*stream, abi.stream_codecpar);
-                if read::<c_int>(parameters, abi::CODECPAR_CODEC_TYPE) != VIDEO {
-                    return true;
-                }
                 let codec = self.codec_name(parameters);
                 let extradata = read::<*mut u8>(parameters, abi::CODECPAR_EXTRADATA);
                 let bare = ["vp8", "vp9", "mjpeg", "av1", "prores"].contains(&codec.as_str());
@@ -270,7 +309,27 @@ impl Demuxer {
         self.library
     }
 
-    /// The `AVCodecParameters` of the video.
+    /// Seconds per tick, as a fraction.
+    pub fn time_base(&self) -> (i32, i32) {
+        // SAFETY: the stream exists while the context is open.
+        unsafe { read::<[i32; 2]>(self.stream, self.library.abi.stream_time_base).into() }
+    }
+
+    /// What the header has for the decoder.
+    pub fn extradata(&self) -> &[u8] {
+        let parameters = self.parameters();
+        // SAFETY: the parameters own that many bytes while the context is open, and don't change.
+        unsafe {
+            let data = read::<*const u8>(parameters, abi::CODECPAR_EXTRADATA);
+            let size = read::<c_int>(parameters, abi::CODECPAR_EXTRADATA_SIZE);
+            match data.is_null() || size <= 0 {
+                true => &[],
+                false => std::slice::from_raw_parts(data, size as usize),
+            }
+        }
+    }
+
+    /// The `AVCodecParameters` of the stream.
     pub(super) fn parameters(&self) -> *const c_void {
         // SAFETY: streams have parameters as long as the context is open.
         unsafe { read::<*const c_void>(self.stream, self.library.abi.stream_codecpar) }
@@ -286,7 +345,7 @@ impl Demuxer {
                 codec: self.codec_name(parameters),
                 height: extent(abi.codecpar_height),
                 width: extent(abi.codecpar_width),
-                time_base: read::<[i32; 2]>(self.stream, abi.stream_time_base).into(),
+                time_base: self.time_base(),
                 frame_rate: read::<[i32; 2]>(self.stream, abi.stream_avg_frame_rate).into(),
                 orientation: self.display_matrix().map_or(1, |matrix| orientation(&matrix)),
             }
@@ -321,7 +380,7 @@ impl Demuxer {
         }
     }
 
-    /// Reads the next packet of the video.
+    /// Reads the next packet of the stream.
     pub fn read(&mut self) -> Result<Read, OpenFault> {
         loop {
             // SAFETY: context and packet exist; a packet is released before it is used again.

@@ -24,6 +24,8 @@ macro_rules! functions {
             pub abi: Abi,
             /// The major version of libavcodec.
             pub major: u32,
+            /// Whether frames of sound say how many channels they have.
+            pub has_channel_layouts: bool,
             /// Only in older versions, where `codecpar` has no side data.
             pub av_stream_get_side_data:
                 Option<unsafe extern "C" fn(*const c_void, c_int, *mut usize) -> *mut u8>,
@@ -31,10 +33,16 @@ macro_rules! functions {
         }
 
         impl Library {
-            fn bind(handles: &Handles, abi: Abi, major: u32) -> Result<Library, Refusal> {
+            fn bind(
+                handles: &Handles,
+                abi: Abi,
+                major: u32,
+                has_channel_layouts: bool,
+            ) -> Result<Library, Refusal> {
                 Ok(Library {
                     abi,
                     major,
+                    has_channel_layouts,
                     av_stream_get_side_data: symbol(handles.avformat, "av_stream_get_side_data")
                         .ok()
                         // SAFETY: the signature of versions that have the function.
@@ -182,17 +190,18 @@ impl Library {
     }
 
     fn of(handles: &Handles) -> Result<Library, Refusal> {
-        let major = |handle, name| {
+        let version = |handle, name| {
             let found = symbol(handle, name)?;
             // SAFETY: the functions for versions have had this signature since they exist.
             let version: unsafe extern "C" fn() -> c_uint = unsafe { std::mem::transmute(found) };
             // SAFETY: it takes nothing and returns a constant.
-            Ok(unsafe { version() } >> 16)
+            Ok(unsafe { version() })
         };
+        let util = version(handles.avutil, "avutil_version")?;
         let majors = [
-            major(handles.avcodec, "avcodec_version")?,
-            major(handles.avformat, "avformat_version")?,
-            major(handles.avutil, "avutil_version")?,
+            version(handles.avcodec, "avcodec_version")? >> 16,
+            version(handles.avformat, "avformat_version")? >> 16,
+            util >> 16,
         ];
         let Some((_, abi)) = VERSIONS.iter().find(|(known, _)| *known == majors) else {
             let [codec, format, util] = majors;
@@ -201,7 +210,7 @@ impl Library {
                  version of FFmpeg (known: 5 to 9)"
             )));
         };
-        Library::bind(handles, *abi, majors[0])
+        Library::bind(handles, *abi, majors[0], util >= abi::CHANNEL_LAYOUTS)
     }
 
     /// Compares the defaults of new structures with what they are known to be, so that a build

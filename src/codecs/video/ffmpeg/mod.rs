@@ -9,7 +9,7 @@ mod library;
 mod pixel_format;
 
 pub use self::decoder::{Decoder, Frame, Picture, Received};
-pub use self::demuxer::{Demuxer, OpenFault, Packet, Read, Stream};
+pub use self::demuxer::{Choice, Demuxer, OpenFault, Packet, Read, Stream};
 pub use self::input::Bytes;
 pub use self::library::{Library, NO_PTS, Refusal};
 pub use self::pixel_format::{Kind, PixelFormat};
