@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from tests.clouds import AzureHandler, azure_options, google_handler
 from tests.data_sets import MAKERS, epoch, moved, reader_classes
-from tests.servers import serving, upload, without_credentials
+from tests.servers import serving, without_credentials
 
 import penstock as ndd
 
@@ -32,8 +27,6 @@ class Cloud(NamedTuple):
     options: dict[str, Any]
     wrong: dict[str, Any]
     """Options with another credential."""
-    publish: Callable[[], None] = lambda: None
-    """Makes the files of the folder those of the bucket."""
 
 
 @pytest.fixture
@@ -62,60 +55,7 @@ def google(folder) -> Iterator[Cloud]:
         yield Cloud(folder, "gs://bucket", options, {**options, "service_account_key": another})
 
 
-S3S = "0.17.0"
-
-
-@pytest.fixture(scope="session")
-def s3s_program() -> str:
-    """`s3s-fs`, a server in Rust that checks signatures, built once."""
-    if os.environ.get("S3S_FS"):
-        return os.environ["S3S_FS"]
-    root = Path(__file__).parents[2] / "target" / f"s3s-fs-{S3S}"
-    program = root / "bin" / "s3s-fs"
-    if not program.exists():
-        if not shutil.which("cargo"):
-            pytest.skip("s3s-fs is built with cargo, which is not installed")
-        command = ["cargo", "install", "--quiet", "--locked", f"s3s-fs@{S3S}"]
-        command += ["--features", "binary", "--root", str(root)]
-        built = subprocess.run(command, capture_output=True, text=True, check=False)
-        if built.returncode:
-            pytest.skip(f"s3s-fs can't be built: {built.stderr[-300:]}")
-    return str(program)
-
-
-@pytest.fixture
-def s3s(s3s_program, folder, tmp_path) -> Iterator[Cloud]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    root = tmp_path / "root"
-    root.mkdir()
-    command = [s3s_program, "--host", "127.0.0.1", "--port", str(port)]
-    command += ["--access-key", "key", "--secret-key", "secret", str(root)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        while process.poll() is None:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.02)
-        address = f"http://127.0.0.1:{port}"
-        options = {"endpoint": address, "key": "key", "secret": "secret", "region": "us-east-1"}
-
-        def publish() -> None:
-            upload(folder, address, "bucket")
-
-        wrong = {**options, "secret": "another"}
-        yield Cloud(folder, "s3://bucket", options, wrong, publish)
-    finally:
-        process.kill()
-        process.wait()
-
-
-CLOUDS = ["azure", "google", pytest.param("s3s", marks=pytest.mark.slow)]
-
-
-@pytest.fixture(params=CLOUDS)
+@pytest.fixture(params=["azure", "google"])
 def cloud(request) -> Cloud:
     found: Cloud = request.getfixturevalue(request.param)
     return found
@@ -129,7 +69,6 @@ def test_every_reader_gives_the_same_bytes_as_from_local_files(name, cloud):
     manifest = cloud.folder / "manifest.json"
     if manifest.exists():
         manifest.write_text(manifest.read_text().replace(str(cloud.folder), cloud.url))
-    cloud.publish()
     arguments = moved(arguments, cloud.folder, cloud.url)
     assert epoch(kind_of_reader(**arguments, storage_options=cloud.options)) == expected
 
@@ -139,16 +78,14 @@ def test_folders_are_listed_in_pages(cloud):
         path = cloud.folder / "a b" / f"class {number % 7}+" / f"{number} ü.jpg"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"%d" % number)
-    cloud.publish()
     local = ndd.readers.File(file_root=cloud.folder / "a b")
     remote = ndd.readers.File(file_root=f"{cloud.url}/a b", storage_options=cloud.options)
     assert remote.class_to_idx == local.class_to_idx
     assert epoch(remote) == epoch(local)
 
 
-def test_parts_of_files_are_read(cloud, monkeypatch):
+def test_parts_of_files_are_read(cloud):
     arguments = MAKERS["Webdataset"](cloud.folder, 5000)
-    cloud.publish()
     local = ndd.readers.Webdataset(**arguments)
     remote = ndd.readers.Webdataset(
         **moved(arguments, cloud.folder, cloud.url), storage_options=cloud.options
@@ -160,7 +97,6 @@ def test_parts_of_files_are_read(cloud, monkeypatch):
 
 def test_another_credential_is_refused_with_the_remedy(cloud):
     (cloud.folder / "a").write_bytes(b"a")
-    cloud.publish()
     assert epoch(ndd.readers.File(files=[f"{cloud.url}/a"], storage_options=cloud.options))
     with pytest.raises(OSError, match=r"refuses access .status 403.*; check the credential"):
         epoch(ndd.readers.File(files=[f"{cloud.url}/a"], storage_options=cloud.wrong))
@@ -168,7 +104,6 @@ def test_another_credential_is_refused_with_the_remedy(cloud):
 
 def test_buckets_and_files_that_do_not_exist_are_named(cloud):
     (cloud.folder / "a").write_bytes(b"a")
-    cloud.publish()
     nobody = cloud.url.replace("bucket", "bucket-of-nobody")
     with pytest.raises(OSError, match="there is no bucket 'bucket-of-nobody'; check its name"):
         ndd.readers.File(file_root=nobody, storage_options=cloud.options)
