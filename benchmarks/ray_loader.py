@@ -16,6 +16,7 @@ import argparse
 import io
 import logging
 import os
+import pickle
 import statistics
 import tempfile
 import time
@@ -151,17 +152,75 @@ def labels_only(reader: Any) -> Iterator[Any]:
         yield labels
 
 
-def control(names: list[str], workers: int) -> None:
-    """Requests for next to nothing, one sample each: what is left is the trainer's own work."""
+def control(names: list[str], workers: int, seconds: float = 4) -> None:
+    """Requests for next to nothing, one sample each: what is left is the way there and back."""
     reader = ndd.readers.File(files=names, shuffle="global")
-    loader = ndd.ray.Loader(labels_only, reader, batch_size=1, workers=workers, num_cpus=0.25)
+    loader = ndd.ray.Loader(labels_only, reader, batch_size=1, workers=workers, num_cpus=0.05)
     list(loader)
-    start, before = time.monotonic(), time.process_time()
-    count = len(list(loader))
+    while len(loader._crew.about()) < workers:
+        time.sleep(0.1)
+    count, start, before, all_before = 0, time.monotonic(), time.process_time(), cpu_seconds()
+    while time.monotonic() - start < seconds:
+        count += len(list(loader))
     cpu, passed = time.process_time() - before, time.monotonic() - start
+    rest = cpu_seconds() - all_before - cpu
     print(
-        f"{workers} workers: {count / passed:.0f} requests a second; the trainer takes "
-        f"{cpu / count * 1e6:.0f} CPU-us for each"
+        f"{workers:4} workers, {2 * workers} requests in flight: {count / passed:.0f} requests a "
+        f"second; the trainer takes {cpu / count * 1e6:.0f} CPU-us for each, workers and Ray "
+        f"{rest / count * 1e6:.0f}"
+    )
+    loader.close()
+
+
+def waiting(counts: list[int]) -> None:
+    """What a look at requests in flight costs the trainer: one of them is answered."""
+    import ray
+
+    @ray.remote(num_cpus=0)
+    class Never:
+        async def answer(self) -> None:
+            import asyncio
+
+            await asyncio.sleep(3600)
+
+    actor = Never.options(max_concurrency=10_000).remote()
+    done = ray.put(None)
+    for count in counts:
+        references = [actor.answer.remote() for _ in range(count - 1)] + [done]
+        ray.wait(references, num_returns=1)
+        start = time.process_time()
+        for _ in range(20):
+            ray.wait(references, num_returns=1, timeout=0)
+            ray.wait(references, num_returns=count, timeout=0)
+        cpu = (time.process_time() - start) / 20
+        print(f"{count:5} requests in flight: {cpu * 1e3:.2f} CPU-ms for a look at all of them")
+    ray.kill(actor)
+
+
+def messages(names: list[str]) -> None:
+    """The bytes of a request and of an answer without its arrays."""
+    from penstock._ray.request import carry_out
+    from penstock._ray.worker import _answer
+
+    reader = ndd.readers.File(files=names, shuffle="global")
+    seen: list[tuple[int, int, int]] = []
+
+    loader = ndd.ray.Loader(loop, reader, batch_size=BATCH)
+    crew = loader._crew
+    submit = crew.submit
+
+    def noted(request: Any) -> Any:
+        answer = _answer(carry_out(loop, reader, request), time.monotonic())
+        arrays = sum(array.nbytes for array in answer.buffers)
+        seen.append((len(pickle.dumps(request)), len(answer.pickled), arrays))
+        return submit(request)
+
+    crew.submit = noted  # type: ignore[method-assign]
+    next(iter(loader))
+    request, answer, arrays = seen[0]
+    print(
+        f"a batch of {BATCH}: the request has {request} bytes, the answer {answer} and {arrays} of "
+        "arrays"
     )
     loader.close()
 
@@ -208,9 +267,11 @@ def main() -> None:
     connect(options.other_node)
     if options.control:
         with tempfile.TemporaryDirectory() as folder:
-            names = photographs(Path(folder), 2000)
-            control(names, 2)
-            control(names, 8)
+            names = photographs(Path(folder), 512)
+            messages(names)
+            for workers in (1, 4, 16, 64):
+                control(names, workers)
+            waiting([2, 8, 32, 128, 512, 2048])
             listing(Path(folder) / "many", 100_000)
         return
     logging.getLogger("ray.data").setLevel("ERROR")

@@ -57,6 +57,24 @@ def contents(outputs: Any) -> list[tuple[bytes, ...]]:
     return list(zip(*columns, strict=True))
 
 
+def epoch(reader: Any, batch_size: int = 4) -> list[tuple[bytes, ...]]:
+    """The samples of an epoch, as bytes."""
+    batches = reader.next_epoch(batch_size=batch_size)
+    return [sample for batch in batches for sample in contents(batch)]
+
+
+def moved(given: Any, folder: Path, url: str) -> Any:
+    """Arguments with URLs in place of what is in a folder."""
+    if isinstance(given, str | Path):
+        text = str(given)
+        return url + text[len(str(folder)) :] if text.startswith(str(folder)) else given
+    if isinstance(given, list):
+        return [moved(item, folder, url) for item in given]
+    if isinstance(given, dict):
+        return {key: moved(value, folder, url) for key, value in given.items()}
+    return given
+
+
 @makes("File")
 def file(folder: Path, count: int) -> Arguments:
     for number in range(count):
@@ -207,6 +225,15 @@ def arrow(folder: Path, count: int) -> Arguments:
     path = str(folder / "samples.arrow")
     with pyarrow.OSFile(path, "wb") as file, pyarrow.ipc.new_stream(file, rows.schema) as writer:
         writer.write_table(rows, max_chunksize=4)
+    return {"path": path}
+
+
+@makes("Lance")
+def lance(folder: Path, count: int) -> Arguments:
+    import lance
+
+    path = str(folder / "samples.lance")
+    lance.write_dataset(table(count), path, max_rows_per_file=4)
     return {"path": path}
 
 

@@ -1,17 +1,19 @@
 """Servers on this machine that tests read from: a small one with faults on request, and moto.
 
 The small one serves a folder, by plain HTTP and by as much of S3's protocol as reading takes
-(`/bucket/key`, listings in pages). It checks no signatures.
+(`/bucket/key`, listings in pages). It checks no signatures; those of `clouds` do.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import socket
 import struct
 import threading
 import time
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,9 +56,12 @@ class Handler(BaseHTTPRequestHandler):
             fault = server.faults.pop(0) if server.faults else None
         if fault is not None and fault(self):
             return None
+        problem = self.refusal()
+        if problem is not None:
+            return self.answer(403, error("AuthenticationFailed", problem))
         url = urlsplit(self.path)
         query = parse_qs(url.query, keep_blank_values=True)
-        if "list-type" in query:
+        if "list-type" in query or "comp" in query:
             return self.list(unquote(url.path).strip("/"), query)
         path = server.folder / unquote(url.path).lstrip("/")
         if not path.is_file():
@@ -78,38 +83,26 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(206, data[start:end], headers)
         return self.answer(200, data, headers)
 
+    def refusal(self) -> str | None:
+        """What is wrong with the credential, for clouds that are told by it."""
+        return None
+
     def list(self, bucket: str, query: dict[str, list[str]]) -> None:
-        root = self.server.folder / bucket
-        if not root.is_dir():
+        server = self.server
+        if not server.has_bucket(bucket):
             return self.answer(404, error("NoSuchBucket", "The specified bucket does not exist"))
         prefix = query.get("prefix", [""])[0]
         after = query.get("continuation-token", [""])[0]
-        keys, folders = self.server.keys(root), set()
-        found = []
-        for key in keys:
-            if not key.startswith(prefix):
-                continue
-            rest = key[len(prefix) :]
-            if "delimiter" in query and "/" in rest:
-                folder = prefix + rest.partition("/")[0] + "/"
-                if folder in folders or folder <= after:
-                    continue
-                folders.add(folder)
-                found.append((folder, None))
-            elif key > after:
-                found.append((key, root / key))
-            if len(found) > self.server.page:
-                break
-        page, more = found[: self.server.page], len(found) > self.server.page
+        page, more = server.page_of(bucket, prefix, after, "delimiter" in query)
         parts = ["<ListBucketResult><IsTruncated>", str(more).lower(), "</IsTruncated>"]
         if more:
             parts.append(f"<NextContinuationToken>{escape(page[-1][0])}</NextContinuationToken>")
-        for key, file in page:
-            if file is None:
+        for key, size in page:
+            if size is None:
                 parts.append(f"<CommonPrefixes><Prefix>{escape(key)}</Prefix></CommonPrefixes>")
             else:
                 parts.append(
-                    f"<Contents><Key>{escape(key)}</Key><Size>{file.stat().st_size}</Size>"
+                    f"<Contents><Key>{escape(key)}</Key><Size>{size}</Size>"
                     "<LastModified>2025-01-01T00:00:00.000Z</LastModified>"
                     f"<ETag>&quot;{len(key)}&quot;</ETag></Contents>"
                 )
@@ -134,14 +127,15 @@ class Server(ThreadingHTTPServer):
     """Serves a folder.
 
     Args:
-        folder: The folder.
+        folder: The folder, whose folders are buckets.
+        handler: What answers requests.
     """
 
     daemon_threads = True
     request_queue_size = 512
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, folder: Path, handler: type[Handler] = Handler) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
         self.folder = folder
         self.lock = threading.Lock()
         self.faults: list[Fault] = []
@@ -151,7 +145,9 @@ class Server(ThreadingHTTPServer):
         self.waiting = self.most_waiting = 0
         self.page = 1000
         self.serves_ranges = True
-        self._keys: dict[Path, list[str]] = {}
+        self.made_up: dict[str, list[str]] = {}
+        """Buckets with keys that are listed, and have no contents."""
+        self._keys: dict[str, list[str]] = {}
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
     @property
@@ -159,27 +155,63 @@ class Server(ThreadingHTTPServer):
         """What reads from it as from S3."""
         return {"endpoint": self.url, "key": "key", "secret": "secret", "region": "us-east-1"}
 
-    def keys(self, root: Path) -> list[str]:
+    def has_bucket(self, bucket: str) -> bool:
+        """Whether there is such a bucket."""
+        return bucket in self.made_up or (self.folder / bucket).is_dir()
+
+    def keys(self, bucket: str) -> list[str]:
         """The keys of a bucket, in the order of S3."""
-        if root not in self._keys:
+        if bucket in self.made_up:
+            return self.made_up[bucket]
+        if bucket not in self._keys:
+            root = self.folder / bucket
             files = (file for file in root.rglob("*") if file.is_file())
-            self._keys[root] = sorted(file.relative_to(root).as_posix() for file in files)
-        return self._keys[root]
+            self._keys[bucket] = sorted(file.relative_to(root).as_posix() for file in files)
+        return self._keys[bucket]
+
+    def page_of(
+        self, bucket: str, prefix: str, after: str, delimited: bool
+    ) -> tuple[list[tuple[str, int | None]], bool]:
+        """Keys with a prefix and their sizes, and whether there are more; folders have no size."""
+        keys = self.keys(bucket)
+        found: list[tuple[str, int | None]] = []
+        place = bisect_right(keys, after) if after else bisect_left(keys, prefix)
+        if after.endswith("/"):
+            place = bisect_left(keys, _behind(after))
+        while place < len(keys) and keys[place].startswith(prefix):
+            if len(found) == self.page:
+                return found, True
+            key = keys[place]
+            folder, slash, _ = key[len(prefix) :].partition("/")
+            if delimited and slash:
+                found.append((f"{prefix}{folder}/", None))
+                place = bisect_left(keys, _behind(found[-1][0]))
+            else:
+                size = 0 if bucket in self.made_up else (self.folder / bucket / key).stat().st_size
+                found.append((key, size))
+                place += 1
+        return found, False
 
     def counts(self) -> Counter[str]:
         """How many requests there were, by method."""
         return Counter(
-            "LIST" if "list-type" in path else method for method, path, _ in self.requests
+            "LIST" if "list-type" in path or "comp=list" in path else method
+            for method, path, _ in self.requests
         )
 
     def handle_error(self, *args: Any) -> None:
         pass  # clients that hang up are part of the tests
 
 
+def _behind(folder: str) -> str:
+    """What comes after all keys of a folder, in their order."""
+    return folder[:-1] + chr(ord("/") + 1)
+
+
 @contextmanager
-def serving(folder: Path) -> Iterator[Server]:
+def serving(folder: Path, handler: type[Handler] = Handler) -> Iterator[Server]:
     """A server for a folder, until the end of the block."""
-    server = Server(folder)
+    server = Server(folder, handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
@@ -248,3 +280,25 @@ def moto_serving() -> Iterator[str]:
         yield f"http://{host}:{port}"
     finally:
         server.stop()
+
+
+def upload(folder: Path, address: str, bucket: str) -> None:
+    """Copy the files of a folder into a new bucket."""
+    import boto3
+
+    keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
+    client = boto3.client("s3", endpoint_url=address, region_name="us-east-1", **keys)
+    client.create_bucket(Bucket=bucket)
+    for file in sorted(folder.rglob("*")):
+        if file.is_file():
+            client.upload_file(str(file), bucket, file.relative_to(folder).as_posix())
+
+
+def without_credentials(monkeypatch: Any, folder: Path) -> None:
+    """What the machine has in its environment must not matter."""
+    for name in list(os.environ):
+        if name.startswith(("AWS_", "GOOGLE_", "AZURE_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(folder / "no-config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(folder / "no-credentials"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

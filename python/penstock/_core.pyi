@@ -117,6 +117,13 @@ def open_source(
     options: dict[str, Any],
     storage: tuple[dict[str, Any] | None, str | None, int | None] | None = None,
 ) -> Source: ...
+def open_rows(
+    operator: str,
+    take: Callable[[list[int]], bytes],
+    columns: list[str] | None,
+    schema: bytes,
+    about: tuple[str, int, list[int]],
+) -> Source: ...
 
 class Source:
     """A data set of any format, with samples by number."""

@@ -10,7 +10,9 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::path::Path;
-use object_store::{ClientOptions, GetOptions, GetRange, ObjectStore, ObjectStoreExt, RetryConfig};
+use object_store::{
+    ClientConfigKey, ClientOptions, GetOptions, GetRange, ObjectStore, ObjectStoreExt, RetryConfig,
+};
 
 use crate::abi::FailureKind;
 use crate::failure::{Connector, Fault, noted, of_cloud};
@@ -80,7 +82,11 @@ impl Cloud {
                 Ok(Cloud::of(builder.build().map_err(wrong)?))
             }
             "gs" => {
-                let builder = configured!(GoogleCloudStorageBuilder, GoogleConfigKey, place);
+                let mut builder = configured!(GoogleCloudStorageBuilder, GoogleConfigKey, place);
+                if is_plain(builder.get_config_value(&GoogleConfigKey::BaseUrl)) {
+                    let key = GoogleConfigKey::Client(ClientConfigKey::AllowHttp);
+                    builder = builder.with_config(key, "true");
+                }
                 Ok(Cloud::of(builder.build().map_err(wrong)?))
             }
             _ => {

@@ -47,7 +47,7 @@ mod _core {
     #[pymodule_export]
     use super::profile::{Notes, profile_clock, profile_peek, profile_start, profile_stop};
     #[pymodule_export]
-    use super::readers::{PySource, open_source, permute, shuffle};
+    use super::readers::{PySource, open_rows, open_source, permute, shuffle};
     #[pymodule_export]
     use super::rng::{PyDraw, PyPhilox, PySampleStreams, given_together};
     #[pymodule_export]

@@ -18,8 +18,10 @@ use super::submit::make_room;
 use super::value::PyValue;
 use crate::engine::{self, Call, Handle, Meta, Node, Value, put_off};
 use crate::kernels::{Operator, Work, intern};
-use crate::readers::{self, Fetch, Given, Names, OpenError, Options, Output, Part, Source};
-use crate::value::{Device, Layout};
+use crate::readers::{
+    self, Fetch, Given, Names, OpenError, Options, Output, Part, Rows, RowsFault, Source, Table,
+};
+use crate::value::{Cause, Device, Layout};
 
 /// Shuffles numbers in place with a shuffle buffer of size `fill`; see `readers::shuffle`.
 #[pyfunction]
@@ -86,6 +88,37 @@ pub fn open_source(
     let context = super::remote::context(storage)?;
     let opened = py.detach(|| readers::open(format, options, context));
     Ok(PySource::new(operator, opened.map_err(|error| unopened(py, error))?))
+}
+
+/// Opens a table of which another library reads the rows: `take` gets their numbers, and returns an
+/// IPC stream of Arrow, as bytes; `schema` is one without rows. `about` has the name of the table, its
+/// fingerprint, and the ends of groups of rows that are stored together. If columns can't be read,
+/// raises the error of `open_source`.
+#[pyfunction]
+pub fn open_rows(
+    py: Python<'_>,
+    operator: &str,
+    take: Py<PyAny>,
+    columns: Option<Vec<String>>,
+    schema: Vec<u8>,
+    about: (String, u64, Vec<usize>),
+) -> PyResult<PySource> {
+    let take = move |numbers: &[usize]| {
+        let run = |py: Python<'_>| {
+            let taken = take.bind(py).call1((numbers.to_vec(),)).and_then(|taken| taken.extract());
+            taken.map_err(|error| {
+                let text = error.value(py).to_string();
+                Cause::File { problem: RowsFault::Failed { text }.into() }
+            })
+        };
+        // If the interpreter is shutting down, nobody waits for the rows.
+        Python::try_attach(run).unwrap_or(Err(Cause::Stopped))
+    };
+    let (name, fingerprint, ends) = about;
+    let about = Table { name, fingerprint, ends };
+    let rows = Rows::open(Box::new(take), columns, schema, about);
+    let rows = rows.map_err(|error| unopened(py, error.option("path").into()))?;
+    Ok(PySource::new(operator, Arc::new(rows)))
 }
 
 /// A data set of any format, with samples by number.

@@ -10,8 +10,8 @@ use smallvec::{SmallVec, smallvec};
 
 use super::glob::Globs;
 use super::list::{ListError, ListFault, parse_list};
-use super::listing::list;
-use super::options::{Names, Options};
+use super::listing::{list, list_with_root};
+use super::options::{Bytes, Names, Options};
 use super::ranges::{Unreadable, read_text};
 use super::read::read_version;
 use super::remote::{self, is_url, note};
@@ -103,6 +103,40 @@ impl Files {
         (files.names, files.ends) = (names.text, names.ends);
         Ok(files)
     }
+
+    /// The files in `files`, in the lines of the text file `list`, or in `root` and its folders
+    /// those that match `pattern`; without labels.
+    pub fn chosen(options: &mut Options) -> Result<Files, OpenError> {
+        let mut files = Files::new(options.take("root")?);
+        if let Some(names) = options.take::<Option<Names>>("files")? {
+            names.iter().for_each(|name| files.push(name, 0));
+            return Ok(files);
+        }
+        if let Some(list) = options.take::<Option<PathBuf>>("list")? {
+            let text = read_text(&list).map_err(|error| error.option("list"))?;
+            note(&text);
+            for line in text.split(|&byte| byte == b'\n') {
+                let name = line.strip_suffix(b"\r").unwrap_or(line);
+                if !name.trim_ascii().is_empty() {
+                    files.push(name, 0);
+                }
+            }
+            return Ok(files);
+        }
+        let pattern: Bytes = options.take("pattern")?;
+        let index: Option<PathBuf> = options.take("index")?;
+        let globs = Globs::new(&[&pattern.0], false);
+        Ok(match is_url(files.root()) {
+            true => remote::list_with_root(files.root(), index.as_deref(), &globs)?,
+            false => list_with_root(files.root(), &globs)?,
+        })
+    }
+}
+
+/// Opens all files below the URL `root`, however deep. There may be none.
+pub fn open_below(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
+    let root: PathBuf = options.take("root")?;
+    Ok(Arc::new(remote::list_below(&root)?))
 }
 
 /// Opens the files in `files`, in the text file `list`, or in the folders of `root`.

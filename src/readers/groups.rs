@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::columns::ColumnFault;
 use super::files::Hash;
-use super::ranges::{Opened, Ranges, Unreadable, broken};
+use super::ranges::{Damage, Opened, Ranges, Unreadable, broken};
 use super::source::Result;
 use crate::value::Problem;
 
@@ -22,6 +23,93 @@ struct Group {
     first: usize,
     /// If the group stands for the unreadable part of a file.
     damage: Option<Problem>,
+}
+
+/// What was found in a file of a table.
+pub struct InFile<C, P> {
+    /// The columns to read, if the file tells.
+    pub columns: Option<C>,
+    /// Its groups.
+    pub parts: Vec<P>,
+    /// What is wrong with the rest of it.
+    pub damage: Option<Damage>,
+}
+
+/// The groups of files that have the same columns.
+pub struct Tables<C, P> {
+    pub groups: Groups,
+    /// The columns of the first file that tells; none if there are no files.
+    pub columns: C,
+    /// For each of the groups what belongs to it; nothing for those that can't be read.
+    pub parts: Vec<Option<P>>,
+}
+
+/// How files of tables are joined.
+pub struct Joining<C, P> {
+    /// The column that another file has differently.
+    pub differing: fn(&C, &C) -> Option<String>,
+    pub rows: fn(&P) -> usize,
+    pub too_many: fn() -> Problem,
+}
+
+impl<C: Clone + Default, P> Tables<C, P> {
+    /// With `tolerant`, a single sample stands for the unreadable part of a file.
+    pub fn join(
+        files: Vec<PathBuf>,
+        found: impl IntoIterator<Item = InFile<C, P>>,
+        tolerant: bool,
+        joining: &Joining<C, P>,
+    ) -> Result<Tables<C, P>, Unreadable> {
+        let mut groups = Groups::new(files.clone());
+        let mut parts = Vec::new();
+        let mut first: Option<(usize, C)> = None;
+        let mut refused = None;
+        for (number, InFile { columns, parts: inside, damage }) in found.into_iter().enumerate() {
+            let path = &files[number];
+            let mut error = damage.map(|Damage { error, .. }| error);
+            if let Some(columns) = columns {
+                let (before, wanted) = first.get_or_insert_with(|| (number, columns.clone()));
+                if let Some(column) = (joining.differing)(wanted, &columns) {
+                    let file = files[*before].display().to_string();
+                    error = Some(Unreadable::new(path, ColumnFault::Differs { column, file }));
+                } else {
+                    for part in inside {
+                        if !groups.push(number as u32, (joining.rows)(&part)) {
+                            return Err(Unreadable::new(path, (joining.too_many)()));
+                        }
+                        parts.push(Some(part));
+                    }
+                }
+            }
+            match error {
+                None => {}
+                Some(error) if tolerant => {
+                    groups.push_damage(number as u32, error.clone());
+                    parts.push(None);
+                    refused.get_or_insert(error);
+                }
+                Some(error) => return Err(error),
+            }
+        }
+        let columns = match (first, refused) {
+            (Some((_, columns)), _) => columns,
+            // Of which types samples would be, no file tells.
+            (None, Some(error)) => return Err(error),
+            (None, None) => C::default(),
+        };
+        Ok(Tables { groups, columns, parts })
+    }
+}
+
+/// The first item that two lists don't have in common.
+pub fn differing<'a, T>(
+    items: &'a [T],
+    others: &'a [T],
+    same: impl Fn(&T, &T) -> bool,
+) -> Option<&'a T> {
+    let mut pairs = items.iter().zip(others);
+    let unlike = pairs.find(|(one, other)| !same(one, other)).map(|(one, _)| one);
+    unlike.or_else(|| items.get(others.len())).or_else(|| others.get(items.len()))
 }
 
 /// Where a sample is.

@@ -27,6 +27,7 @@ mod ranges;
 mod read;
 mod recordio;
 pub mod remote;
+mod rows;
 mod source;
 mod tar;
 mod tfrecord;
@@ -59,6 +60,7 @@ pub use ranges::Unreadable;
 pub use read::TABLE;
 pub(crate) use read::{FileStream, Opened};
 pub use recordio::RecordIo;
+pub use rows::{Rows, RowsFault, Table};
 pub use source::{Fetch, Open, OpenError, Output, Part, Skipped, Source};
 pub use tfrecord::{Fallback, Feature, Kind, TfRecords};
 pub use webdataset::{Missing, Wanted, open_archives};
@@ -66,6 +68,7 @@ pub use webdataset::{Missing, Wanted, open_archives};
 /// The function that opens each format.
 pub const FORMATS: &[(&str, Open)] = &[
     ("arrow", arrow::open),
+    ("below", files::open_below),
     ("caffe", caffe::open),
     ("caffe2", caffe::open2),
     ("coco", coco::open),
@@ -119,6 +122,7 @@ pub const KINDS: &[&[KindOfProblem]] = &[
     read::ReadFault::KINDS,
     remote::RemoteFault::KINDS,
     recordio::RecordIoFault::KINDS,
+    rows::RowsFault::KINDS,
     tar::TarFault::KINDS,
     tfrecord::TfRecordFault::KINDS,
     unpack::UnpackFault::KINDS,

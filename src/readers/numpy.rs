@@ -1,17 +1,13 @@
 //! Arrays in NumPy files (`.npy`), whole or in part.
 
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use smallvec::{SmallVec, smallvec};
 
 use super::files::Files;
-use super::glob::Globs;
-use super::listing::list_with_root;
-use super::options::{Bytes, Names, Options};
-use super::ranges::{broken, read_text};
+use super::options::Options;
+use super::ranges::broken;
 use super::read::Opened;
-use super::remote::{self, is_url, note};
 use super::source::{OpenError, Output, Part, Result, Source, fetched};
 use crate::codecs::npy::{Header, NpyFault, swap};
 use crate::kernels::Allocate;
@@ -217,29 +213,7 @@ impl Arrays {
 
 /// Opens the files in `files`, in the text file `list`, or in `root` and its folders.
 pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
-    let root: PathBuf = options.take("root")?;
-    let mut files = Files::new(root);
-    if let Some(names) = options.take::<Option<Names>>("files")? {
-        names.iter().for_each(|name| files.push(name, 0));
-    } else if let Some(list) = options.take::<Option<PathBuf>>("list")? {
-        let text = read_text(&list).map_err(|error| error.option("list"))?;
-        note(&text);
-        for line in text.split(|&byte| byte == b'\n') {
-            let name = line.strip_suffix(b"\r").unwrap_or(line);
-            if !name.trim_ascii().is_empty() {
-                files.push(name, 0);
-            }
-        }
-    } else {
-        let pattern: Bytes = options.take("pattern")?;
-        let index: Option<PathBuf> = options.take("index")?;
-        let globs = Globs::new(&[&pattern.0], false);
-        files = match is_url(files.root()) {
-            true => remote::list_with_root(files.root(), index.as_deref(), &globs)?,
-            false => list_with_root(files.root(), &globs)?,
-        };
-    }
-    let arrays = Arc::new(Arrays::new(files, options.take("keep_headers")?));
+    let arrays = Arc::new(Arrays::new(Files::chosen(options)?, options.take("keep_headers")?));
     Ok(Arc::new(Parts { arrays, windows: Windows::take(options)? }))
 }
 

@@ -146,8 +146,12 @@ impl Opened {
         if !is_url(path) {
             return Opened::open(path);
         }
-        let bytes = bytes_of(path)?;
-        Ok(Opened { size: bytes.len() as u64, place: Place::Memory(bytes) })
+        Ok(Opened::of_bytes(bytes_of(path)?))
+    }
+
+    /// A file that is in memory.
+    pub fn of_bytes(bytes: Vec<u8>) -> Opened {
+        Opened { size: bytes.len() as u64, place: Place::Memory(bytes) }
     }
 
     /// Its size, for contents that must fit into memory.

@@ -23,6 +23,7 @@ from penstock.readers.caffe import Caffe as Caffe
 from penstock.readers.caffe2 import Caffe2 as Caffe2
 from penstock.readers.coco import COCO as COCO
 from penstock.readers.file import File as File
+from penstock.readers.lance import Lance as Lance
 from penstock.readers.mds import MDS as MDS
 from penstock.readers.mxnet import MXNet as MXNet
 from penstock.readers.nemo_asr import NemoAsr as NemoAsr
@@ -34,8 +35,8 @@ from penstock.readers.video import VideoResize as VideoResize
 from penstock.readers.webdataset import Webdataset as Webdataset
 
 __all__ = [
-    *("Arrow", "COCO", "Caffe", "Caffe2", "File", "MDS", "MXNet", "NemoAsr", "Numpy"),
-    *("Parquet", "TFRecord", "Video", "VideoResize", "Webdataset"),
+    *("Arrow", "COCO", "Caffe", "Caffe2", "File", "Lance", "MDS", "MXNet", "NemoAsr"),
+    *("Numpy", "Parquet", "TFRecord", "Video", "VideoResize", "Webdataset"),
     *("Reader", "ReaderState", "SampleError", "UnfinishedEpochWarning"),
 ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
@@ -11,11 +10,12 @@ import numpy as np
 from penstock._errors import bad_samples, messages
 from penstock._runtime.device import DeviceLike
 from penstock.errors import ArgumentError
+from penstock.readers._base.chosen import Chosen
 from penstock.readers._base.options import Common
 from penstock.readers._base.order import Place
-from penstock.readers._base.paths import Name, check_index, path, paths
+from penstock.readers._base.paths import Name
 from penstock.readers._base.reader import Reader
-from penstock.readers._base.source import Source, open_source
+from penstock.readers._base.source import Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -95,13 +95,15 @@ class Numpy(Reader):
         **common: Unpack[Common],
     ) -> None:
         self._what = "readers.Numpy"
-        self._root = None if file_root is None else path(self._what, "file_root", file_root)
-        self._file_list = None if file_list is None else path(self._what, "file_list", file_list)
-        self._files = files
-        self._index = None if index is None else path(self._what, "index", index)
-        self._filter = "*.npy" if file_filter is None else file_filter
-        if not isinstance(self._filter, str):
-            raise messages.wrong_argument(self._what, "file_filter", file_filter, "a pattern")
+        self._chosen = Chosen(
+            self._what,
+            "*.npy",
+            file_filter=file_filter,
+            file_list=file_list,
+            file_root=file_root,
+            files=files,
+            index=index,
+        )
         self._reads_ahead = True
         self._remember = bool(cache_header_information)
         if use_o_direct and not common.get("dont_use_mmap"):
@@ -199,45 +201,7 @@ class Numpy(Reader):
             super()._read_ahead(place)
 
     def _open(self) -> Source:
-        if self._files is not None and self._file_list is not None:
-            raise self._wrong("files", "and `file_list` both name the files; give one of them")
-        root = self._root
-        which: dict[str, Any] = {"pattern": self._filter}
-        if self._files is not None:
-            which = {"files": paths(self._what, "files", self._files)}
-            if not which["files"]:
-                raise self._wrong("files", "is empty")
-        elif self._file_list is not None:
-            root = os.path.dirname(self._file_list) if root is None else root
-            which = {"list": self._file_list}
-        elif root is None:
-            raise self._wrong("file_root", "is needed, unless there is `files` or `file_list`")
-        elif not root:
-            raise self._wrong("file_root", "is empty; it must name a folder")
-        if self._index is not None:
-            check_index(self._what, "file_root", root, "pattern" in which)
-            which["index"] = self._index
-        source = open_source(
-            self._what,
-            "numpy",
-            {"list": "file_list", "root": "file_root", "index": "index"},
-            root=root or "",
-            keep_headers=self._remember,
-            **which,
-            **self._windows,
-        )
-        if not len(source):
-            raise (
-                self._wrong("file_list", f"names no files: {self._file_list} is empty")
-                if self._file_list is not None
-                else self._wrong(
-                    "file_root",
-                    f"has no files: {root} and the folders in there hold none that match "
-                    f"{self._filter!r}",
-                )
-            )
-        self._files = None
-        return source
+        return self._chosen.open("numpy", keep_headers=self._remember, **self._windows)
 
     def _window_options(self, bounds: dict[str, Any], count: int | None) -> dict[str, Any]:
         """The options for the parts of arrays: for all samples, or one for each of `count`."""

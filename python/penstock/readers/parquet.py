@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from penstock._runtime.device import DeviceLike
 from penstock.readers._base.options import Common
-from penstock.readers._base.paths import Name
-from penstock.readers._base.records import open_records
-from penstock.readers._base.source import Source
-from penstock.readers._base.table import Table, column_names, files_in
+from penstock.readers._base.paths import Name, paths
+from penstock.readers._base.table import FilesOfTable, column_names
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class Parquet(Table):
+class Parquet(FilesOfTable):
     """Reads rows of Parquet files, as a dict of columns.
 
     Numbers are scalars of the column's type, lists of numbers arrays (lists of lists must be
@@ -32,7 +30,8 @@ class Parquet(Table):
 
     Args:
         path: The name of a file, or of several, or a folder, whose files that end with `.parquet`
-            are read in the order of their names.
+            are read in the order of their names, with those of the folders in there. The URL of a
+            folder that itself ends with `.parquet` needs a slash behind it.
         columns: The names of the columns to read. Fields of structures have a dot in between,
             such as "image.path". By default all columns that can be read.
 
@@ -46,6 +45,9 @@ class Parquet(Table):
         [3, 4] b'two'
     """
 
+    _format = "parquet"
+    _ending = ".parquet"
+
     def __init__(
         self,
         max_batch_size: SupportsIndex | None = None,
@@ -57,17 +59,6 @@ class Parquet(Table):
         columns: str | Iterable[str] | None = None,
         **common: Unpack[Common],
     ) -> None:
-        what = "readers.Parquet"
-        self._columns = column_names(what, columns)
-        self._paths = files_in(what, "path", path, ".parquet")
+        self._columns = column_names("readers.Parquet", columns)
+        self._given = paths("readers.Parquet", "path", path)
         super().__init__(max_batch_size, name, device, num_inputs, **common)
-
-    def _open(self) -> Source:
-        return open_records(
-            self._what,
-            "parquet",
-            {"files": "path"},
-            self._paths,
-            self._options.on_error,
-            columns=self._columns,
-        )

@@ -14,9 +14,9 @@ use smallvec::SmallVec;
 
 use super::cache::Cache;
 use super::columns::ColumnFault;
-use super::groups::{Groups, Spot};
+use super::groups::{Groups, InFile, Joining, Spot, Tables, differing};
 use super::options::Options;
-use super::ranges::{Damage, Opened, Unreadable, broken, look_through};
+use super::ranges::{Opened, Unreadable, broken, look_through};
 use super::source::{OpenError, Part, Result, Source, fetched};
 use super::unpack::{Packing, unpack};
 use crate::kernels::Allocate;
@@ -71,10 +71,7 @@ struct Scanned {
 
 /// The rows of files.
 pub struct Arrow {
-    groups: Groups,
-    columns: Vec<Column>,
-    /// For each of the groups; nothing for those that can't be read.
-    batches: Vec<Option<RecordBatch>>,
+    tables: Tables<Vec<Column>, RecordBatch>,
     /// Buffers by number.
     cache: Cache<Vec<u8>>,
 }
@@ -91,47 +88,86 @@ impl Arrow {
             let scanned = Opened::open(path).and_then(|file| scan(&file, names, found));
             Ok(scanned.map_err(|cause| Unreadable::of(path, cause))?)
         })?;
-        let mut groups = Groups::new(files.clone());
-        let mut batches = Vec::new();
-        let mut first: Option<(usize, Vec<Column>)> = None;
-        let mut refused = None;
-        for (file, (Scanned { columns, batches: found }, damage)) in found.into_iter().enumerate() {
-            let path = &files[file];
-            let mut error = damage.map(|Damage { error, .. }| error);
-            if let Some(columns) = columns {
-                let (number, wanted) = first.get_or_insert_with(|| (file, columns.clone()));
-                let mut pairs = wanted.iter().zip(&columns);
-                let odd = pairs.find(|(a, b)| a != b).map(|(column, _)| column);
-                let odd = odd.or_else(|| wanted.get(columns.len()));
-                if let Some(odd) = odd.or_else(|| columns.get(wanted.len())) {
-                    let (column, file) = (odd.name.clone(), files[*number].display().to_string());
-                    error = Some(Unreadable::new(path, ColumnFault::Differs { column, file }));
-                } else {
-                    for batch in found {
-                        if !groups.push(file as u32, batch.rows) {
-                            return Err(Unreadable::new(path, ArrowFault::TooManyRows));
-                        }
-                        batches.push(Some(batch));
-                    }
-                }
-            }
-            match error {
-                None => {}
-                Some(error) if tolerant => {
-                    groups.push_damage(file as u32, error.clone());
-                    batches.push(None);
-                    refused.get_or_insert(error);
-                }
-                Some(error) => return Err(error),
+        let found = found.into_iter().map(|(Scanned { columns, batches }, damage)| InFile {
+            columns,
+            parts: batches,
+            damage,
+        });
+        let tables = Tables::join(
+            files,
+            found,
+            tolerant,
+            &Joining {
+                differing: |wanted: &Vec<Column>, columns| {
+                    differing(wanted, columns, Column::eq).map(|column| column.name.clone())
+                },
+                rows: |batch: &RecordBatch| batch.rows,
+                too_many: || ArrowFault::TooManyRows.into(),
+            },
+        )?;
+        Ok(Arrow { tables, cache: Cache::default() })
+    }
+}
+
+impl Arrow {
+    /// The columns of a row.
+    fn row(
+        &self,
+        Spot { group, row }: Spot,
+        file: &Opened,
+        allocate: &Allocate<'_>,
+    ) -> Result<SmallVec<[Sample; 1]>> {
+        let batch = self.tables.parts[group].as_ref();
+        let batch = batch.ok_or_else(|| broken(ArrowFault::NoSchema))?;
+        let mut first = 0;
+        let mut samples = SmallVec::with_capacity(self.tables.columns.len());
+        for (output, column) in self.tables.columns.iter().enumerate() {
+            let key = ((group * batch.extents.len() + first) * 3) as u64;
+            let row_of = Row { arrow: self, file, batch, column, first, key };
+            samples.push(row_of.fetch(row, output, allocate)?);
+            first += column.steps.len() + 1;
+        }
+        Ok(samples)
+    }
+}
+
+/// Rows in memory, as a stream.
+pub struct Stream {
+    arrow: Arrow,
+    file: Opened,
+}
+
+impl Stream {
+    /// Without names, all columns that can be read.
+    pub fn open(bytes: Vec<u8>, names: Option<&[String]>) -> Result<Stream> {
+        let file = Opened::of_bytes(bytes);
+        let mut found = Scanned::default();
+        scan(&file, names, &mut found)?;
+        let mut groups = Groups::new(vec![]);
+        for batch in &found.batches {
+            if !groups.push(0, batch.rows) {
+                return Err(broken(ArrowFault::TooManyRows));
             }
         }
-        let columns = match (first, refused) {
-            (Some((_, columns)), _) => columns,
-            // Of which types samples would be, no file tells.
-            (None, Some(error)) => return Err(error),
-            (None, None) => vec![],
-        };
-        Ok(Arrow { groups, columns, batches, cache: Cache::default() })
+        let (columns, parts) = (found.columns.unwrap_or_default(), found.batches);
+        let tables = Tables { groups, columns, parts: parts.into_iter().map(Some).collect() };
+        Ok(Stream { arrow: Arrow { tables, cache: Cache::default() }, file })
+    }
+
+    pub fn len(&self) -> usize {
+        self.arrow.tables.groups.len()
+    }
+
+    pub fn outputs(&self) -> Vec<Part> {
+        self.arrow.outputs()
+    }
+
+    pub fn output_names(&self) -> Vec<String> {
+        self.arrow.output_names()
+    }
+
+    pub fn fetch(&self, row: usize, allocate: &Allocate<'_>) -> Result<SmallVec<[Sample; 1]>> {
+        self.arrow.row(self.arrow.tables.groups.spot(row)?, &self.file, allocate)
     }
 }
 
@@ -495,16 +531,17 @@ impl Row<'_> {
 
 impl Source for Arrow {
     fn len(&self) -> usize {
-        self.groups.len()
+        self.tables.groups.len()
     }
 
     fn name(&self, number: usize) -> Arc<str> {
-        self.groups.name(number)
+        self.tables.groups.name(number)
     }
 
     fn fingerprint(&self) -> u64 {
-        let mut hash = self.groups.hash();
-        for extent in self.batches.iter().flatten().flat_map(|batch| batch.extents.iter().flatten())
+        let mut hash = self.tables.groups.hash();
+        for extent in
+            self.tables.parts.iter().flatten().flat_map(|batch| batch.extents.iter().flatten())
         {
             hash.word(extent.start);
             hash.word(extent.length);
@@ -513,15 +550,15 @@ impl Source for Arrow {
     }
 
     fn outputs(&self) -> Vec<Part> {
-        fetched(self.columns.iter().map(|column| column.kind.output()))
+        fetched(self.tables.columns.iter().map(|column| column.kind.output()))
     }
 
     fn output_names(&self) -> Vec<String> {
-        self.columns.iter().map(|column| column.name.clone()).collect()
+        self.tables.columns.iter().map(|column| column.name.clone()).collect()
     }
 
     fn groups(&self) -> Option<&[usize]> {
-        Some(self.groups.ends())
+        Some(self.tables.groups.ends())
     }
 
     fn fetch(
@@ -530,17 +567,8 @@ impl Source for Arrow {
         _: usize,
         allocate: &Allocate<'_>,
     ) -> Result<SmallVec<[Sample; 1]>> {
-        let Spot { group, row } = self.groups.spot(number)?;
-        let file = self.groups.open(group)?;
-        let batch = self.batches[group].as_ref().ok_or_else(|| broken(ArrowFault::NoSchema))?;
-        let mut first = 0;
-        let mut samples = SmallVec::with_capacity(self.columns.len());
-        for (output, column) in self.columns.iter().enumerate() {
-            let key = ((group * batch.extents.len() + first) * 3) as u64;
-            let row_of = Row { arrow: self, file: &file, batch, column, first, key };
-            samples.push(row_of.fetch(row, output, allocate)?);
-            first += column.steps.len() + 1;
-        }
-        Ok(samples)
+        let spot = self.tables.groups.spot(number)?;
+        let file = self.tables.groups.open(spot.group)?;
+        self.row(spot, &file, allocate)
     }
 }

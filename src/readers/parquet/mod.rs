@@ -16,9 +16,9 @@ use smallvec::SmallVec;
 
 use super::cache::Cache;
 use super::columns::ColumnFault;
-use super::groups::{Groups, Spot};
+use super::groups::{InFile, Joining, Spot, Tables, differing};
 use super::options::Options;
-use super::ranges::{Damage, Opened, Unreadable, broken, look_through};
+use super::ranges::{Opened, Unreadable, broken, look_through};
 use super::source::{OpenError, Part, Result, Source, fetched};
 use crate::kernels::Allocate;
 use crate::value::{Desc, Sample, problems};
@@ -49,10 +49,8 @@ problems! {
 
 /// The rows of files.
 pub struct Parquet {
-    groups: Groups,
-    leaves: Arc<[Leaf]>,
-    /// For each of the groups the columns of its file; nothing for those that can't be read.
-    chunks: Vec<Option<(Arc<[Leaf]>, RowGroup)>>,
+    /// Each group has the columns of its file.
+    tables: Tables<Arc<[Leaf]>, (Arc<[Leaf]>, RowGroup)>,
     cache: Cache<Unit>,
 }
 
@@ -69,51 +67,29 @@ impl Parquet {
             *found = Some(read.map_err(|cause| Unreadable::of(path, cause))?);
             Ok(())
         })?;
-        let mut groups = Groups::new(files.clone());
-        let mut chunks = Vec::new();
-        let mut first: Option<(usize, Arc<[Leaf]>)> = None;
-        let mut refused = None;
-        for (file, (found, damage)) in found.into_iter().enumerate() {
-            let path = &files[file];
-            let opened = match (damage, found) {
-                (Some(Damage { error, .. }), _) => Err(error),
-                (None, found) => Ok(found.unwrap_or_default()),
+        let found = found.into_iter().map(|(footer, damage)| {
+            let Some(Footer { leaves, groups }) = footer else {
+                return InFile { columns: None, parts: vec![], damage };
             };
-            let opened = opened.and_then(|Footer { leaves, groups }| {
-                let leaves: Arc<[Leaf]> = leaves.into();
-                let (number, wanted) = first.get_or_insert_with(|| (file, leaves.clone()));
-                match differing(wanted, &leaves) {
-                    None => Ok((leaves, groups)),
-                    Some(column) => {
-                        let file = files[*number].display().to_string();
-                        Err(Unreadable::new(path, ColumnFault::Differs { column, file }))
-                    }
-                }
-            });
-            match opened {
-                Ok((leaves, row_groups)) => {
-                    for group in row_groups {
-                        if !groups.push(file as u32, group.rows) {
-                            return Err(Unreadable::new(path, ParquetFault::TooManyRows));
-                        }
-                        chunks.push(Some((leaves.clone(), group)));
-                    }
-                }
-                Err(error) if tolerant => {
-                    groups.push_damage(file as u32, error.clone());
-                    chunks.push(None);
-                    refused.get_or_insert(error);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        let leaves = match (first, refused) {
-            (Some((_, leaves)), _) => leaves,
-            // Of which types samples would be, no file tells.
-            (None, Some(error)) => return Err(error),
-            (None, None) => Arc::default(),
-        };
-        Ok(Parquet { groups, leaves, chunks, cache: Cache::default() })
+            let leaves: Arc<[Leaf]> = leaves.into();
+            let parts = groups.into_iter().map(|group| (leaves.clone(), group)).collect();
+            InFile { columns: Some(leaves), parts, damage }
+        });
+        let tables = Tables::join(
+            files,
+            found,
+            tolerant,
+            &Joining {
+                // Whether values can be null may differ.
+                differing: |wanted: &Arc<[Leaf]>, leaves| {
+                    let same = |a: &Leaf, b: &Leaf| a.name == b.name && a.kind == b.kind;
+                    differing(wanted, leaves, same).map(|leaf| leaf.name.clone())
+                },
+                rows: |(_, group): &(Arc<[Leaf]>, RowGroup)| group.rows,
+                too_many: || ParquetFault::TooManyRows.into(),
+            },
+        )?;
+        Ok(Parquet { tables, cache: Cache::default() })
     }
 
     fn fetch_column(
@@ -123,11 +99,11 @@ impl Parquet {
         file: &Opened,
         allocate: &Allocate<'_>,
     ) -> Result<Sample> {
-        let known = self.chunks[spot.group].as_ref();
+        let known = self.tables.parts[spot.group].as_ref();
         let known =
             known.and_then(|(leaves, group)| leaves.get(place).zip(group.chunks.get(place)));
         let (leaf, chunk) = known.ok_or_else(|| broken(ParquetFault::Columns))?;
-        let key = ((spot.group * self.leaves.len() + place) as u64) << PAGE_BITS;
+        let key = ((spot.group * self.tables.columns.len() + place) as u64) << PAGE_BITS;
         let column = Column { leaf, chunk, file, cache: &self.cache, key };
         column.with_row(spot.row, |rows, row| {
             let name = || leaf.name.clone();
@@ -171,18 +147,6 @@ impl Parquet {
     }
 }
 
-/// The column that another file has differently. (Whether values can be null may differ.)
-fn differing(leaves: &[Leaf], others: &[Leaf]) -> Option<String> {
-    let unlike =
-        |(leaf, other): &(&Leaf, &Leaf)| leaf.name != other.name || leaf.kind != other.kind;
-    let found = leaves.iter().zip(others).find(unlike).map(|(leaf, _)| leaf);
-    let (fewer, more) = match leaves.len() < others.len() {
-        true => (leaves, others),
-        false => (others, leaves),
-    };
-    found.or_else(|| more.get(fewer.len())).map(|leaf| leaf.name.clone())
-}
-
 /// Opens `files`, of which `columns` are read.
 pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
     let files: Vec<PathBuf> = options.take("files")?;
@@ -192,16 +156,16 @@ pub fn open(options: &mut Options) -> Result<Arc<dyn Source>, OpenError> {
 
 impl Source for Parquet {
     fn len(&self) -> usize {
-        self.groups.len()
+        self.tables.groups.len()
     }
 
     fn name(&self, number: usize) -> Arc<str> {
-        self.groups.name(number)
+        self.tables.groups.name(number)
     }
 
     fn fingerprint(&self) -> u64 {
-        let mut hash = self.groups.hash();
-        for chunk in self.chunks.iter().flatten().flat_map(|(_, group)| &group.chunks) {
+        let mut hash = self.tables.groups.hash();
+        for chunk in self.tables.parts.iter().flatten().flat_map(|(_, group)| &group.chunks) {
             hash.word(chunk.start);
             hash.word(chunk.length);
         }
@@ -209,15 +173,15 @@ impl Source for Parquet {
     }
 
     fn outputs(&self) -> Vec<Part> {
-        fetched(self.leaves.iter().map(|leaf| leaf.kind.output()))
+        fetched(self.tables.columns.iter().map(|leaf| leaf.kind.output()))
     }
 
     fn output_names(&self) -> Vec<String> {
-        self.leaves.iter().map(|leaf| leaf.name.clone()).collect()
+        self.tables.columns.iter().map(|leaf| leaf.name.clone()).collect()
     }
 
     fn groups(&self) -> Option<&[usize]> {
-        Some(self.groups.ends())
+        Some(self.tables.groups.ends())
     }
 
     fn fetch(
@@ -226,9 +190,9 @@ impl Source for Parquet {
         _: usize,
         allocate: &Allocate<'_>,
     ) -> Result<SmallVec<[Sample; 1]>> {
-        let spot = self.groups.spot(number)?;
-        let file = self.groups.open(spot.group)?;
-        (0..self.leaves.len())
+        let spot = self.tables.groups.spot(number)?;
+        let file = self.tables.groups.open(spot.group)?;
+        (0..self.tables.columns.len())
             .map(|place| self.fetch_column(spot, place, &file, allocate))
             .collect()
     }

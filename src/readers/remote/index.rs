@@ -18,7 +18,7 @@ use super::{Entry, RemoteFault, current, is_url, list_folder, within};
 use crate::readers::files::Files;
 use crate::readers::glob::Globs;
 use crate::readers::ranges::{Unreadable, read_text, whole};
-use crate::value::has_room_for_thread;
+use crate::value::{Cause, has_room_for_thread};
 
 /// Folders are listed in parallel: a page of a thousand names takes a server some time.
 const THREADS: usize = 64;
@@ -27,13 +27,13 @@ const HEAD: &str = "penstock-index 1\t";
 
 /// The files below a URL and in its folders, and the folders, sorted by name.
 #[derive(Default)]
-pub struct Listed {
+struct Listed {
     entries: Vec<Entry>,
 }
 
 impl Listed {
     /// What is below `root`: as the index says if there is one, otherwise as the server says.
-    pub fn open(root: &Path, index: Option<&Path>) -> Result<Listed, Unreadable> {
+    fn open(root: &Path, index: Option<&Path>) -> Result<Listed, Unreadable> {
         let Some(index) = index else { return Listed::ask(root) };
         match is_url(index) || index.exists() {
             true => Listed::load(root, index),
@@ -50,54 +50,13 @@ impl Listed {
     }
 
     fn ask(root: &Path) -> Result<Listed, Unreadable> {
-        let fail = |cause| Unreadable::of(root, cause).option("root");
-        let mut entries = list_folder(root).map_err(fail)?;
+        let mut entries = list_folder(root).map_err(|cause| refused(root, cause))?;
         if entries.is_empty() {
             let text = "nothing is listed below it".into();
-            return Err(fail(RemoteFault::NotFound { text }.into()));
+            return Err(refused(root, RemoteFault::NotFound { text }.into()));
         }
-        let folders: Vec<String> = entries
-            .iter()
-            .filter(|entry| entry.size.is_none())
-            .map(|entry| entry.name.clone())
-            .collect();
-        let (next, context) = (AtomicUsize::new(0), current());
-        let found = Mutex::new((Vec::new(), None));
-        let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
-        let work = || {
-            while let Some(folder) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
-                match list_folder(&root.join(folder)) {
-                    Ok(inner) => {
-                        let named = |entry: Entry| Entry {
-                            name: format!("{folder}/{}", entry.name),
-                            ..entry
-                        };
-                        let files = inner.into_iter().filter(|entry| entry.size.is_some());
-                        lock().0.extend(files.map(named));
-                    }
-                    Err(cause) => {
-                        lock().1.get_or_insert((root.join(folder), cause));
-                        next.store(folders.len(), Ordering::Relaxed);
-                    }
-                }
-            }
-        };
-        thread::scope(|scope| {
-            for _ in 1..THREADS.min(folders.len()) {
-                // If no thread can be started, this one does the work.
-                if has_room_for_thread() {
-                    let context = context.clone();
-                    let work = &work;
-                    let run = move || within(context, work);
-                    let _ = thread::Builder::new().spawn_scoped(scope, run);
-                }
-            }
-            work();
-        });
-        let (inner, failed) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if let Some((folder, cause)) = failed {
-            return Err(Unreadable::of(&folder, cause).option("root"));
-        }
+        let mut inner = list_folders(root, &folders(&entries))?;
+        inner.retain(|entry| entry.size.is_some());
         entries.extend(inner);
         entries.sort_unstable_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
         Ok(Listed { entries })
@@ -157,6 +116,72 @@ impl Listed {
         }
         written
     }
+}
+
+fn refused(url: &Path, cause: Cause) -> Unreadable {
+    Unreadable::of(url, cause).option("root")
+}
+
+/// The names of the folders among the entries.
+fn folders(entries: &[Entry]) -> Vec<String> {
+    let folders = entries.iter().filter(|entry| entry.size.is_none());
+    folders.map(|entry| entry.name.clone()).collect()
+}
+
+/// What is in folders of `root`, named by them, in no order.
+fn list_folders(root: &Path, folders: &[String]) -> Result<Vec<Entry>, Unreadable> {
+    let (next, context) = (AtomicUsize::new(0), current());
+    let found = Mutex::new((Vec::new(), None));
+    let lock = || found.lock().unwrap_or_else(PoisonError::into_inner);
+    let work = || {
+        while let Some(folder) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match list_folder(&root.join(folder)) {
+                Ok(mut inner) => {
+                    for entry in &mut inner {
+                        entry.name = format!("{folder}/{}", entry.name);
+                    }
+                    lock().0.extend(inner);
+                }
+                Err(cause) => {
+                    lock().1.get_or_insert((root.join(folder), cause));
+                    next.store(folders.len(), Ordering::Relaxed);
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..THREADS.min(folders.len()) {
+            // If no thread can be started, this one does the work.
+            if has_room_for_thread() {
+                let context = context.clone();
+                let work = &work;
+                let run = move || within(context, work);
+                let _ = thread::Builder::new().spawn_scoped(scope, run);
+            }
+        }
+        work();
+    });
+    match found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        (inner, None) => Ok(inner),
+        (_, Some((folder, cause))) => Err(refused(&folder, cause)),
+    }
+}
+
+/// All files below `root`, sorted by name; there may be none.
+pub fn list_below(root: &Path) -> Result<Files, Unreadable> {
+    let mut level = list_folder(root).map_err(|cause| refused(root, cause))?;
+    let mut entries = Vec::new();
+    while !level.is_empty() {
+        let deeper = folders(&level);
+        entries.extend(level.into_iter().filter(|entry| entry.size.is_some()));
+        level = list_folders(root, &deeper)?;
+    }
+    entries.sort_unstable_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
+    let mut all = Files::new(root.to_path_buf());
+    for entry in &entries {
+        all.push_version(entry.name.as_bytes(), 0, entry_version(entry));
+    }
+    Ok(all)
 }
 
 fn entry_version(entry: &Entry) -> u64 {

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use self::blocks::Blocks;
 pub use self::disk::Disk;
 use self::flight::Flight;
-pub use self::index::{Listed, list, list_with_root};
+pub use self::index::{list, list_below, list_with_root};
 pub use self::native::{Body, Native};
 use super::options::Options;
 use super::ranges::Unreadable;

@@ -281,6 +281,9 @@ SENTENCES: dict[str, str | Callable[..., str]] = {
         "column {column!r} has lists of different lengths within the list of this row, which make "
         "no array"
     ),
+    # Rows that another library reads
+    "RowsFault.Failed": "the row can't be read: {text}",
+    "RowsFault.Count": "{wanted} rows were asked for, and {found} came",
     # Compressed parts of files
     "UnpackFault.Claim": (
         "{packed} bytes of {name} can't be {claimed} bytes when they are decompressed, as it says"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -11,10 +10,11 @@ from penstock._runtime.device import DeviceLike
 from penstock._values.dtype import DType
 from penstock._values.dtype import dtype as to_dtype
 from penstock.errors import ArgumentError
+from penstock.readers._base.chosen import Chosen
 from penstock.readers._base.options import Common
-from penstock.readers._base.paths import Name, path, paths
+from penstock.readers._base.paths import Name
 from penstock.readers._base.reader import Reader
-from penstock.readers._base.source import Source, open_source
+from penstock.readers._base.source import Source
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -37,6 +37,8 @@ class Fits(Reader):
         file_root: The folder that names are relative to. Without `files` and `file_list`, its
             files and those of the folders in there are read.
         files: The names of files.
+        index: A file with the listing of a `file_root` that is a URL. It is written if it doesn't
+            exist; from then on nobody has to list.
         hdu_indices: Which HDUs to read, counted from 1, the primary one. By default 2, the first
             after it.
 
@@ -64,16 +66,20 @@ class Fits(Reader):
         file_list: Name | None = None,
         file_root: Name | None = None,
         files: Name | Iterable[Name] | None = None,
+        index: Name | None = None,
         hdu_indices: int | Sequence[int] | None = None,
         **common: Unpack[Common],
     ) -> None:
         self._what = "experimental.readers.Fits"
-        self._root = None if file_root is None else path(self._what, "file_root", file_root)
-        self._file_list = None if file_list is None else path(self._what, "file_list", file_list)
-        self._files = files
-        self._filter = "*.fits" if file_filter is None else file_filter
-        if not isinstance(self._filter, str):
-            raise messages.wrong_argument(self._what, "file_filter", file_filter, "a pattern")
+        self._chosen = Chosen(
+            self._what,
+            "*.fits",
+            file_filter=file_filter,
+            file_list=file_list,
+            file_root=file_root,
+            files=files,
+            index=index,
+        )
         self._units = self._checked_units(hdu_indices)
         self._dtypes = self._checked_dtypes(dtypes)
         super().__init__(max_batch_size, name, device, num_inputs, **common)
@@ -114,42 +120,7 @@ class Fits(Reader):
         return tuple(bad_samples.to_device(output, self._device) for output in outputs)
 
     def _open(self) -> Source:
-        if self._files is not None and self._file_list is not None:
-            raise self._wrong("files", "and `file_list` both name the files; give one of them")
-        root = self._root
-        which: dict[str, Any] = {"pattern": self._filter}
-        if self._files is not None:
-            which = {"files": paths(self._what, "files", self._files)}
-            if not which["files"]:
-                raise self._wrong("files", "is empty")
-        elif self._file_list is not None:
-            root = os.path.dirname(self._file_list) if root is None else root
-            which = {"list": self._file_list}
-        elif root is None:
-            raise self._wrong("file_root", "is needed, unless there is `files` or `file_list`")
-        elif not root:
-            raise self._wrong("file_root", "is empty; it must name a folder")
-        source = open_source(
-            self._what,
-            "fits",
-            {"list": "file_list", "root": "file_root"},
-            root=root or "",
-            units=self._units,
-            dtypes=self._dtypes,
-            **which,
-        )
-        if not len(source):
-            raise (
-                self._wrong("file_list", f"names no files: {self._file_list} is empty")
-                if self._file_list is not None
-                else self._wrong(
-                    "file_root",
-                    f"has no files: {root} and the folders in there hold none that match "
-                    f"{self._filter!r}",
-                )
-            )
-        self._files = None
-        return source
+        return self._chosen.open("fits", units=self._units, dtypes=self._dtypes)
 
     def _wrong(self, key: str, problem: str) -> ArgumentError:
         return messages.bad_argument(self._what, key, problem)

@@ -43,7 +43,10 @@ class FsspecFiles:
         except FileNotFoundError:
             return []
         entries = []
+        own = self._files._strip_protocol(path)
         for info in found:
+            if self._files._strip_protocol(info["name"]) == own and info.get("type") == "file":
+                continue  # what is listed for a file is the file
             name = str(info["name"]).rstrip("/").rpartition("/")[2]
             is_folder = info.get("type") == "directory"
             entries.append((name, None if is_folder else int(info["size"]), _version(info)))

@@ -160,6 +160,8 @@ def _pairs(scheme: str, options: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Options as native code takes them: those of the environment first, which others override."""
     cloud = {"s3a": "s3", "azure": "az", "abfs": "az", "abfss": "az"}.get(scheme, scheme)
     given = {ALIASES.get(key, key): value for key, value in options.items()}
+    if cloud == "gs" and "endpoint" in given:
+        given["base_url"] = given.pop("endpoint")
     profile = given.pop("profile", None)
     pairs = []
     prefixes = ENVIRONMENT.get(cloud, ())
@@ -169,6 +171,16 @@ def _pairs(scheme: str, options: Mapping[str, Any]) -> list[tuple[str, str]]:
     if cloud == "s3":
         pairs = [*_profile(profile, {name for name, _ in pairs}, given), *pairs]
     return pairs + [(key, _text(key, value)) for key, value in given.items()]
+
+
+def for_object_store(options: Mapping[str, Any] | None) -> dict[str, str] | None:
+    """Options by the names of the crate `object_store`, for packages that take these."""
+    if options is None:
+        return None
+    named = {ALIASES.get(key, key): value for key, value in options.items()}
+    if str(named.get("endpoint", "")).startswith("http://"):
+        named.setdefault("allow_http", True)
+    return {key: _text(key, value) for key, value in named.items()}
 
 
 def _text(key: str, value: Any) -> str:

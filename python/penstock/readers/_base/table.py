@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from penstock._errors import messages
-from penstock.readers._base.paths import Name, paths, texts
+from penstock.readers._base.paths import is_url, texts
 from penstock.readers._base.reader import Reader
+from penstock.readers._base.records import open_records
+from penstock.readers._base.source import Source, open_source
 
 if TYPE_CHECKING:
     from penstock._runtime.context import EvalContext
@@ -82,23 +84,67 @@ def column_names(what: str, given: str | Iterable[str] | None) -> list[str] | No
     return found
 
 
-def files_in(what: str, key: str, given: Name | Iterable[Name], ending: str) -> list[str]:
-    """Names of files; a folder stands for the files in there that have the ending."""
-    found = []
-    for name in paths(what, key, given):
-        if not os.path.isdir(name):
-            found.append(name)
-            continue
-        inside = [
-            os.path.join(folder, file)
-            for folder, _, files in os.walk(name)
-            for file in files
-            if file.endswith(ending)
-        ]
-        if not inside:
-            problem = f"has no files: {name} and the folders in there hold none with {ending!r}"
-            raise messages.bad_argument(what, key, problem)
-        found += sorted(inside)
+class FilesOfTable(Table):
+    """Tables in files with an ending, which are named, or are in a folder."""
+
+    _format: str
+    _ending: str
+    _columns: list[str] | None
+    _given: list[str]
+
+    def _data_files(self) -> list[str]:
+        """The names of the files to read."""
+        found: list[str] = []
+        for name in self._given:
+            below = names_below(self._what, "path", name, self._ending)
+            found += files_in(self._what, "path", name, below, self._ending)
+        return found
+
+    def _open(self) -> Source:
+        self._paths = self._data_files()
+        if not self._paths:
+            raise messages.bad_argument(self._what, "path", "is empty")
+        return open_records(
+            self._what,
+            self._format,
+            {"files": "path"},
+            self._paths,
+            self._options.on_error,
+            columns=self._columns,
+        )
+
+    def _renewed(self) -> dict[str, Any]:
+        # A copy, such as that of a worker, lists no URL again.
+        listed = self._source is not None and any(map(is_url, self._given))
+        return {**super()._renewed(), **({"path": self._paths} if listed else {})}
+
+
+def files_in(what: str, key: str, name: str, below: list[str] | None, ending: str) -> list[str]:
+    """The files with an ending among those in a folder; what is not a folder is a file."""
+    if below is None:
+        return [name]
+    found = [os.path.join(name, file) for file in below if file.endswith(ending)]
     if not found:
-        raise messages.bad_argument(what, key, "is empty")
-    return found
+        problem = f"has no files: {name} and the folders in there hold none with {ending!r}"
+        raise messages.bad_argument(what, key, problem)
+    return sorted(found)
+
+
+def names_below(what: str, key: str, name: str, ending: str) -> list[str] | None:
+    """The names of all files in a folder, relative to it; None if it is not a folder.
+
+    A URL that has the ending, and no slash behind it, is a file without asking the server.
+    """
+    if is_url(name):
+        has_no_listing = name.startswith(("http://", "https://"))
+        if not name.endswith("/") and (name.endswith(ending) or has_no_listing):
+            return None
+        source = open_source(what, "below", {"root": key}, root=name)
+        return [source.name(number) for number in range(len(source))] or None
+    if not os.path.isdir(name):
+        return None
+    return [
+        os.path.relpath(os.path.join(folder, file), name)
+        for folder, _, files in os.walk(name)
+        for file in files
+    ]
