@@ -85,7 +85,7 @@ def setup(pair: Pair) -> list[str]:
     """The machine, the versions and the number of threads."""
     return [
         f"machine: {_processor()}, {len(os.sched_getaffinity(0))} CPUs, "
-        f"{platform.system()} {platform.release()}",
+        f"{platform.system()} {platform.release().partition('-')[0]}",
         f"versions: Python {platform.python_version()}, NumPy {np.__version__}, "
         + ", ".join(f"{side.name} {side.version}" for side in pair),
         f"worker threads: {pair.ours.threads} for each library",
