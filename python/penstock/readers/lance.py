@@ -78,7 +78,10 @@ class Lance(Table):
         options = None if storage is None else for_object_store(storage.options)
         try:
             data = lance.dataset(self._path, version=self._version, storage_options=options)
-        except (OSError, ValueError) as error:
+        except BaseException as error:
+            # Panics of the package, on damaged files, are no `Exception`.
+            if not isinstance(error, OSError | ValueError) and not _is_panic(error):
+                raise
             problem = f"can't be used: {self._path}: {_first_line(error)}"
             raise messages.bad_argument(_WHAT, "path", problem) from None
         rows = _Rows(data, self._columns)
@@ -140,6 +143,10 @@ def _identity(data: Any) -> tuple[int, list[int]]:
     return int.from_bytes(digest.digest(), "little"), ends
 
 
-def _first_line(error: Exception) -> str:
+def _is_panic(error: BaseException) -> bool:
+    return type(error).__name__ == "PanicException"
+
+
+def _first_line(error: BaseException) -> str:
     """What happened, without the places in the sources of the package."""
     return str(error).partition("\n")[0].partition(", /")[0]
