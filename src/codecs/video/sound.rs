@@ -79,7 +79,8 @@ impl Places {
             _ => starts().next()?,
         };
         let first = match (low - tick / 2.0, high + tick / 2.0) {
-            (low, high) if low <= high => first.clamp(low, high),
+            (low, high) if low <= first && first <= high => first,
+            (low, high) if low <= high => f64::midpoint(low, high),
             _ => starts().next()?,
         };
         // Some writers round twice, or down.
