@@ -47,10 +47,13 @@ problems! {
     }
 }
 
+/// The columns of a file.
+type Leaves = Arc<[Leaf]>;
+
 /// The rows of files.
 pub struct Parquet {
     /// Each group has the columns of its file.
-    tables: Tables<Arc<[Leaf]>, (Arc<[Leaf]>, RowGroup)>,
+    tables: Tables<Leaves, (Leaves, RowGroup)>,
     cache: Cache<Unit>,
 }
 
@@ -71,7 +74,7 @@ impl Parquet {
             let Some(Footer { leaves, groups }) = footer else {
                 return InFile { columns: None, parts: vec![], damage };
             };
-            let leaves: Arc<[Leaf]> = leaves.into();
+            let leaves: Leaves = leaves.into();
             let parts = groups.into_iter().map(|group| (leaves.clone(), group)).collect();
             InFile { columns: Some(leaves), parts, damage }
         });
@@ -81,11 +84,11 @@ impl Parquet {
             tolerant,
             &Joining {
                 // Whether values can be null may differ.
-                differing: |wanted: &Arc<[Leaf]>, leaves| {
+                differing: |wanted: &Leaves, leaves| {
                     let same = |a: &Leaf, b: &Leaf| a.name == b.name && a.kind == b.kind;
                     differing(wanted, leaves, same).map(|leaf| leaf.name.clone())
                 },
-                rows: |(_, group): &(Arc<[Leaf]>, RowGroup)| group.rows,
+                rows: |(_, group): &(Leaves, RowGroup)| group.rows,
                 too_many: || ParquetFault::TooManyRows.into(),
             },
         )?;
