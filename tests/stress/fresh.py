@@ -57,5 +57,5 @@ def check_fresh(program: Callable[[], None], *, timeout: float = 30) -> str:
     """Run a function in a new interpreter, which must succeed and print nothing to stderr."""
     done = run_fresh(program, timeout=timeout)
     assert done.code == 0, f"exit code {done.code}\n{done.stdout}\n{done.stderr}"
-    assert done.stderr == ""
+    assert done.stderr == "", done.stderr
     return done.stdout

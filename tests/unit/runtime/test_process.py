@@ -380,6 +380,9 @@ def leave_with_daemons_at_work():
             made = probe(probe(numbers(4), sleep=300) + 1)
             call(lambda x: x, made).evaluate()
 
+    # What is imported at the first call is imported by now: Python itself is not quiet about a
+    # daemon that imports while it exits.
+    call(lambda x: x, probe(probe(numbers(1)) + 1)).evaluate()
     for _ in range(4):
         threading.Thread(target=submit, daemon=True).start()
     time.sleep(0.3)
