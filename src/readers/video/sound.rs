@@ -134,9 +134,9 @@ mod tests {
                 let expected = &whole[first as usize..][..300];
                 let error = made.iter().zip(expected).map(|(a, b)| (a - b).abs());
                 let error = error.fold(0.0, f32::max);
-                // Places are float32: at 30,000 the next one is 0.002 away, and the sound changes by up
-                // to 0.05 from sample to sample.
-                assert!(error < 1e-4, "{from} to {to} at {first}: {error}");
+                // The resampler adds up places in float32, as DALI does: after some thousands they are
+                // off by up to 0.02 of a sample, and the sound changes by up to 0.05 within one.
+                assert!(error < 1e-3, "{from} to {to} at {first}: {error}");
             }
         }
     }
